@@ -1,0 +1,65 @@
+# Every target makes the environment it needs; Python 3.10-3.13, Java 17 and make are enough.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV ?= .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Folders of more labelled logs, where they are.
+SHARED ?= ../shared
+EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases)
+BENCH_MB ?= 1024
+BENCH_TRACE_SHARE ?= 0.01
+BENCH_PAIRS ?= 3
+
+.PHONY: help demo test unit check eval bench catalogue wheel clean java
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "Python 3.10 to 3.13 is needed, found $$($(PYTHON) -V 2>&1)"; exit 4; }
+	$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 4; }
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark,compression,dev]'
+	@touch $(STAMP)
+
+java:
+	@command -v java >/dev/null || [ -x "$$JAVA_HOME/bin/java" ] \
+	  || { echo "Java 17 is missing: apt-get install openjdk-17-jre-headless"; exit 4; }
+
+demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
+	$(BIN)/flink-triage demo --report report.html
+
+test: java $(STAMP) ## every test, with real Spark and Delta
+	$(BIN)/python -m pytest tests
+
+unit: $(STAMP) ## the tests without a JVM, in seconds
+	$(BIN)/python -m pytest tests/unit tests/signatures
+
+check: $(STAMP) ## format, lint, types, unit tests, the signature pack
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/flink-triage signatures lint
+	$(BIN)/flink-triage signatures test
+	$(BIN)/python -m pytest tests/unit tests/signatures
+
+eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
+	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
+
+bench: java $(STAMP) ## run against a plain copy to Delta (BENCH_MB, BENCH_TRACE_SHARE, BENCH_PAIRS)
+	$(BIN)/python -m benchmarks.bench --megabytes $(BENCH_MB) \
+	  --trace-share $(BENCH_TRACE_SHARE) --pairs $(BENCH_PAIRS)
+
+catalogue: $(STAMP) ## write docs/signatures.md again
+	$(BIN)/python -m flink_triage.signatures.catalogue > docs/signatures.md.new
+	mv docs/signatures.md.new docs/signatures.md
+
+wheel: $(STAMP) ## build the wheel and the source distribution
+	$(BIN)/python -m build
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build dist report.html .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,202 @@
+"""``make eval``: how often the product is right on labelled logs, and each time it is not.
+
+A labelled deployment is a folder with ``label.yaml``, or a file named in an ``index.tsv`` beside
+it.  The product runs once over all of them; printed are top-1 and top-3 accuracy, recall of the
+labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
+logs, a reliability table of the stated confidence, and each miss with what was said instead.
+Labels are mapped to signature ids by ``tests/labels.yaml``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from flink_triage.local import Options, run_local
+from flink_triage.model import Incident, Result
+
+_LABELS = Path(__file__).resolve().parents[1] / "tests" / "labels.yaml"
+# A label that stands for "no failure of Flink here".
+_NEGATIVE = frozenset({"none", "negative"})
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """``root`` is a set of acceptable ids; empty for logs that must raise no alarm, and ``None``
+    for a failure whose class the pack does not hold."""
+
+    path: Path
+    label: str
+    root: frozenset[str] | None
+    consequences: tuple[frozenset[str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    labelled: Labelled
+    incidents: tuple[Incident, ...]
+
+    @property
+    def ranked(self) -> list[str]:
+        """Signatures of the leading incident in rank order."""
+        return [d.signature for d in self.incidents[0].diagnoses] if self.incidents else []
+
+    @property
+    def anywhere(self) -> set[str]:
+        return {d.signature for i in self.incidents for d in i.diagnoses}
+
+    @property
+    def verdicts(self) -> set[str]:
+        return {i.verdict for i in self.incidents}
+
+    def is_top(self, count: int) -> bool:
+        return bool(self.labelled.root and self.labelled.root.intersection(self.ranked[:count]))
+
+
+def find_labelled(tree: Path, labels: dict[str, list[str]]) -> Iterator[Labelled]:
+    """Every labelled deployment under ``tree``."""
+    for file in sorted(tree.rglob("label.yaml")):
+        content = yaml.safe_load(file.read_text())
+        label = content.get("root_cause") or content["signature"]
+        expected = [*content.get("also_expected_symptoms", [])]
+        if content.get("root_cause"):
+            expected.insert(0, content["signature"])
+        known = tuple(frozenset(labels[e]) for e in expected if labels.get(e))
+        yield Labelled(file.parent, label, _root(label, labels), known)
+    for index in sorted(tree.rglob("index.tsv")):
+        with index.open(newline="") as rows:
+            for row in csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE):
+                path = next(index.parent.rglob(row["file"]), None)
+                if path is not None:
+                    label = row["root_cause_label"]
+                    yield Labelled(path, label, _root(label, labels))
+
+
+def _root(label: str, labels: dict[str, list[str]]) -> frozenset[str] | None:
+    if label in _NEGATIVE:
+        return frozenset()
+    ids = labels.get(label)
+    return frozenset(ids) if ids else None
+
+
+def evaluate(tree: Path, engine: str = "local") -> list[Answer]:
+    """Run the product once over every labelled deployment of ``tree``."""
+    labelled = list(find_labelled(tree, yaml.safe_load(_LABELS.read_text())))
+    answers = []
+    deployments = [one for one in labelled if one.path.is_dir()]
+    files = [one for one in labelled if one.path.is_file()]
+    for group, group_by in ((deployments, "directory"), (files, "file")):
+        if not group:
+            continue
+        result = _run([str(tree)], group_by, engine)
+        by_input = _incidents_by_input(result, group)
+        answers += [Answer(one, tuple(by_input[str(one.path)])) for one in group]
+    return answers
+
+
+def _run(paths: list[str], group_by: str, engine: str) -> Result:
+    if engine == "local":
+        return run_local(paths, Options(group_by=group_by))
+    import tempfile
+
+    from flink_triage.cli.engines import run_on_spark
+
+    with tempfile.TemporaryDirectory() as warehouse:
+        return run_on_spark(paths, Options(group_by=group_by), warehouse)
+
+
+def _incidents_by_input(result: Result, group: Sequence[Labelled]) -> dict[str, list[Incident]]:
+    """Deployment names are made from paths, the longest matching name wins."""
+    found: dict[str, list[Incident]] = {str(one.path): [] for one in group}
+    for incident in result.incidents:
+        fits = [p for p in found if _names(incident.deployment, p)]
+        if fits:
+            found[max(fits, key=len)].append(incident)
+    return found
+
+
+def _names(deployment: str, path: str) -> bool:
+    return path == deployment or path.endswith("/" + deployment) or deployment.startswith(path)
+
+
+def print_scores(answers: Sequence[Answer]) -> None:
+    positives = [a for a in answers if a.labelled.root]
+    negatives = [a for a in answers if a.labelled.root is not None and not a.labelled.root]
+    unknown = [a for a in answers if a.labelled.root is None]
+    top1 = [a for a in positives if a.is_top(1)]
+    top3 = [a for a in positives if a.is_top(3)]
+    recalled = [a for a in positives if a.labelled.root & a.anywhere]  # type: ignore[operator]
+    alarms = [a for a in negatives if a.anywhere]
+    print(f"top-1 accuracy   {_share(top1, positives)}")
+    print(f"within first 3   {_share(top3, positives)}")
+    print(f"recall, any rank {_share(recalled, positives)}")
+    consequences = [(a, c) for a in positives for c in a.labelled.consequences]
+    seen = [1 for a, c in consequences if c & a.anywhere]
+    print(f"consequences     {_share(seen, consequences)}")
+    print(f"false alarms     {_share(alarms, negatives)} of healthy or foreign logs")
+    honest = [a for a in unknown if a.verdicts <= {"undetermined", "healthy"}]
+    print(f"undetermined     {_share(honest, unknown)} where the pack has no such class")
+    _print_reliability(positives)
+    for answer in answers:
+        line = _miss(answer)
+        if line:
+            print(line)
+
+
+def _share(part: Sequence[object], whole: Sequence[object]) -> str:
+    percent = 100.0 * len(part) / len(whole) if whole else 100.0
+    return f"{percent:5.1f} %  ({len(part)} of {len(whole)})"
+
+
+def _print_reliability(positives: Sequence[Answer]) -> None:
+    print("stated confidence -> share right")
+    for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01)):
+        inside = [
+            a
+            for a in positives
+            if a.ranked and low <= a.incidents[0].diagnoses[0].confidence < high
+        ]
+        if inside:
+            right = [a for a in inside if a.is_top(1)]
+            print(f"  {low:.2f}-{min(high, 1.0):.2f}      {_share(right, inside)}")
+
+
+def _miss(answer: Answer) -> str | None:
+    labelled, name = answer.labelled, answer.labelled.path.name
+    said = ", ".join(answer.ranked[:3]) or "/".join(sorted(answer.verdicts)) or "nothing"
+    if labelled.root is None:
+        if answer.verdicts <= {"undetermined", "healthy"}:
+            return None
+        return f"GUESS  {name}: no class for {labelled.label}; said {said}"
+    if not labelled.root:
+        return f"ALARM  {name}: {labelled.label}; said {said}" if answer.anywhere else None
+    if not answer.is_top(1):
+        wanted = " or ".join(sorted(labelled.root))
+        return f"MISS   {name}: wanted {wanted}; said {said}"
+    lost = [c for c in labelled.consequences if not c & answer.anywhere]
+    return f"PART   {name}: no {[sorted(c) for c in lost]}; said {said}" if lost else None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("trees", nargs="+", type=Path)
+    parser.add_argument("--engine", choices=("local", "spark"), default="local")
+    arguments = parser.parse_args(argv)
+    missing = [str(t) for t in arguments.trees if not t.exists()]
+    if missing:
+        print(f"evaluate: no such folder: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    for tree in arguments.trees:
+        print(f"\n== {tree}")
+        print_scores(evaluate(tree, arguments.engine))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+package flinktriage.enricher;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Deque;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Set;
+import org.apache.flink.util.SerializedThrowable;
+
+/**
+ * A throwable as {@code printStackTrace} shows it: what the rules were written for.
+ *
+ * <p>Immutable. Frames that a cause shares with what encloses it are not shown, a throwable that
+ * was shown before is not shown again, and all is bounded: {@value #MAX_THROWABLES} throwables,
+ * {@value #MAX_FRAMES} frames and {@value #MAX_TEXT} characters of messages.
+ */
+public final class Failure {
+
+    static final int MAX_THROWABLES = 256;
+    static final int MAX_SUPPRESSED_DEPTH = 8;
+    static final int MAX_FRAMES = 20_000;
+    static final int MAX_TEXT = 1024 * 1024;
+    /** What is read of one text: its head and its tail. */
+    static final int MAX_PIECE = 64 * 1024;
+
+    /** A frame; {@code file} is null where the source is unknown. */
+    public static final class Frame {
+        final String className;
+        final String method;
+        final String file;
+
+        public Frame(String className, String method, String file) {
+            this.className = className;
+            this.method = method;
+            this.file = file;
+        }
+
+        String name() {
+            return className + "." + method;
+        }
+    }
+
+    /** One throwable; suppressed ones are chains, outermost first. */
+    public static final class Link {
+        final String type;
+        final String text;
+        final List<Frame> frames;
+        final List<List<Link>> suppressed;
+
+        public Link(String type, String message, List<Frame> frames, List<List<Link>> suppressed) {
+            this.type = type;
+            this.text = cutMiddle(message.isEmpty() ? type : type + ": " + message);
+            this.frames = List.copyOf(frames);
+            this.suppressed = List.copyOf(suppressed);
+        }
+    }
+
+    /** A throwable and how far from the root cause it stands. */
+    static final class Piece {
+        final int depth;
+        final Link link;
+
+        Piece(int depth, Link link) {
+            this.depth = depth;
+            this.link = link;
+        }
+    }
+
+    /** Outermost first; empty only for no throwable at all. */
+    final List<Link> causes;
+    /** Nearest to the root cause first; suppressed throwables behind all causes. */
+    final List<Piece> pieces;
+    /** All texts, outermost first, one a line. */
+    final String whole;
+
+    public Failure(List<Link> causes) {
+        this.causes = List.copyOf(causes);
+        this.pieces = List.copyOf(withDepths(this.causes));
+        StringBuilder texts = new StringBuilder();
+        for (int i = pieces.size() - 1; i >= 0; i--) {
+            texts.append('\n').append(pieces.get(i).link.text);
+        }
+        this.whole = cutMiddle(texts.toString());
+    }
+
+    /** Never throws for what {@code throwable} is; cycles are cut. */
+    public static Failure of(Throwable throwable) {
+        return new Failure(new Reader().chain(throwable, new StackTraceElement[0], 0));
+    }
+
+    Link root() {
+        return causes.get(causes.size() - 1);
+    }
+
+    static String cutMiddle(String text) {
+        int half = MAX_PIECE / 2;
+        return text.length() <= MAX_PIECE
+                ? text
+                // A newline keeps a literal from being found across the cut.
+                : text.substring(0, half) + "\n" + text.substring(text.length() - half);
+    }
+
+    private static List<Piece> withDepths(List<Link> causes) {
+        List<Piece> pieces = new ArrayList<>();
+        Deque<List<Link>> waiting = new ArrayDeque<>();
+        int last = causes.size() - 1;
+        for (int i = last; i >= 0; i--) {
+            pieces.add(new Piece(last - i, causes.get(i)));
+        }
+        causes.forEach(link -> waiting.addAll(link.suppressed));
+        int depth = causes.size();
+        while (!waiting.isEmpty()) {
+            List<Link> chain = waiting.remove();
+            for (int i = chain.size() - 1; i >= 0; i--) {
+                pieces.add(new Piece(depth++, chain.get(i)));
+                waiting.addAll(chain.get(i).suppressed);
+            }
+        }
+        return pieces;
+    }
+
+    /** Walks one throwable, in the order of {@code printStackTrace}. */
+    private static final class Reader {
+
+        private final Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
+        private int frames;
+        private int chars;
+
+        List<Link> chain(Throwable first, StackTraceElement[] enclosing, int depth) {
+            List<Link> links = new ArrayList<>();
+            Throwable throwable = first;
+            while (throwable != null && seen.size() < MAX_THROWABLES && seen.add(throwable)) {
+                StackTraceElement[] trace = traceOf(throwable);
+                Throwable cause = causeOf(throwable);
+                String type = typeOf(throwable);
+                links.add(
+                        new Link(
+                                type,
+                                message(throwable, type, cause),
+                                shown(trace, enclosing),
+                                suppressed(throwable, trace, depth)));
+                enclosing = trace;
+                throwable = cause;
+            }
+            return links;
+        }
+
+        private List<List<Link>> suppressed(
+                Throwable throwable, StackTraceElement[] trace, int depth) {
+            List<List<Link>> chains = new ArrayList<>();
+            if (depth < MAX_SUPPRESSED_DEPTH) {
+                for (Throwable one : throwable.getSuppressed()) {
+                    List<Link> chain = chain(one, trace, depth + 1);
+                    if (!chain.isEmpty()) {
+                        chains.add(chain);
+                    }
+                }
+            }
+            return chains;
+        }
+
+        private List<Frame> shown(StackTraceElement[] trace, StackTraceElement[] enclosing) {
+            int end = trace.length;
+            int other = enclosing.length;
+            while (end > 0 && other > 0 && trace[end - 1].equals(enclosing[other - 1])) {
+                end--;
+                other--;
+            }
+            List<Frame> shown = new ArrayList<>();
+            for (int i = 0; i < end && frames < MAX_FRAMES; i++, frames++) {
+                StackTraceElement e = trace[i];
+                String file = e.isNativeMethod() ? "Native Method" : e.getFileName();
+                shown.add(new Frame(e.getClassName(), e.getMethodName(), file));
+            }
+            return shown;
+        }
+
+        private String message(Throwable throwable, String type, Throwable cause) {
+            String text = printed(throwable, type);
+            if (text.length() > MAX_TEXT - chars) {
+                text = text.substring(0, MAX_TEXT - chars);
+            }
+            chars += text.length();
+            String repeated = type + ": ";
+            // "X: X: message" is what new X(cause) prints for a cause of type X: then it stays.
+            if (text.startsWith(repeated) && (cause == null || !typeOf(cause).equals(type))) {
+                text = text.substring(repeated.length());
+            }
+            return text.strip();
+        }
+
+        /** What stands behind the type in the throwable's header line. */
+        private static String printed(Throwable throwable, String type) {
+            try {
+                boolean isSerialized = throwable instanceof SerializedThrowable;
+                // A SerializedThrowable's message is "type: message" of what it stands for.
+                String header = isSerialized ? throwable.getMessage() : throwable.toString();
+                if (header == null || header.equals(type)) {
+                    return "";
+                }
+                boolean isNamed = header.startsWith(type + ":");
+                return isNamed ? header.substring(type.length() + 1).strip() : header.strip();
+            } catch (RuntimeException problem) {
+                return "";
+            }
+        }
+
+        private static String typeOf(Throwable throwable) {
+            return throwable instanceof SerializedThrowable
+                    ? ((SerializedThrowable) throwable).getOriginalErrorClassName()
+                    : throwable.getClass().getName();
+        }
+
+        private static Throwable causeOf(Throwable throwable) {
+            try {
+                return throwable.getCause();
+            } catch (RuntimeException problem) {
+                return null;
+            }
+        }
+
+        private static StackTraceElement[] traceOf(Throwable throwable) {
+            try {
+                StackTraceElement[] trace = throwable.getStackTrace();
+                return trace == null ? new StackTraceElement[0] : trace;
+            } catch (RuntimeException problem) {
+                return new StackTraceElement[0];
+            }
+        }
+    }
+}

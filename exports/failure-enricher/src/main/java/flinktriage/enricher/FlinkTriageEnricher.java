@@ -1,0 +1,60 @@
+package flinktriage.enricher;
+
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import org.apache.flink.core.failure.FailureEnricher;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Labels a failure with the signature that explains it best; one that no signature names gets no
+ * label.
+ *
+ * <p>Works on the IO executor, so that the JobMaster's main thread never waits, and never throws.
+ */
+public final class FlinkTriageEnricher implements FailureEnricher {
+
+    public static final String SIGNATURE = "flink-triage.signature";
+    public static final String SEVERITY = "flink-triage.severity";
+    public static final String ROLE = "flink-triage.role";
+
+    private static final Logger LOG = LoggerFactory.getLogger(FlinkTriageEnricher.class);
+    private static final Set<String> KEYS = Set.of(SIGNATURE, SEVERITY, ROLE);
+
+    private final RuleMatcher matcher;
+
+    public FlinkTriageEnricher(RuleMatcher matcher) {
+        this.matcher = matcher;
+    }
+
+    @Override
+    public Set<String> getOutputKeys() {
+        return KEYS;
+    }
+
+    @Override
+    public CompletableFuture<Map<String, String>> processFailure(Throwable cause, Context context) {
+        try {
+            return CompletableFuture.supplyAsync(() -> labels(cause), context.getIOExecutor());
+        } catch (RuntimeException refused) {
+            // The executor is being shut down.
+            return CompletableFuture.completedFuture(Map.of());
+        }
+    }
+
+    /** The three labels of the best match, or none. */
+    Map<String, String> labels(Throwable cause) {
+        try {
+            return matcher.match(Failure.of(cause)).stream()
+                    .findFirst()
+                    .map(match -> match.signature)
+                    .map(s -> Map.of(SIGNATURE, s.id, SEVERITY, s.severity, ROLE, s.role))
+                    .orElse(Map.of());
+        } catch (Throwable problem) {
+            // Whatever a strange throwable does to us, its job must not notice.
+            LOG.warn("A failure could not be labelled", problem);
+            return Map.of();
+        }
+    }
+}

@@ -1,0 +1,262 @@
+package flinktriage.enricher;
+
+import flinktriage.enricher.Failure.Frame;
+import flinktriage.enricher.Failure.Link;
+import flinktriage.enricher.Failure.Piece;
+import flinktriage.enricher.Rules.Alternative;
+import flinktriage.enricher.Rules.Signature;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A failure in, the signatures that it shows out. Keeps nothing between calls; any number of
+ * threads may share it.
+ *
+ * <p>Says what the matcher of flink-triage says of the same stack trace without a log line.
+ */
+public final class RuleMatcher {
+
+    /** What a regex sees of a longer text, around the first of its literals. */
+    static final int MAX_REGEX_CHARS = 8 * 1024;
+
+    private static final long REGEX_NANOS = 250_000_000L;
+    /** All regexes on one failure; afterwards none is found any more. */
+    private static final long FAILURE_NANOS = 2_000_000_000L;
+    private static final long WARM_UP_NANOS = 500_000_000L;
+
+    /** No depth: outside every throwable. */
+    private static final int NOWHERE = Integer.MAX_VALUE;
+
+    private static final Comparator<Match> NEAREST_THEN_SPECIFIC =
+            Comparator.<Match>comparingInt(match -> match.depth)
+                    .thenComparing(match -> -match.specificity);
+
+    private static final Comparator<Match> BEST_FIRST =
+            Comparator.<Match, Boolean>comparing(match -> match.signature.isGeneric)
+                    .thenComparing(NEAREST_THEN_SPECIFIC)
+                    .thenComparing(match -> match.signature.id);
+
+    /** A signature found, and where. */
+    public static final class Match {
+        public final Signature signature;
+        final int depth;
+        final int specificity;
+
+        Match(Signature signature, int depth, int specificity) {
+            this.signature = signature;
+            this.depth = depth;
+            this.specificity = specificity;
+        }
+    }
+
+    private final Rules rules;
+    private final Origins origins;
+
+    public RuleMatcher(Rules rules) {
+        this.rules = rules;
+        this.origins = rules.origins();
+    }
+
+    /** Best first: named before generic, near the root cause before far, specific before vague. */
+    public List<Match> match(Failure failure) {
+        long deadline = System.nanoTime() + FAILURE_NANOS;
+        List<Match> matches = new ArrayList<>();
+        if (failure.causes.isEmpty()) {
+            return matches;
+        }
+        for (Signature signature : rules.signatures) {
+            Match match = match(signature, failure, deadline);
+            if (match != null) {
+                matches.add(match);
+            }
+        }
+        matches.sort(BEST_FIRST);
+        return matches;
+    }
+
+    /**
+     * Matches what the rules themselves say, so that the first real failure is quick: Flink drops
+     * the labels of a job that has ended before they are there.
+     */
+    void warmUp() {
+        long deadline = System.nanoTime() + WARM_UP_NANOS;
+        for (Signature signature : rules.signatures) {
+            Alternative first = signature.alternatives.get(0);
+            String type = first.throwables.isEmpty() ? "X" : first.throwables.get(0);
+            match(Failure.of(new RuntimeException(type, new Exception(type + first.literals))));
+            if (System.nanoTime() - deadline > 0) {
+                return;
+            }
+        }
+    }
+
+    private Match match(Signature signature, Failure failure, long deadline) {
+        Match best = null;
+        int specificity = 0;
+        for (Alternative alternative : signature.alternatives) {
+            int depth = depthOf(alternative, failure, deadline);
+            if (depth < 0) {
+                if (signature.needsAll) {
+                    return null;
+                }
+                continue;
+            }
+            specificity += alternative.specificity;
+            Match match = new Match(signature, depth, alternative.specificity);
+            if (best == null || NEAREST_THEN_SPECIFIC.compare(match, best) < 0) {
+                best = match;
+            }
+        }
+        for (Alternative veto : best == null ? List.<Alternative>of() : signature.vetoes) {
+            if (depthOf(veto, failure, deadline) >= 0) {
+                return null;
+            }
+        }
+        return best != null && signature.needsAll
+                ? new Match(signature, best.depth, specificity)
+                : best;
+    }
+
+    /** How near the root cause the alternative holds, NOWHERE outside it, -1 when it does not. */
+    private int depthOf(Alternative alternative, Failure failure, long deadline) {
+        if (!holdsOfTrace(alternative, failure)) {
+            return -1;
+        }
+        if (alternative.isUserFrame && alternative.literals.isEmpty()) {
+            return framedDepth(failure);
+        }
+        switch (alternative.scope) {
+            case "throwable":
+                for (Piece piece : failure.pieces) {
+                    if (Names.isAnyType(piece.link.type, alternative.throwables)
+                            && isIn(alternative, piece.link.text, deadline)) {
+                        return piece.depth;
+                    }
+                }
+                return -1;
+            case "root-cause":
+                return isIn(alternative, failure.pieces.get(0).link.text, deadline) ? 0 : -1;
+            case "frame":
+                for (Piece piece : failure.pieces) {
+                    if (!piece.link.frames.isEmpty()
+                            && isIn(alternative, frameLines(piece.link), deadline)) {
+                        return piece.depth;
+                    }
+                }
+                return -1;
+            default:
+                return depthInEvent(alternative, failure, deadline);
+        }
+    }
+
+    private int depthInEvent(Alternative alternative, Failure failure, long deadline) {
+        for (Piece piece : failure.pieces) {
+            if (isIn(alternative, piece.link.text, deadline)) {
+                return piece.depth;
+            }
+        }
+        boolean mayBeSpread = alternative.literals.size() > 1 || alternative.regex != null;
+        if (!mayBeSpread || !isIn(alternative, failure.whole, deadline)) {
+            return -1;
+        }
+        List<String> types =
+                alternative.throwables.isEmpty() ? alternative.rootCauses : alternative.throwables;
+        for (Piece piece : failure.pieces) {
+            String text = piece.link.text;
+            if (types.isEmpty()
+                    ? alternative.literals.stream().anyMatch(text::contains)
+                    : Names.isAnyType(piece.link.type, types)) {
+                return piece.depth;
+            }
+        }
+        return NOWHERE;
+    }
+
+    private boolean holdsOfTrace(Alternative alternative, Failure failure) {
+        if (!alternative.throwables.isEmpty()
+                && failure.pieces.stream()
+                        .noneMatch(p -> Names.isAnyType(p.link.type, alternative.throwables))) {
+            return false;
+        }
+        if (!alternative.rootCauses.isEmpty()
+                && !Names.isAnyType(failure.root().type, alternative.rootCauses)) {
+            return false;
+        }
+        if (alternative.isUserFrame) {
+            return failsInUserCode(failure);
+        }
+        return alternative.frames.isEmpty()
+                || failure.pieces.stream()
+                        .flatMap(piece -> piece.link.frames.stream())
+                        .map(Frame::name)
+                        .anyMatch(n -> alternative.frames.stream().anyMatch(w -> Names.isFrame(n, w)));
+    }
+
+    /** Where the innermost frames begin, past Java and libraries, stands a user's frame. */
+    private boolean failsInUserCode(Failure failure) {
+        int depth = framedDepth(failure);
+        if (depth < 0) {
+            return false;
+        }
+        for (Frame frame : failure.pieces.get(depth).link.frames) {
+            String origin = origins.of(frame.className, frame.file);
+            if (!origin.equals("jdk") && !origin.equals("library")) {
+                return origin.equals("user");
+            }
+        }
+        return false;
+    }
+
+    private static int framedDepth(Failure failure) {
+        for (int depth = 0; depth < failure.causes.size(); depth++) {
+            if (!failure.pieces.get(depth).link.frames.isEmpty()) {
+                return depth;
+            }
+        }
+        return -1;
+    }
+
+    private static boolean isIn(Alternative alternative, String text, long deadline) {
+        int first = alternative.literals.isEmpty() ? 0 : text.length();
+        for (String literal : alternative.literals) {
+            int position = text.indexOf(literal);
+            if (position < 0) {
+                return false;
+            }
+            first = Math.min(first, position);
+        }
+        return alternative.regex == null || finds(alternative.regex, text, first, deadline);
+    }
+
+    private static boolean finds(Pattern regex, String text, int position, long deadline) {
+        int start = 0;
+        int end = text.length();
+        if (end > MAX_REGEX_CHARS) {
+            start = Math.min(position - MAX_REGEX_CHARS / 4, end - MAX_REGEX_CHARS);
+            start = Math.max(0, start);
+            end = start + MAX_REGEX_CHARS;
+        }
+        long limit = Math.min(System.nanoTime() + REGEX_NANOS, deadline);
+        try {
+            Matcher matcher = regex.matcher(new TimedText(text, end, limit));
+            matcher.useTransparentBounds(true).useAnchoringBounds(false).region(start, end);
+            return matcher.find();
+        } catch (TimedText.TimeOver | StackOverflowError problem) {
+            // Java repeats groups by recursion: a long text can exhaust the stack.
+            return false;
+        }
+    }
+
+    private static String frameLines(Link link) {
+        StringBuilder lines = new StringBuilder();
+        for (Frame frame : link.frames) {
+            String file = frame.file == null ? "Unknown Source" : frame.file;
+            lines.append(lines.length() == 0 ? "" : "\n");
+            lines.append(frame.name()).append('(').append(file).append(')');
+        }
+        return Failure.cutMiddle(lines.toString());
+    }
+}

@@ -1,0 +1,5 @@
+"""The console command ``flink-triage``."""
+
+from .main import main
+
+__all__ = ["main"]

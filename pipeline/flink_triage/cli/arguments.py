@@ -1,0 +1,105 @@
+"""Flags that commands share, and what they mean to the stages."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime, timezone, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ..errors import UsageError
+from ..local import Options
+from ..model import SEVERITIES
+from ..report import FORMATS
+
+FAIL_ON = (*SEVERITIES, "none")
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "--group-by",
+        default="directory",
+        metavar="directory|file|REGEX",
+        help="what one deployment is (default: directory)",
+    )
+    group.add_argument(
+        "--signatures",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="adds to the built-in signatures; the same id overrides",
+    )
+    group.add_argument("--flink-version", metavar="VERSION", help="when the banner is missing")
+    group.add_argument(
+        "--timezone", default="UTC", metavar="ZONE", help="of log times without one (default: UTC)"
+    )
+    group.add_argument("--since", metavar="TIME", help="ISO 8601; only events from then on")
+    group.add_argument("--until", metavar="TIME", help="ISO 8601; only events before")
+    group.add_argument("--workers", type=int, metavar="N", help="processes of the local engine")
+    group.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
+    group.add_argument("--remote", metavar="URL", help="Spark Connect server")
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--format",
+        action="append",
+        default=[],
+        choices=FORMATS,
+        help="repeatable, each with its own --output (default: text on the screen)",
+    )
+    group.add_argument("--output", action="append", default=[], metavar="FILE")
+    group.add_argument("--report", metavar="FILE.html", help="the HTML report")
+    group.add_argument(
+        "--fail-on",
+        default="none",
+        choices=FAIL_ON,
+        help="exit 1 for a diagnosis of at least this severity (default: none)",
+    )
+    group.add_argument(
+        "--strict", action="store_true", help="exit 3 if anything was skipped or cut"
+    )
+    group.add_argument("--quiet", "-q", action="store_true", help="no progress")
+    group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")
+
+
+def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("tables")
+    group.add_argument("--warehouse", metavar="DIR", help="each table in DIR/<table>")
+    group.add_argument("--catalog", metavar="NAME", help="tables as CATALOG.SCHEMA.<table>")
+    group.add_argument("--schema", metavar="NAME")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """The stages' options; ``UsageError`` names the flag, what was got and what is allowed."""
+    zone = _timezone(arguments.timezone)
+    return Options(
+        group_by=arguments.group_by,
+        flink_version=arguments.flink_version,
+        timezone=zone,
+        since=_time("--since", arguments.since, zone),
+        until=_time("--until", arguments.until, zone),
+        signature_directories=tuple(Path(d) for d in arguments.signatures),
+        workers=arguments.workers,
+    )
+
+
+def _timezone(name: str) -> tzinfo:
+    if name.upper() in ("UTC", "Z"):
+        return timezone.utc
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise UsageError(f"--timezone: {name!r} is not a time zone such as Europe/Berlin") from None
+
+
+def _time(flag: str, value: str | None, zone: tzinfo) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(f"{flag}: {value!r} is not a time such as 2026-11-21T05:52:20Z") from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=zone)

@@ -1,0 +1,91 @@
+"""What each command does: parsed arguments in, exit code out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from ..errors import UsageError
+from ..local import Options, run_local
+from ..model import Result
+from .arguments import options_of
+from .demo import demo_logs
+from .outputs import write_outputs
+from .progress import ProgressLine
+
+_EXIT_ENVIRONMENT = 4
+
+
+def diagnose(arguments: argparse.Namespace) -> int:
+    """The stages in this process, or on Spark into a warehouse that is thrown away."""
+    options = options_of(arguments)
+    if arguments.engine == "spark":
+        return _on_spark(arguments.paths, options, arguments, None)
+    return _here(arguments.paths, options, arguments)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    _need_tables(arguments)
+    return _on_spark(arguments.paths, options_of(arguments), arguments, arguments.warehouse)
+
+
+def report(arguments: argparse.Namespace) -> int:
+    _need_tables(arguments)
+    from .engines import last_result
+
+    return write_outputs(last_result(arguments), arguments)
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    options = Options()
+    paths = [str(path) for path in demo_logs()]
+    if arguments.engine == "local":
+        return _here(paths, options, arguments)
+    return _on_spark(paths, options, arguments, arguments.warehouse)
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    from ..spark.doctor import check_environment
+
+    checks = check_environment()
+    for check in checks:
+        if not check.is_ok or not arguments.quiet:
+            print(f"{check.state:<8} {check.name}: {check.detail}")
+    return 0 if all(check.is_ok for check in checks) else _EXIT_ENVIRONMENT
+
+
+def signatures(arguments: argparse.Namespace) -> int:
+    from . import signature_commands
+
+    return signature_commands.ACTIONS[arguments.action](arguments)
+
+
+def _here(paths: list[str], options: Options, arguments: argparse.Namespace) -> int:
+    with ProgressLine(arguments.quiet) as progress:
+        result = run_local(paths, options, progress)
+    return write_outputs(result, arguments)
+
+
+def _on_spark(
+    paths: list[str], options: Options, arguments: argparse.Namespace, warehouse: str | None
+) -> int:
+    from .engines import run_on_spark
+
+    if warehouse is None and not getattr(arguments, "catalog", None):
+        with tempfile.TemporaryDirectory(prefix="flink-triage-") as temporary:
+            result: Result = run_on_spark(paths, options, temporary, arguments)
+            return write_outputs(result, arguments)
+    return write_outputs(run_on_spark(paths, options, warehouse, arguments), arguments)
+
+
+def _need_tables(arguments: argparse.Namespace) -> None:
+    if bool(arguments.catalog) != bool(arguments.schema):
+        raise UsageError("--catalog and --schema go together")
+    if bool(arguments.warehouse) == bool(arguments.catalog):
+        raise UsageError("say where the tables are: --warehouse DIR, or --catalog and --schema")
+    if arguments.warehouse and Path(arguments.warehouse).is_file():
+        raise UsageError(f"--warehouse: {arguments.warehouse} is a file, not a directory")
+    if not arguments.quiet:
+        print("starting Spark", file=sys.stderr)

@@ -1,0 +1,89 @@
+"""Paths and options in, a result out, by way of Spark and the tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import EnvironmentProblem
+from ..local import Options
+from ..model import Result
+from ..settings import MIB
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ..spark.tables import Warehouse
+
+Progress = Callable[[str], None]
+# Below this a session that starts fast beats one that runs fast.
+_SMALL_BYTES = 512 * MIB
+
+
+def run_on_spark(
+    paths: Sequence[str],
+    options: Options,
+    warehouse: str | None,
+    arguments: argparse.Namespace | None = None,
+) -> Result:
+    """Run the pipeline into ``warehouse`` (or the catalog of ``arguments``) and read it back."""
+    from ..spark.pipeline import run
+    from ..spark.results import read_result
+
+    house = _house(warehouse, arguments)
+    spark = _session(arguments, is_small=_size(paths) < _SMALL_BYTES)
+    run(spark, paths, house, options, _progress(arguments))
+    return read_result(spark, house)
+
+
+def last_result(arguments: argparse.Namespace) -> Result:
+    """What the newest published runs found."""
+    from ..spark.results import read_result
+
+    return read_result(_session(arguments, is_small=True), _house(arguments.warehouse, arguments))
+
+
+def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
+    _need_spark()
+    from ..spark.tables import Warehouse
+
+    catalog = getattr(arguments, "catalog", None)
+    schema = getattr(arguments, "schema", None)
+    return Warehouse(None, catalog, schema) if schema else Warehouse(warehouse)
+
+
+def _session(arguments: argparse.Namespace | None, *, is_small: bool) -> SparkSession:
+    from ..spark.session import get_session
+
+    return get_session(
+        master=getattr(arguments, "master", None),
+        remote=getattr(arguments, "remote", None),
+        verbose=getattr(arguments, "verbose", False),
+        small=is_small,
+    )
+
+
+def _need_spark() -> None:
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        raise EnvironmentProblem(
+            "Spark is not installed: pip install 'flink-triage[spark]', or use diagnose"
+        ) from None
+
+
+def _size(paths: Sequence[str]) -> int:
+    total = 0
+    for path in map(Path, paths):
+        files = path.rglob("*") if path.is_dir() else [path]
+        total += sum(file.stat().st_size for file in files if file.is_file())
+    return total
+
+
+def _progress(arguments: argparse.Namespace | None) -> Progress:
+    if arguments is None or arguments.quiet:
+        return lambda message: None
+    return lambda message: print(message, file=sys.stderr)

@@ -1,0 +1,126 @@
+"""``flink-triage``: words on the command line in, an exit code out.
+
+Exit codes, the same in every format: 0 done, 1 findings at or above ``--fail-on``, 2 wrong use or
+nothing to read, 3 with ``--strict`` when something was skipped or cut, 4 environment, 5 another
+run holds the output, 70 a bug in flink-triage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from .. import __version__
+from ..errors import FlinkTriageError
+from . import commands
+from .arguments import add_input_arguments, add_output_arguments, add_warehouse_arguments
+
+_EXIT_BUG = 70
+_EXIT_INTERRUPTED = 130
+
+_EPILOG = """\
+examples:
+  flink-triage diagnose /var/log/flink           what failed, in a second
+  flink-triage diagnose logs/ --report out.html  the same, as a page to share
+  flink-triage run --input logs/ --warehouse wh  on Spark into Delta tables, safe to repeat
+  flink-triage signatures show rocksdb/bad-table-magic
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="flink-triage",
+        description="Ranked root causes of Apache Flink failures, from the logs alone.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"flink-triage {__version__}")
+    commands_of = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    diagnose = commands_of.add_parser("diagnose", help="a quick look, in this process")
+    diagnose.add_argument("paths", nargs="+", metavar="PATH", help="log files and directories")
+    diagnose.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="spark for what is too big for one process (default: local)",
+    )
+    add_input_arguments(diagnose)
+    add_output_arguments(diagnose)
+    diagnose.set_defaults(run=commands.diagnose)
+
+    run = commands_of.add_parser("run", help="the pipeline: ingest what is new, diagnose, publish")
+    run.add_argument("--input", action="append", required=True, metavar="PATH", dest="paths")
+    add_warehouse_arguments(run)
+    add_input_arguments(run)
+    add_output_arguments(run)
+    run.set_defaults(run=commands.run)
+
+    report = commands_of.add_parser("report", help="render the last published run again")
+    add_warehouse_arguments(report)
+    add_output_arguments(report)
+    report.set_defaults(run=commands.report)
+
+    _add_signatures(commands_of)
+
+    demo = commands_of.add_parser("demo", help="the pipeline on real logs that ship with it")
+    demo.add_argument("--warehouse", metavar="DIR", help="keep the tables here")
+    demo.add_argument(
+        "--engine", choices=("local", "spark"), default="spark", help="default: spark"
+    )
+    add_output_arguments(demo)
+    demo.set_defaults(run=commands.demo)
+
+    doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, jars and disk")
+    doctor.add_argument("--quiet", "-q", action="store_true", help="only what is wrong")
+    doctor.set_defaults(run=commands.doctor)
+    return parser
+
+
+def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    signatures = commands_of.add_parser("signatures", help="list, show, lint, test, draft")
+    actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, help_ in (
+        ("list", "every signature with subsystem, severity and role"),
+        ("show", "one signature, whole"),
+        ("lint", "every problem of every file, as path:line: field: reason"),
+        ("test", "each signature on its own examples and near misses"),
+        ("new", "draft a signature from an unknown failure"),
+    ):
+        action = actions.add_parser(name, help=help_)
+        if name == "show":
+            action.add_argument("id", metavar="ID", help="such as rocksdb/bad-table-magic")
+        if name in ("lint", "test"):
+            action.add_argument("directories", nargs="*", metavar="DIR", help="default: built in")
+        if name == "new":
+            action.add_argument("paths", nargs="+", metavar="PATH", help="logs that hold it")
+            action.add_argument("--fingerprint", help="which one; default: the most frequent")
+            action.add_argument("--id", default="custom/new-failure", dest="signature_id")
+        if name in ("list", "show", "new"):
+            action.add_argument("--signatures", action="append", default=[], metavar="DIR")
+        action.set_defaults(run=commands.signatures)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; never raises for a failure of the input."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words and not words[0].startswith("-") and os.path.exists(words[0]):
+        words.insert(0, "diagnose")
+    arguments = build_parser().parse_args(words)
+    try:
+        return int(arguments.run(arguments))
+    except FlinkTriageError as error:
+        print(f"flink-triage: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:
+        traceback.print_exc()
+        print("flink-triage: this is a bug; please report it with the lines above", file=sys.stderr)
+        return _EXIT_BUG

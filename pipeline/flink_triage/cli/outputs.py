@@ -1,0 +1,78 @@
+"""A result in, files and screen out, and the exit code that it deserves."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from ..errors import EnvironmentProblem, UsageError
+from ..model import SEVERITIES, Result
+from ..report import Format, render, wants_color
+
+_EXIT_FINDINGS = 1
+_EXIT_INCOMPLETE = 3
+
+
+def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
+    """Write every format that was asked for; return 0, 1 or 3 as the flags say."""
+    for format_, target in _targets(arguments):
+        is_screen = target is None
+        text = render(
+            result,
+            format_,
+            verbose=arguments.verbose,
+            color=is_screen and format_ == "text" and wants_color(sys.stdout, os.environ),
+        )
+        if target is None:
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        else:
+            _write(Path(target), text)
+            if not arguments.quiet:
+                print(f"wrote {target}", file=sys.stderr)
+    return exit_code(result, arguments.fail_on, arguments.strict)
+
+
+def exit_code(result: Result, fail_on: str, strict: bool) -> int:
+    coverage = result.coverage
+    if fail_on != "none":
+        wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+        if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
+            return _EXIT_FINDINGS
+        # A failure without a name has stopped a job all the same: it counts as major.
+        if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
+            return _EXIT_FINDINGS
+    is_incomplete = coverage.quarantined or coverage.truncated or coverage.signatures_skipped
+    return _EXIT_INCOMPLETE if strict and is_incomplete else 0
+
+
+def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
+    formats, outputs = list(arguments.format), list(arguments.output)
+    if len(outputs) > max(1, len(formats)):
+        raise UsageError(
+            f"--output was given {len(outputs)} times, --format {len(formats)} times:"
+            " each --output needs its --format"
+        )
+    if not formats:
+        formats = ["text"]
+    targets: list[tuple[Format, str | None]] = [
+        (f, outputs[i] if i < len(outputs) and outputs[i] != "-" else None)
+        for i, f in enumerate(formats)
+    ]
+    if sum(target is None for _, target in targets) > 1:
+        raise UsageError("only one --format can go to the screen: give the others an --output")
+    if arguments.report:
+        targets.append(("html", arguments.report))
+    return targets
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: a reader never sees half a report."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,114 @@
+"""``flink-triage signatures list|show|lint|test|new``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..diagnosis.unknown import is_unknown
+from ..errors import UsageError
+from ..local import Options, scan_inputs
+from ..signatures import SignaturePack, builtin_pack_directory, load_pack
+
+_EXIT_PROBLEMS = 2
+
+
+def _pack(arguments: argparse.Namespace) -> SignaturePack:
+    extra = [Path(d) for d in arguments.signatures]
+    return load_pack((builtin_pack_directory(), *extra))
+
+
+def list_(arguments: argparse.Namespace) -> int:
+    pack = _pack(arguments)
+    for signature in pack.signatures.values():
+        print(f"{signature.id:<44} {signature.severity:<9} {signature.role:<14} {signature.title}")
+    print(f"{len(pack.signatures)} signatures, pack {pack.digest[:12]}", file=sys.stderr)
+    return 0
+
+
+def show(arguments: argparse.Namespace) -> int:
+    pack = _pack(arguments)
+    signature = pack.signatures.get(arguments.id)
+    if signature is None:
+        import difflib
+
+        near = difflib.get_close_matches(arguments.id, pack.signatures, n=3, cutoff=0.4)
+        hint = f"; near: {', '.join(near)}" if near else ""
+        raise UsageError(f"no signature {arguments.id!r}{hint}")
+    print(Path(signature.path).read_text(encoding="utf-8"), end="")
+    return 0
+
+
+def _directories(arguments: argparse.Namespace) -> list[Path]:
+    given = [Path(d) for d in arguments.directories]
+    missing = [str(d) for d in given if not d.is_dir()]
+    if missing:
+        raise UsageError(f"no such directory: {', '.join(missing)}")
+    return [builtin_pack_directory(), *given]
+
+
+def lint(arguments: argparse.Namespace) -> int:
+    from ..remediation import OptionTable, check_pack
+    from ..signatures.lint import lint as problems_of
+
+    directories = _directories(arguments)
+    problems = [str(problem) for problem in problems_of(directories)]
+    if not problems:
+        problems = [str(p) for p in check_pack(load_pack(directories), OptionTable.load())]
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} problems", file=sys.stderr)
+    return _EXIT_PROBLEMS if problems else 0
+
+
+def test(arguments: argparse.Namespace) -> int:
+    from ..signatures.samples import check_examples
+
+    pack = load_pack(_directories(arguments))
+    problems = [str(problem) for problem in check_examples(pack)]
+    for problem in problems:
+        print(problem)
+    examples = sum(
+        len(s.examples.match) + len(s.examples.no_match) for s in pack.signatures.values()
+    )
+    print(
+        f"{len(pack.signatures)} signatures, {examples} examples, {len(problems)} problems",
+        file=sys.stderr,
+    )
+    return _EXIT_PROBLEMS if problems else 0
+
+
+def new(arguments: argparse.Namespace) -> int:
+    from ..signatures.draft import draft
+
+    options = replace(Options(), signature_directories=tuple(Path(d) for d in arguments.signatures))
+    scanned = scan_inputs(arguments.paths, options, lambda done, total: None)
+    named = {
+        o.fingerprint.full
+        for r in scanned.results
+        for o in r.observations
+        if o.fingerprint is not None and not is_unknown(o, scanned.pack)
+    }
+    traces = [t for r in scanned.results for t in r.traces if t.fingerprint.full not in named]
+    traces.sort(key=lambda t: (-t.count, t.fingerprint.full))
+    wanted = arguments.fingerprint
+    for row in traces:
+        identities = (row.fingerprint.full, row.fingerprint.root_cause)
+        if wanted is None or any(i.startswith(wanted) for i in identities):
+            print(draft(row.trace, row.exemplar, arguments.signature_id), end="")
+            return 0
+    known = ", ".join(t.fingerprint.root_cause for t in traces[:5]) or "none"
+    which = f"unknown failure {wanted}" if wanted else "unknown failure"
+    raise UsageError(f"no {which} in these logs; there are: {known}")
+
+
+ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
+    "list": list_,
+    "show": show,
+    "lint": lint,
+    "test": test,
+    "new": new,
+}

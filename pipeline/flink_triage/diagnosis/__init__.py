@@ -1,0 +1,103 @@
+"""Observations in, incidents with ranked diagnoses out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from ..model import Evidence, Incident, Observation, UnknownFailure
+from ..remediation import OptionTable
+from ..settings import DEFAULT_SETTINGS, Settings
+from ..signatures import SignaturePack
+from .episodes import find_episodes
+from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
+from .timeline import build_timeline
+from .unknown import group_unknown
+
+_OUTCOME_ORDER = {"failed": 0, "ongoing": 1, "unknown": 2, "recovered": 3}
+_SEVERITY_ORDER = {"critical": 0, "major": 1, "minor": 2, "info": 3}
+_LAST = datetime(9999, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentDiagnosis:
+    """All that is said of one deployment: its incidents, worst first, and the unnamed faults."""
+
+    incidents: tuple[Incident, ...]
+    unknown_faults: tuple[tuple[Observation, Evidence], ...]
+    effective_config: dict[str, str]
+
+
+def diagnose_deployment(
+    deployment: str,
+    observations: Iterable[Observation],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings = DEFAULT_SETTINGS,
+    flink_version: str | None = None,
+) -> DeploymentDiagnosis:
+    """Diagnose one deployment; ``flink_version`` overrides what its banner says.
+
+    A deployment without trouble has one incident, with verdict ``healthy``.
+    """
+    timeline = build_timeline(deployment, observations, flink_version)
+    if timeline.is_foreign:
+        return DeploymentDiagnosis((foreign_incident(timeline),), (), {})
+    episodes = find_episodes(timeline, pack)
+    built = [(e, build_incident(timeline, e, pack, options, settings)) for e in episodes]
+    incidents = [incident for _, incident in built if incident is not None]
+    faults = tuple(
+        (moment.observation, evidence_of(moment, settings))
+        for episode, _ in built
+        for moment in episode.faults
+    )
+    return DeploymentDiagnosis(
+        incidents=tuple(sorted(incidents, key=_worst_first)) or (healthy_incident(timeline),),
+        unknown_faults=faults,
+        effective_config=dict(timeline.effective_config),
+    )
+
+
+def diagnose(
+    observations: Iterable[Observation],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings = DEFAULT_SETTINGS,
+    flink_version: str | None = None,
+    deployments: Iterable[str] = (),
+) -> tuple[tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]]:
+    """Diagnose every deployment among ``observations``: incidents, unknown failures, configs.
+
+    ``deployments`` names those that must be spoken of although their logs hold nothing notable.
+    """
+    by_deployment: dict[str, list[Observation]] = {name: [] for name in deployments}
+    for observation in observations:
+        by_deployment.setdefault(observation.deployment, []).append(observation)
+    found = {
+        name: diagnose_deployment(name, of, pack, options, settings, flink_version)
+        for name, of in sorted(by_deployment.items())
+    }
+    faults = [fault for diagnosed in found.values() for fault in diagnosed.unknown_faults]
+    return (
+        tuple(incident for diagnosed in found.values() for incident in diagnosed.incidents),
+        group_unknown(faults, pack, settings.max_evidence),
+        {name: d.effective_config for name, d in found.items() if d.effective_config},
+    )
+
+
+def _worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
+    """Failures before what only degrades, those that go on before those that are over."""
+    best = incident.diagnoses[0] if incident.diagnoses else None
+    started = incident.started_at or _LAST
+    return (
+        0 if best is None or best.severity in ("critical", "major") else 1,
+        _OUTCOME_ORDER[incident.outcome],
+        0 if incident.verdict == "diagnosed" else 1,
+        _SEVERITY_ORDER[best.severity] if best is not None else 1,
+        -started.timestamp() if started != _LAST else 0.0,
+        incident.incident_id,
+    )
+
+
+__all__ = ["DeploymentDiagnosis", "diagnose", "diagnose_deployment", "group_unknown"]

@@ -1,0 +1,327 @@
+"""A deployment's timeline in, episodes out: last healthy point, faults, restarts, how it ended.
+
+A job that fails over and over prints one fault and its consequences again and again.  Failures
+with the same cause are one episode; a completed checkpoint followed by a failure with another
+cause begins a new one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ..model import Checkpoint, Outcome
+from ..signatures import SignaturePack
+from .timeline import NO_TIME, DeploymentTimeline, Moment
+
+# JobManager and TaskManager log one failure within moments of each other, on clocks that may
+# differ a little: a fault this much after a job's failure still belongs to that failure.
+_SLACK = timedelta(seconds=2)
+# Cluster-wide faults (a lost TaskManager) precede what they do to a job by a heartbeat timeout.
+_CLUSTER_LEAD = timedelta(minutes=5)
+
+# So long without a fault, and a job that takes no checkpoints counts as recovered.
+_RUNS_ON = timedelta(minutes=2)
+
+_FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
+FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
+_FATAL_LEVELS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """The faults between one failure of the job and the one before it."""
+
+    failed_at: datetime | None
+    faults: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One stretch of trouble of one job, or of the cluster when ``job_id`` is ``None``."""
+
+    job_id: str | None
+    attempts: tuple[Attempt, ...]
+    last_healthy: Checkpoint | None
+    outcome: Outcome
+    restarts: int
+    ended_at: datetime | None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the job failed, rather than went on in trouble."""
+        return any(attempt.failed_at is not None for attempt in self.attempts)
+
+    @property
+    def faults(self) -> tuple[Moment, ...]:
+        return tuple(moment for attempt in self.attempts for moment in attempt.faults)
+
+
+def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
+    """All episodes of a deployment, in time order; a healthy deployment has none."""
+    by_job: dict[str | None, list[Moment]] = {}
+    for moment in timeline.moments:
+        by_job.setdefault(moment.job_id, []).append(moment)
+    cluster = by_job.pop(None, [])
+    episodes: list[Episode] = []
+    for job_id, moments in by_job.items():
+        episodes += _episodes_of_job(job_id, _History.of(moments), pack)
+    episodes.sort(key=_episode_order)
+    episodes, left = _attach(episodes, [m for m in cluster if is_fault(m, pack)])
+    if left:
+        of_cluster = {id(m) for m in left}
+        moments = [m for m in cluster if id(m) in of_cluster or not is_fault(m, pack)]
+        episodes += _episodes_of_job(None, _History.of(moments), pack)
+        episodes.sort(key=_episode_order)
+    return episodes
+
+
+def _episode_order(episode: Episode) -> tuple[datetime, str]:
+    return episode.faults[0].at, episode.job_id or ""
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The moments of one job in time order, with what is looked up by time."""
+
+    moments: Sequence[Moment]
+    times: Sequence[datetime]
+    checkpoints: Sequence[Moment]
+    checkpoint_times: Sequence[datetime]
+
+    @classmethod
+    def of(cls, moments: Sequence[Moment]) -> _History:
+        checkpoints = [m for m in moments if m.kind == "checkpoint-completed"]
+        return cls(moments, [m.at for m in moments], checkpoints, [m.at for m in checkpoints])
+
+    def between(self, start: datetime, end: datetime | None) -> Sequence[Moment]:
+        """Moments of [start, end), or of [start, ...) for ``None``."""
+        first = bisect_left(self.times, start)
+        return self.moments[first : None if end is None else bisect_left(self.times, end)]
+
+    def has_checkpoint_between(self, after: datetime, before: datetime) -> bool:
+        position = bisect_right(self.checkpoint_times, after)
+        return position < len(self.checkpoints) and self.checkpoint_times[position] < before
+
+    def last_checkpoint(self, at: datetime) -> Moment | None:
+        position = bisect_right(self.checkpoint_times, at)
+        return self.checkpoints[position - 1] if position else None
+
+
+def is_fault(moment: Moment, pack: SignaturePack) -> bool:
+    """Whether a moment says that something went wrong: more than a benign match or a warning."""
+    observation = moment.observation
+    if any(pack.signatures[m.signature].role != "benign" for m in observation.matches):
+        return True
+    if observation.matches:
+        return False
+    if moment.kind in FAULT_KINDS or (
+        moment.kind == "job-state" and moment.to_state in _FAILING_STATES
+    ):
+        return True
+    return observation.fingerprint is not None and (
+        observation.event.level is None or observation.event.level in _FATAL_LEVELS
+    )
+
+
+def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack) -> list[Episode]:
+    groups: list[list[Attempt]] = []
+    keys: set[str] = set()
+    for attempt in _attempts(history.moments, _failure_times(history.moments), pack):
+        of_attempt = _trouble_keys(attempt, pack)
+        if groups and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt):
+            groups[-1].append(attempt)
+            keys |= of_attempt
+        else:
+            groups.append([attempt])
+            keys = of_attempt
+    starts = [group[0].faults[0].at for group in groups]
+    return [
+        _episode(job_id, group, until, history)
+        for group, until in itertools.zip_longest(groups, starts[1:])
+    ]
+
+
+def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
+    """When the job failed: its state says so, or else its restarts, or else its tasks."""
+    for wanted in (_is_job_failure, _is_restart, _is_task_failure):
+        times = sorted({m.at for m in moments if wanted(m)})
+        if times:
+            kept = [times[0]]
+            kept += [b for a, b in itertools.pairwise(times) if b - a > _SLACK]
+            return kept
+    return []
+
+
+def _is_job_failure(moment: Moment) -> bool:
+    return moment.kind == "job-state" and moment.to_state in _FAILING_STATES
+
+
+def _is_restart(moment: Moment) -> bool:
+    return moment.kind in ("restart", "global-failure")
+
+
+def _is_task_failure(moment: Moment) -> bool:
+    return moment.kind == "task-failed"
+
+
+def _attempts(
+    moments: Sequence[Moment], failures: Sequence[datetime], pack: SignaturePack
+) -> list[Attempt]:
+    windows: list[list[Moment]] = [[] for _ in range(len(failures) + 1)]
+    position = 0
+    for moment in moments:
+        while position < len(failures) and moment.at > failures[position] + _SLACK:
+            position += 1
+        if is_fault(moment, pack):
+            windows[position].append(moment)
+    ends: list[datetime | None] = [*failures, None]
+    return [
+        Attempt(failed_at, tuple(faults))
+        for failed_at, faults in zip(ends, windows, strict=True)
+        if faults
+    ]
+
+
+def _is_same_trouble(
+    last: Attempt, attempt: Attempt, history: _History, keys: set[str], of_attempt: set[str]
+) -> bool:
+    before, after = last.faults[-1].at, attempt.faults[0].at
+    if not history.has_checkpoint_between(before, after):
+        return True
+    return not keys.isdisjoint(of_attempt)
+
+
+def _trouble_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
+    """What tells one trouble from another: its signatures, or else its unknown root causes."""
+    keys: set[str] = set()
+    for moment in attempt.faults:
+        telling = [
+            m.signature
+            for m in moment.observation.matches
+            if pack.signatures[m.signature].role in ("trigger", "contributing", "symptom")
+        ]
+        keys.update(telling)
+        if not telling and moment.observation.fingerprint is not None:
+            keys.add(moment.observation.fingerprint.root_cause)
+    return keys
+
+
+def _episode(
+    job_id: str | None, group: Sequence[Attempt], until: datetime | None, history: _History
+) -> Episode:
+    started, last_fault = group[0].faults[0].at, group[-1].faults[-1].at
+    after = history.between(last_fault, until)
+    within = history.between(started - _SLACK, last_fault + _SLACK)
+    return Episode(
+        job_id=job_id,
+        attempts=tuple(group),
+        last_healthy=_checkpoint(history.last_checkpoint(started)),
+        outcome=_outcome(within, after),
+        restarts=_restart_count(within),
+        ended_at=_ended_at(last_fault, after),
+    )
+
+
+def _checkpoint(moment: Moment | None) -> Checkpoint | None:
+    lifecycle = moment.observation.event.lifecycle if moment is not None else None
+    if moment is None or lifecycle is None or lifecycle.checkpoint_id is None:
+        return None
+    return Checkpoint(lifecycle.checkpoint_id, moment.observation.event.logged_at)
+
+
+def _outcome(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
+    states = [m.to_state for m in (*within, *after) if m.kind in ("job-state", "job-terminal")]
+    if "FAILED" in states:
+        return "failed"
+    if any(m.kind == "checkpoint-completed" for m in after) or "FINISHED" in states:
+        return "recovered"
+    if not states:
+        return "unknown"
+    # A job without checkpoints shows that it is well only by running on.
+    runs_on = states[-1] == "RUNNING" and after[-1].at - after[0].at > _RUNS_ON
+    has_checkpoints = any(m.kind == "checkpoint-completed" for m in within)
+    return "recovered" if runs_on and not has_checkpoints else "ongoing"
+
+
+def _restart_count(within: Sequence[Moment]) -> int:
+    by_state = sum(m.kind == "job-state" and m.to_state == "RESTARTING" for m in within)
+    return by_state or sum(m.kind == "restart" for m in within)
+
+
+def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:
+    healthy = next((m.at for m in after if m.kind == "checkpoint-completed"), None)
+    at = healthy or last_fault
+    return None if at == NO_TIME else at
+
+
+def _attach(
+    episodes: list[Episode], faults: Sequence[Moment]
+) -> tuple[list[Episode], list[Moment]]:
+    """Give faults that name no job to every episode near them; the rest is the cluster's.
+
+    A lost TaskManager is a fault of each job that ran on it.
+    """
+    left: list[Moment] = []
+    given: dict[int, list[Moment]] = {}
+    starts = [e.faults[0].at for e in episodes]
+    # The latest end among each episode and those before it says where looking back can stop.
+    ends = list(itertools.accumulate((e.faults[-1].at for e in episodes), max))
+    for fault in faults:
+        is_near = False
+        for i in reversed(range(_last_to_look_at(starts, fault.at))):
+            if _is_near(fault.at, episodes[i]):
+                given.setdefault(i, []).append(fault)
+                is_near = True
+            elif fault.at != NO_TIME and ends[i] + _SLACK < fault.at:
+                break
+        if not is_near:
+            left.append(fault)
+    return [
+        _with_faults(episode, given[i]) if i in given else episode
+        for i, episode in enumerate(episodes)
+    ], left
+
+
+def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
+    return len(starts) if at == NO_TIME else bisect_right(starts, at + _CLUSTER_LEAD)
+
+
+def _is_near(at: datetime, episode: Episode) -> bool:
+    first, last = episode.faults[0].at, episode.faults[-1].at
+    if NO_TIME in (at, first):
+        return True
+    return first - _CLUSTER_LEAD <= at <= last + _SLACK
+
+
+def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
+    attempts = [list(attempt.faults) for attempt in episode.attempts]
+    for fault in faults:
+        position = next(
+            (
+                i
+                for i, attempt in enumerate(episode.attempts)
+                if attempt.failed_at is None or fault.at <= attempt.failed_at + _SLACK
+            ),
+            len(attempts) - 1,
+        )
+        attempts[position].append(fault)
+    return Episode(
+        job_id=episode.job_id,
+        attempts=tuple(
+            Attempt(old.failed_at, tuple(sorted(new, key=in_order)))
+            for old, new in zip(episode.attempts, attempts, strict=True)
+        ),
+        last_healthy=episode.last_healthy,
+        outcome=episode.outcome,
+        restarts=episode.restarts,
+        ended_at=episode.ended_at,
+    )
+
+
+def in_order(moment: Moment) -> tuple[datetime, str, int]:
+    """Sort key: by time, then as in the file."""
+    return moment.at, moment.observation.event.path, moment.observation.event.offset

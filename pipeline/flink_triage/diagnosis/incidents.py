@@ -1,0 +1,323 @@
+"""An episode and its ranked candidates in, an incident with diagnoses out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from ..model import (
+    Diagnosis,
+    Evidence,
+    Incident,
+    Observation,
+    TimelineEntry,
+    Verdict,
+)
+from ..remediation import OptionTable, resolve
+from ..settings import Settings
+from ..signatures import SignaturePack
+from .confidence import confidence
+from .episodes import FAULT_KINDS, Episode, in_order
+from .ranking import Candidate, Hit, rank
+from .timeline import NO_TIME, DeploymentTimeline, Moment
+from .unknown import first_unknown
+
+# Roles that can be an answer; the others only report or prolong a failure.
+_ANSWERS = frozenset({"trigger", "contributing", "symptom"})
+_MAX_TIMELINE_ENTRIES = 60
+_LEAD_IN = timedelta(minutes=10)
+_LEAD_OUT = timedelta(minutes=5)
+
+
+def healthy_incident(timeline: DeploymentTimeline) -> Incident:
+    """What is said of a deployment without trouble."""
+    return _quiet_incident(timeline, "healthy", "No failure was found in these logs.")
+
+
+def foreign_incident(timeline: DeploymentTimeline) -> Incident:
+    """What is said of logs that are not Flink's."""
+    return _quiet_incident(
+        timeline, "undetermined", "These are not logs of Flink: nothing in them speaks of it."
+    )
+
+
+def _quiet_incident(timeline: DeploymentTimeline, verdict: Verdict, summary: str) -> Incident:
+    times = [m.at for m in timeline.moments if m.at != NO_TIME]
+    job_id = next(iter(timeline.job_names), None) if len(timeline.job_names) == 1 else None
+    return Incident(
+        incident_id=_incident_id(timeline.deployment, job_id, None, verdict),
+        deployment=timeline.deployment,
+        job_id=job_id,
+        job_name=timeline.job_names.get(job_id) if job_id else None,
+        flink_version=timeline.flink_version,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times else None,
+        verdict=verdict,
+        outcome="unknown",
+        restarts=0,
+        first_fault=None,
+        last_healthy=None,
+        diagnoses=(),
+        summary=summary,
+    )
+
+
+def build_incident(
+    timeline: DeploymentTimeline,
+    episode: Episode,
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings,
+) -> Incident | None:
+    """The incident of ``episode``, or ``None`` when it holds nothing that anyone must act on."""
+    ranked = rank(episode, pack)
+    answers = [c for c in ranked if c.signature.role in _ANSWERS]
+    unknown = first_unknown(episode, pack)
+    if not episode.has_failed and not _matters(episode, answers):
+        return None
+    verdict = _verdict(answers, unknown)
+    ordered = [*answers, *(c for c in ranked if c.signature.role not in _ANSWERS)]
+    diagnoses = tuple(
+        _diagnosis(number, candidate, ranked, timeline, options, settings)
+        for number, candidate in enumerate(ordered, start=1)
+        if answers
+    )
+    first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
+    started = episode.faults[0].at
+    return Incident(
+        incident_id=_incident_id(
+            timeline.deployment,
+            episode.job_id,
+            started,
+            ordered[0].id if ordered else "unknown",
+        ),
+        deployment=timeline.deployment,
+        job_id=episode.job_id,
+        job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
+        flink_version=timeline.flink_version,
+        started_at=None if started == NO_TIME else started,
+        ended_at=episode.ended_at,
+        verdict=verdict,
+        outcome=episode.outcome,
+        restarts=episode.restarts,
+        first_fault=evidence_of(first, settings) if first is not None else None,
+        last_healthy=episode.last_healthy,
+        diagnoses=diagnoses,
+        timeline=_timeline_entries(timeline, episode, settings),
+        summary=_summary(verdict, episode, answers, unknown),
+        missing_evidence=_missing_evidence(verdict, answers, timeline),
+    )
+
+
+def _matters(episode: Episode, answers: Sequence[Candidate]) -> bool:
+    """Whether trouble that stopped no job is an incident.
+
+    An exception without a name, logged by a job that went on, is listed among the unknown failures.
+    """
+    if answers:
+        return any(c.signature.severity != "info" for c in answers)
+    return episode.outcome != "recovered"
+
+
+def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
+    if not answers:
+        return "undetermined"
+    best = answers[0]
+    if unknown is None or best.signature.role != "symptom":
+        return "diagnosed"
+    stopped_something = unknown.kind in FAULT_KINDS or unknown.kind == "job-state"
+    if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
+        return "undetermined"
+    return "diagnosed" if best.depth == 0 else "undetermined"
+
+
+def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
+    return answers[0].hits[0].moment if answers else episode.faults[0]
+
+
+def _incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
+    identity = "\n".join((deployment, job_id or "", str(started or ""), what))
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
+
+
+def _diagnosis(
+    number: int,
+    candidate: Candidate,
+    ranked: Sequence[Candidate],
+    timeline: DeploymentTimeline,
+    options: OptionTable,
+    settings: Settings,
+) -> Diagnosis:
+    signature = candidate.signature
+    hits = _best_hits(candidate.hits)
+    captures = dict(hits[0].match.captures)
+    times = [h.moment.observation.event.logged_at for h in candidate.hits]
+    known = sorted(at for at in times if at is not None)
+    return Diagnosis(
+        rank=number,
+        signature=signature.id,
+        title=signature.title,
+        severity=signature.severity,
+        role=signature.role,
+        confidence=confidence(candidate, ranked),
+        score=round(candidate.score, 2),
+        reasons=candidate.reasons,
+        occurrences=candidate.occurrences,
+        first_seen_at=known[0] if known else None,
+        last_seen_at=max(known[-1], candidate.last_at) if known else None,
+        subtasks=_subtasks(h.moment.observation for h in candidate.hits),
+        hosts=tuple(sorted({o.host for h in candidate.hits if (o := h.moment.observation).host})),
+        captures=captures,
+        explains=candidate.explains,
+        evidence=tuple(hit_evidence(h, settings) for h in hits[: settings.max_evidence]),
+        cause=signature.cause,
+        remediation=resolve(
+            signature.remediation,
+            flink_version=timeline.flink_version,
+            effective=timeline.effective_config,
+            captures=captures,
+            table=options,
+        ),
+    )
+
+
+def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
+    names = {
+        f"{o.task} ({o.subtask}/{o.parallelism})" if o.subtask is not None else o.task
+        for o in observations
+        if o.task is not None
+    }
+    return tuple(sorted(names))
+
+
+def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """Nearest to the root cause first, then earliest; the first of each file before the rest."""
+    ordered = sorted(
+        hits,
+        key=lambda h: (
+            99 if h.match.depth_from_root is None else h.match.depth_from_root,
+            h.moment.at,
+            h.moment.observation.event.path,
+            h.moment.observation.event.offset,
+        ),
+    )
+    seen: set[str] = set()
+    first_of_file: list[Hit] = []
+    others: list[Hit] = []
+    for hit in ordered:
+        path = hit.moment.observation.event.path
+        (others if path in seen else first_of_file).append(hit)
+        seen.add(path)
+    return first_of_file + others
+
+
+def hit_evidence(hit: Hit, settings: Settings) -> Evidence:
+    event = hit.moment.observation.event
+    return Evidence(
+        path=event.path,
+        line=event.line + hit.match.line_offset,
+        offset=event.offset,
+        at=event.logged_at,
+        excerpt=hit.match.excerpt[: settings.max_excerpt_chars],
+    )
+
+
+def evidence_of(moment: Moment, settings: Settings) -> Evidence:
+    observation = moment.observation
+    event = observation.event
+    excerpt = event.message
+    if observation.root_cause_type is not None:
+        root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
+        excerpt = f"{excerpt}\n{root.rstrip(': ')}" if excerpt else root
+    return Evidence(
+        event.path, event.line, event.offset, event.logged_at, excerpt[: settings.max_excerpt_chars]
+    )
+
+
+def _summary(
+    verdict: Verdict, episode: Episode, answers: Sequence[Candidate], unknown: Moment | None
+) -> str:
+    if verdict == "diagnosed":
+        best = answers[0]
+        effects = f"; it explains {', '.join(best.explains)}" if best.explains else ""
+        return f"{best.signature.title}{effects}."
+    if unknown is not None:
+        observation = unknown.observation
+        what = observation.root_cause_type or observation.event.message[:120]
+        return f"No signature names the first fault: {what}."
+    return "The logs report a failure, but not its cause."
+
+
+def _missing_evidence(
+    verdict: Verdict, answers: Sequence[Candidate], timeline: DeploymentTimeline
+) -> tuple[str, ...]:
+    """What would tell more, where the best answer is a symptom or there is none."""
+    if verdict == "diagnosed" and answers[0].signature.role != "symptom":
+        return ()
+    missing = []
+    for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
+        if timeline.processes and process not in timeline.processes:
+            missing.append(f"No {name} log is among the inputs: the cause may stand there.")
+    best = answers[0] if answers else None
+    if best is not None and best.signature.limits:
+        missing.append(best.signature.limits.strip())
+    return tuple(missing)
+
+
+def _timeline_entries(
+    timeline: DeploymentTimeline, episode: Episode, settings: Settings
+) -> tuple[TimelineEntry, ...]:
+    """From a little before the first fault to a little after the last, for people."""
+    first, last = episode.faults[0].at, episode.faults[-1].at
+    faults = {id(m) for m in episode.faults}
+    shown: list[TimelineEntry] = []
+    cut = 0
+    for moment in timeline.between(first - _LEAD_IN, last + _LEAD_OUT):
+        if moment.job_id not in (None, episode.job_id):
+            continue
+        entry = _timeline_entry(moment, id(moment) in faults, first, settings)
+        if entry is None:
+            continue
+        if shown and (shown[-1].kind, shown[-1].text) == (entry.kind, entry.text):
+            shown[-1] = replace(shown[-1], count=shown[-1].count + 1)
+        elif len(shown) < 2 * _MAX_TIMELINE_ENTRIES:
+            shown.append(entry)
+        else:
+            # Of a long story the beginning and the end are told.
+            del shown[_MAX_TIMELINE_ENTRIES // 2]
+            shown.append(entry)
+            cut += 1
+    half = _MAX_TIMELINE_ENTRIES // 2
+    if len(shown) > _MAX_TIMELINE_ENTRIES:
+        cut += len(shown) - 2 * half
+        gap = TimelineEntry(shown[half].at, "omitted", f"{cut} more entries", None, cut)
+        shown = [*shown[:half], gap, *shown[-half:]]
+    return tuple(shown)
+
+
+def _timeline_entry(
+    moment: Moment, is_fault: bool, first_fault: datetime, settings: Settings
+) -> TimelineEntry | None:
+    observation = moment.observation
+    at = observation.event.logged_at
+    lifecycle = observation.event.lifecycle
+    kind = lifecycle.kind if lifecycle is not None else None
+    if kind in ("job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"):
+        return TimelineEntry(at, kind, _first_line(observation), evidence_of(moment, settings))
+    if kind == "job-state" and lifecycle is not None:
+        text = f"job {lifecycle.from_state} to {lifecycle.to_state}"
+        return TimelineEntry(at, kind, text, evidence_of(moment, settings))
+    if kind == "checkpoint-completed":
+        text = "checkpoints complete" if moment.at < first_fault else "checkpoint completes"
+        return TimelineEntry(at, kind, text, evidence_of(moment, settings))
+    if is_fault:
+        names = sorted({m.signature for m in observation.matches})
+        text = ", ".join(names) or observation.root_cause_type or _first_line(observation)
+        return TimelineEntry(at, "fault", text, evidence_of(moment, settings))
+    return None
+
+
+def _first_line(observation: Observation) -> str:
+    return observation.event.message.split("\n", 1)[0][:160]

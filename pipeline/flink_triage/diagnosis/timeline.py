@@ -1,0 +1,217 @@
+"""Observations of one deployment in; out, in time order and each with its job, what happened."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from ..model import Observation
+
+# Sorts before every real time; stands for "the log states no time at all".
+NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An observation with the time that orders it and the job it belongs to.
+
+    ``at`` is the event's own time or that of the nearest timed event before it in its file;
+    ``NO_TIME`` where a file states none.
+    """
+
+    observation: Observation
+    at: datetime
+    job_id: str | None
+
+    @property
+    def kind(self) -> str | None:
+        lifecycle = self.observation.event.lifecycle
+        return lifecycle.kind if lifecycle is not None else None
+
+    @property
+    def to_state(self) -> str | None:
+        lifecycle = self.observation.event.lifecycle
+        return lifecycle.to_state if lifecycle is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentTimeline:
+    """All moments of one deployment, in time order, and what holds for all of them.
+
+    ``times`` are those of ``moments``; ``is_foreign`` says that these are logs of another product.
+    """
+
+    deployment: str
+    moments: tuple[Moment, ...]
+    job_names: Mapping[str, str]
+    flink_version: str | None
+    effective_config: Mapping[str, str]
+    processes: frozenset[str]
+    times: tuple[datetime, ...]
+    is_foreign: bool = False
+
+    def between(self, start: datetime, end: datetime) -> tuple[Moment, ...]:
+        """Moments of [start, end)."""
+        return self.moments[bisect_left(self.times, start) : bisect_left(self.times, end)]
+
+
+def build_timeline(
+    deployment: str, observations: Iterable[Observation], flink_version: str | None = None
+) -> DeploymentTimeline:
+    """Order ``observations``, give each its job, and read the version and configuration.
+
+    ``flink_version`` overrides the banner, for logs that lost theirs.
+    """
+    timed = _with_omitted_stacks(_in_time_order(list(observations)))
+    job_names = _job_names(timed)
+    job_of_graph = _job_of_graph(timed)
+    job_of_task = _job_of_task(timed, job_of_graph)
+    known_jobs = sorted({o.event.job_id for o, _ in timed if o.event.job_id} | set(job_names))
+    only_job = known_jobs[0] if len(known_jobs) == 1 else None
+    moments = tuple(
+        Moment(o, at, _job_of(o, job_of_graph, job_of_task) or only_job) for o, at in timed
+    )
+    return DeploymentTimeline(
+        deployment=deployment,
+        moments=moments,
+        job_names=job_names,
+        flink_version=flink_version or _flink_version(timed),
+        effective_config=_effective_config(timed),
+        processes=frozenset(o.process for o, _ in timed if o.process is not None),
+        times=tuple(at for _, at in timed),
+        is_foreign=_is_foreign(timed),
+    )
+
+
+def _in_time_order(observations: list[Observation]) -> list[tuple[Observation, datetime]]:
+    by_file: dict[str, list[Observation]] = {}
+    for observation in observations:
+        by_file.setdefault(observation.event.path, []).append(observation)
+    timed: list[tuple[Observation, datetime]] = []
+    for in_file in by_file.values():
+        in_file.sort(key=lambda o: o.event.offset)
+        first = next((o.event.logged_at for o in in_file if o.event.logged_at), NO_TIME)
+        at = first
+        for observation in in_file:
+            at = observation.event.logged_at or at
+            timed.append((observation, at))
+    timed.sort(key=lambda pair: (pair[1], pair[0].event.path, pair[0].event.offset))
+    return timed
+
+
+# HotSpot throws these without a stack once it has compiled the place that throws them
+# (-XX:+OmitStackTraceInFastThrow).
+_OMITTED_STACKS = frozenset(
+    {
+        "java.lang.ArithmeticException",
+        "java.lang.ArrayIndexOutOfBoundsException",
+        "java.lang.ArrayStoreException",
+        "java.lang.ClassCastException",
+        "java.lang.NullPointerException",
+    }
+)
+
+
+def _with_omitted_stacks(
+    timed: list[tuple[Observation, datetime]],
+) -> list[tuple[Observation, datetime]]:
+    """Give an exception without a stack the matches of the last one that still had its stack."""
+    last_with_stack: dict[str, Observation] = {}
+    completed = []
+    for observation, at in timed:
+        kind = observation.root_cause_type
+        if kind in _OMITTED_STACKS:
+            earlier = last_with_stack.get(kind)
+            if observation.has_frames:
+                last_with_stack[kind] = observation
+            elif earlier is not None:
+                observation = replace(
+                    observation,
+                    matches=tuple(replace(m, line_offset=0) for m in earlier.matches),
+                    first_user_frame=earlier.first_user_frame,
+                )
+        completed.append((observation, at))
+    return completed
+
+
+Timed = Sequence[tuple[Observation, datetime]]
+
+
+def _job_names(timed: Timed) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for observation, _ in timed:
+        lifecycle = observation.event.lifecycle
+        if lifecycle is not None and lifecycle.job_id and lifecycle.job_name:
+            names.setdefault(lifecycle.job_id, lifecycle.job_name)
+    return names
+
+
+def _job_of_graph(timed: Timed) -> dict[str, str]:
+    jobs: dict[str, str] = {}
+    for observation, _ in timed:
+        lifecycle = observation.event.lifecycle
+        if lifecycle is None or not lifecycle.job_id or not lifecycle.key:
+            continue
+        if lifecycle.kind in ("execution-graph", "checkpoint-declined"):
+            jobs[lifecycle.key.split("_", 1)[0]] = lifecycle.job_id
+    return jobs
+
+
+def _job_of_task(timed: Timed, job_of_graph: Mapping[str, str]) -> dict[str, str]:
+    """Task names that belong to one job only."""
+    jobs: dict[str, set[str]] = {}
+    for observation, _ in timed:
+        job = _job_of(observation, job_of_graph, {})
+        if job is not None and observation.task is not None:
+            jobs.setdefault(observation.task, set()).add(job)
+    return {task: next(iter(of)) for task, of in jobs.items() if len(of) == 1}
+
+
+def _job_of(
+    observation: Observation, job_of_graph: Mapping[str, str], job_of_task: Mapping[str, str]
+) -> str | None:
+    if observation.event.job_id is not None:
+        return observation.event.job_id
+    lifecycle = observation.event.lifecycle
+    if lifecycle is not None and lifecycle.kind != "config" and lifecycle.key:
+        job = job_of_graph.get(lifecycle.key.split("_", 1)[0])
+        if job is not None:
+            return job
+    return job_of_task.get(observation.task) if observation.task is not None else None
+
+
+def _is_foreign(timed: Timed) -> bool:
+    """Whether the logs are those of another product: nothing speaks of Flink, something of it."""
+    products = {o.product for o, _ in timed}
+    return "other" in products and "flink" not in products
+
+
+def _flink_version(timed: Timed) -> str | None:
+    """The version that the JobManager's banner states last, or any other process'."""
+    version = None
+    for observation, _ in timed:
+        lifecycle = observation.event.lifecycle
+        if lifecycle is None or lifecycle.kind != "version":
+            continue
+        if version is None or observation.process != "taskmanager":
+            version = lifecycle.key
+    return version
+
+
+def _effective_config(timed: Timed) -> dict[str, str]:
+    """Options as printed at start; the JobManager's word counts more than a TaskManager's."""
+    config: dict[str, str] = {}
+    for wanted in (False, True):
+        for observation, _ in timed:
+            lifecycle = observation.event.lifecycle
+            if lifecycle is None or lifecycle.kind != "config" or not lifecycle.key:
+                continue
+            if (observation.process == "jobmanager") is wanted:
+                config[lifecycle.key] = lifecycle.value or ""
+    return config
+
+
+def with_job(moment: Moment, job_id: str | None) -> Moment:
+    return replace(moment, job_id=job_id)

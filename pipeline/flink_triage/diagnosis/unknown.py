@@ -1,0 +1,54 @@
+"""Failures that no signature names: found in an episode, and grouped over all deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..model import Evidence, Observation, UnknownFailure
+from ..signatures import SignaturePack
+from .episodes import Episode
+from .timeline import Moment
+
+_ANSWERS = frozenset({"trigger", "contributing", "symptom", "benign"})
+
+
+def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
+    """Whether a stack trace has a root cause that no signature but wrappers speaks of."""
+    return observation.fingerprint is not None and not any(
+        pack.signatures[m.signature].role in _ANSWERS for m in observation.matches
+    )
+
+
+def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
+    """The first fault of ``episode`` with a stack trace that no signature explains."""
+    return next((m for m in episode.faults if is_unknown(m.observation, pack)), None)
+
+
+def group_unknown(
+    faults: Iterable[tuple[Observation, Evidence]], pack: SignaturePack, max_evidence: int
+) -> tuple[UnknownFailure, ...]:
+    """Unknown failures by root-cause fingerprint, most frequent first."""
+    groups: dict[str, list[tuple[Observation, Evidence]]] = {}
+    for observation, evidence in faults:
+        if observation.fingerprint is not None and is_unknown(observation, pack):
+            groups.setdefault(observation.fingerprint.root_cause, []).append(
+                (observation, evidence)
+            )
+    unknown = [_unknown(key, group, max_evidence) for key, group in groups.items()]
+    return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
+
+
+def _unknown(
+    key: str, group: Sequence[tuple[Observation, Evidence]], max_evidence: int
+) -> UnknownFailure:
+    first = group[0][0]
+    return UnknownFailure(
+        fingerprint=key,
+        count=sum(o.occurrences for o, _ in group),
+        exception_type=first.exception_type,
+        root_cause_type=first.root_cause_type,
+        root_cause_message=first.root_cause_message,
+        first_user_frame=next((o.first_user_frame for o, _ in group if o.first_user_frame), None),
+        deployments=tuple(sorted({o.deployment for o, _ in group})),
+        evidence=tuple(e for _, e in group[:max_evidence]),
+    )

@@ -1,0 +1,45 @@
+"""Every error that flink-triage raises on purpose.
+
+FlinkTriageError
+├── UsageError              exit 2: wrong flags, nothing to read
+│   └── SignaturePackError  exit 2: every problem of every file, as ``path:line: field: reason``
+├── EnvironmentProblem      exit 4: Java, jars, disk
+├── OutputHeldError         exit 5: another run holds the output
+└── CorruptStateError       exit 4: tables that are not ours, newer than us, or damaged
+
+A message says what, where, what was got, and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class FlinkTriageError(Exception):
+    """Root of the tree; ``exit_code`` is what the command returns for it."""
+
+    exit_code = 70
+
+
+class UsageError(FlinkTriageError):
+    exit_code = 2
+
+
+class SignaturePackError(UsageError):
+    """The signature pack cannot be used; ``problems`` lists every one of them."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class EnvironmentProblem(FlinkTriageError):
+    exit_code = 4
+
+
+class CorruptStateError(FlinkTriageError):
+    exit_code = 4
+
+
+class OutputHeldError(FlinkTriageError):
+    exit_code = 5

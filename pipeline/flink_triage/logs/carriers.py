@@ -1,0 +1,198 @@
+"""What transports put before a log line: a line in, the line as the program wrote it out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from .layouts.headers import parse_header
+from .layouts.timestamps import match_timestamp, parse_timestamp
+from .throwables import is_trace_like
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """A line without its prefix.
+
+    ``source`` tells streams apart that share a file; ``is_partial`` says that the next line of
+    that source goes on with this one; ``times`` are the transports' times as written, innermost
+    last: most lines state their own, so they are read only when asked for.
+    """
+
+    text: str
+    source: str = ""
+    is_partial: bool = False
+    times: tuple[str, ...] = ()
+
+    @property
+    def carried_at(self) -> datetime | None:
+        moments = (parse_timestamp(time) for time in reversed(self.times))
+        return next((moment for moment in moments if moment is not None), None)
+
+
+Peel = Callable[[str], "Peeled | None"]
+
+# kubelet's CRI format: time, stream, F(ull) or P(artial), text.
+_CRI = re.compile(
+    r"^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$", re.DOTALL
+)
+_KUBECTL_TIME = re.compile(
+    r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(.*)$", re.DOTALL
+)
+_KUBECTL_PREFIX = re.compile(
+    r"^\[((?:pod/)?[\w.-]{1,253}(?:/[\w.-]{1,253}){1,2})\] ?(.*)$", re.DOTALL
+)
+_STERN = re.compile(r"^([\w.-]{3,253} [\w.-]{3,63}) (?:\u203a )?(.*)$", re.DOTALL)
+_COMPOSE = re.compile(r"^([\w.-]{1,128})[ ]{0,60}\| ?(.*)$", re.DOTALL)
+_SYSLOG = re.compile(
+    r"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
+    r"([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    re.DOTALL,
+)
+_SYSLOG_5424 = re.compile(
+    r"^<\d{1,3}>1 (\S{10,40}) (\S{1,255} \S{1,128} \S{1,128}) \S{1,64} (?:-|\[.{0,2000}?\]) ?(.*)$",
+    re.DOTALL,
+)
+_GREP_PATH_LINE = re.compile(r"^([^\s:]{0,1000}[^\s:\d-])([:-])\d{1,10}\2(.*)$", re.DOTALL)
+_GREP_LINE = re.compile(r"^\d{1,10}[:-](.*)$", re.DOTALL)
+_GREP_PATH = re.compile(
+    r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
+)
+_QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
+
+
+def _peel_cri(line: str) -> Peeled | None:
+    match = _CRI.match(line)
+    if match is None:
+        return None
+    return Peeled(match[4], match[2], match[3] == "P", (match[1],))
+
+
+def _peel_docker_json(line: str) -> Peeled | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    text = fields.get("log") if isinstance(fields, dict) else None
+    if not isinstance(text, str) or "stream" not in fields:
+        return None
+    # Docker cuts lines at 16 KiB; only the last piece ends with a newline.
+    return Peeled(
+        text.removesuffix("\n"),
+        str(fields["stream"]),
+        not text.endswith("\n"),
+        (str(fields.get("time", "")),),
+    )
+
+
+def _peel_kubectl_time(line: str) -> Peeled | None:
+    match = _KUBECTL_TIME.match(line)
+    return Peeled(match[2], times=(match[1],)) if match else None
+
+
+def _peel_syslog_5424(line: str) -> Peeled | None:
+    match = _SYSLOG_5424.match(line)
+    return Peeled(match[3], match[2], times=(match[1],)) if match else None
+
+
+def _peel_grep_path_line(line: str) -> Peeled | None:
+    match = _GREP_PATH_LINE.match(line)
+    return Peeled(match[3], match[1]) if match else None
+
+
+def _prefix(pattern: re.Pattern[str]) -> Peel:
+    """A peel for a prefix whose only fact is the source; the text is the last group."""
+    has_source = pattern.groups == 2
+
+    def peel(line: str) -> Peeled | None:
+        match = pattern.match(line)
+        if match is None:
+            return None
+        return Peeled(match[pattern.groups], match[1] if has_source else "")
+
+    return peel
+
+
+CARRIERS: dict[str, Peel] = {
+    "cri": _peel_cri,
+    "docker-json": _peel_docker_json,
+    "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
+    "syslog": _prefix(_SYSLOG),
+    "syslog-5424": _peel_syslog_5424,
+    "compose": _prefix(_COMPOSE),
+    "grep-path-line": _peel_grep_path_line,
+    "grep-line": _prefix(_GREP_LINE),
+    "grep-path": _prefix(_GREP_PATH),
+    "kubectl-time": _peel_kubectl_time,
+    "stern": _prefix(_STERN),
+    "quote": _prefix(_QUOTE),
+}
+# These prefixes are also how some layouts and some prose begin: what is behind must be a log.
+_AMBIGUOUS = frozenset({"kubectl-time", "stern", "compose", "grep-path", "grep-line"})
+_ENOUGH = 0.8
+_MAX_NESTED = 3
+
+
+def detect_carriers(lines: Sequence[str]) -> str:
+    """Names of the carriers around these lines, outermost first, joined by ``+``; or ``none``."""
+    names: list[str] = []
+    rest = [line for line in lines if line.strip() and line != "--"]
+    while len(names) < _MAX_NESTED and rest:
+        found = _detect_one(rest, names)
+        if found is None:
+            break
+        names.append(found)
+        peel = CARRIERS[found]
+        rest = [peeled.text for line in rest if (peeled := peel(line)) and peeled.text.strip()]
+    return "+".join(names) or "none"
+
+
+def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
+    for name, peel in CARRIERS.items():
+        if name in taken:
+            continue
+        texts = [peeled.text for line in lines if (peeled := peel(line))]
+        if len(texts) < max(1, _ENOUGH * len(lines)):
+            continue
+        if name in _AMBIGUOUS and not _looks_logged(texts, name):
+            continue
+        return name
+    return None
+
+
+def _looks_logged(texts: Sequence[str], name: str) -> bool:
+    sample = [text for text in texts[:400] if text.strip()]
+    if len(sample) < 2:
+        return False
+    headers = sum(1 for text in sample if parse_header(text) is not None)
+    traces = sum(1 for text in sample if is_trace_like(text))
+    if name == "kubectl-time":
+        # "2024-01-01T10:00:00.123Z INFO x - m" is a layout; a second time makes a carrier.
+        times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
+        frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
+        return times * 5 >= len(sample) or frames * 5 >= len(sample)
+    return (headers + traces) * 2 >= len(sample) and headers + traces >= 2
+
+
+def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
+    """``line`` without the prefixes; a line that lacks one is taken as it is."""
+    source, is_partial = "", False
+    times: tuple[str, ...] = ()
+    for peel in carriers:
+        peeled = peel(line)
+        if peeled is None:
+            break
+        line = peeled.text
+        source = f"{source}{peeled.source}\0"
+        times += peeled.times
+        is_partial = is_partial or peeled.is_partial
+    return Peeled(line, source, is_partial, times)
+
+
+def carriers_named(names: str) -> tuple[Peel, ...]:
+    return tuple(CARRIERS[name] for name in names.split("+") if name in CARRIERS)

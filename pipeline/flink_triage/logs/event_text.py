@@ -1,0 +1,233 @@
+"""The bytes of one event of a shaped file in, the ``Event`` out if it is notable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from functools import lru_cache
+
+from flink_triage.model import Event
+from flink_triage.settings import Settings
+
+from .layouts.headers import (
+    WARN_AND_ABOVE,
+    Header,
+    canonical_level,
+    layout_named,
+    parse_header,
+    parts_of_match,
+)
+from .layouts.shape import Shape
+from .layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
+from .lifecycle import parse_lifecycle
+from .literals import LiteralFinder
+from .text import TextCache, clean, cut_event, decode, plain_text, store_text
+from .throwables import holds_trace
+
+# What `bytes.isspace` calls a blank.
+_BLANKS = " \t\n\r\x0b\f"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltEvent:
+    """A judged event: ``event`` is ``None`` when it is only counted."""
+
+    event: Event | None
+    level: str | None
+    redactions: int = 0
+    decode_errors: int = 0
+
+
+class ShapedEvents:
+    """Builds events of one file whose header lines have a fixed shape.
+
+    With ``is_general`` every event is read in the general way, which defines the result.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        shape: Shape,
+        finder: LiteralFinder,
+        settings: Settings,
+        default_timezone: tzinfo,
+        *,
+        is_general: bool = False,
+    ) -> None:
+        self._path = path
+        self.shape = shape
+        self._finder = finder
+        self.settings = settings
+        self._timezone = default_timezone
+        self._continuations = TextCache()
+        layout = layout_named(shape.layout)
+        self._time_columns = None if is_general else shape.time_columns
+        self._after_time = layout.after_time if layout is not None else None
+        anchor = shape.anchor or ""
+        self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
+        self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
+
+    def minute_of(self, line: bytes) -> datetime | None:
+        """The minute that the shape's columns of a header line state."""
+        return _minute(line[: len(self.shape.columns)].decode("latin-1"), self._timezone)
+
+    def build(
+        self,
+        offset: int,
+        size: int,
+        line: int,
+        data: bytes,
+        *,
+        is_cut: bool = False,
+        has_literal: bool | None = None,
+    ) -> BuiltEvent:
+        """Judges one event; ``data`` is all of it, or head and tail with ``is_cut``.
+
+        ``has_literal`` is what a scan of the whole event already found, ``None`` if there was none.
+        """
+        if not is_cut and len(data) <= self._whole_bytes:
+            built = self._build_regular(offset, size, line, data, has_literal)
+            if built is not None:
+                return built
+        if not is_cut:
+            data, is_cut = cut_event(data, self.settings)
+            has_literal = None if is_cut else has_literal
+        head, _, rest = data.partition(b"\n")
+        if not self.shape.is_header(head):
+            return self._headless(offset, size, line, data, is_cut)
+        text, errors = decode(head)
+        header = self._header(clean(text), head)
+        rest = rest.rstrip(b"\r\n")
+        continues = bool(rest) and not rest.isspace()
+        if not (continues or header.level in WARN_AND_ABOVE):
+            if has_literal is None:
+                has_literal = self._finder.contains(data)
+            if not has_literal:
+                return BuiltEvent(None, header.level)
+        message, redactions = store_text(header.message)
+        continuation = None
+        if continues:
+            stored = self._continuations.get(rest)
+            continuation = stored.text
+            redactions += stored.redactions
+            errors += stored.decode_errors
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            header.logged_at,
+            header.level,
+            header.logger,
+            header.thread,
+            message,
+            continuation,
+            header.job_id,
+            parse_lifecycle(message, header.logger),
+            is_cut,
+        )
+        return BuiltEvent(event, header.level, redactions, errors)
+
+    def _build_regular(
+        self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
+    ) -> BuiltEvent | None:
+        """The same for an event whose text is clean and whose header is of the layout.
+
+        Nearly all are so; ``None`` for any other, which the general way then reads.
+        """
+        if self._time_columns is None or self._after_time is None:
+            return None
+        if not self.shape.is_header(data):
+            return None
+        text = plain_text(data)
+        if text is None:
+            return None
+        end = text.find("\n")
+        end = len(text) if end < 0 else end
+        second, fraction, after = self._time_columns
+        match = self._after_time.match(text, after, end)
+        if match is None:
+            return None
+        level, logger, thread, message, job_id = parts_of_match(match)
+        if self._level_column is None:
+            word = self.shape.level_of(data[:end])
+            if word is not None and canonical_level(word.decode()) != level:
+                return None
+        elif match.start("level") != self._level_column:
+            return None
+        continuation: str | None = text[end + 1 :].rstrip("\n")
+        if not continuation or not continuation.strip(_BLANKS):
+            continuation = None
+        if continuation is None and level not in WARN_AND_ABOVE:
+            if has_literal is None:
+                has_literal = self._finder.contains(data)
+            if not has_literal:
+                return BuiltEvent(None, level)
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            time_of_columns(text[second : fraction - 1], text[fraction:after], self._timezone),
+            level,
+            logger,
+            thread,
+            message,
+            continuation,
+            job_id,
+            parse_lifecycle(message, logger),
+        )
+        return BuiltEvent(event, level)
+
+    def _header(self, text: str, line: bytes) -> Header:
+        level = self.shape.level_of(line)
+        header = parse_header(text, self._timezone, self.shape.layout)
+        canonical = canonical_level(level.decode()) if level else None
+        if header is None:
+            match = match_timestamp(text, 0 if text[:1].isdigit() else 1)
+            logged_at = timestamp_of(match, self._timezone) if match else None
+            message = text[len(self.shape.columns) :].strip()
+            return Header("unknown", logged_at, canonical, None, None, message)
+        if canonical is None or canonical == header.level:
+            return header
+        return Header(
+            header.layout,
+            header.logged_at,
+            canonical,
+            header.logger,
+            header.thread,
+            header.message,
+            header.job_id,
+        )
+
+    def _headless(self, offset: int, size: int, line: int, data: bytes, is_cut: bool) -> BuiltEvent:
+        """What stands before the first header: the end of a rotated event, or a start script."""
+        text, errors = decode(data)
+        text = clean(text)
+        if not (self._finder.contains(data) or holds_trace(text)):
+            return BuiltEvent(None, None)
+        text, redactions = store_text(text.strip("\n"))
+        message, _, continuation = text.partition("\n")
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            None,
+            None,
+            None,
+            None,
+            message,
+            continuation if continuation.strip() else None,
+            None,
+            parse_lifecycle(message, None),
+            is_cut,
+        )
+        return BuiltEvent(event, None, redactions, errors)
+
+
+@lru_cache(maxsize=4096)
+def _minute(columns: str, default_timezone: tzinfo) -> datetime | None:
+    match = match_timestamp(columns, 0 if columns[:1].isdigit() else 1)
+    moment = timestamp_of(match, default_timezone) if match else None
+    return moment.replace(second=0, microsecond=0) if moment else None

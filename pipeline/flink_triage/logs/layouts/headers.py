@@ -1,0 +1,374 @@
+"""One header line of text in, its parts out: time, level, logger, thread, job and message.
+
+A small table of ``Layout`` objects covers what Flink, its users and its neighbours print; each is
+one verbose regex behind a cheap test.  What no layout knows goes through ``_parse_house_layout``,
+a grammar of tokens for patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone, tzinfo
+from functools import lru_cache
+
+from .timestamps import TIMESTAMP, match_timestamp, time_of_columns, timestamp_of
+
+# No header's fixed part is longer: operator names stand in thread names and reach some hundreds
+# of characters, and the message is never looked into.
+MAX_HEADER_CHARS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The parts of a header line.  ``layout`` names the layout that explained it."""
+
+    layout: str
+    logged_at: datetime | None
+    level: str | None
+    logger: str | None
+    thread: str | None
+    message: str
+    job_id: str | None = None
+    stack: str | None = None
+
+
+LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
+_LEVEL = rf"(?P<level>{LEVELS})"
+_ANY_CASE_LEVEL = re.compile(
+    rf"(?:{LEVELS}|Trace|Debug|Info|Warning|Warn|Error|Fatal"
+    r"|trace|debug|info|warning|warn|error|fatal|severe|critical|notice|INF|WRN|ERR|DBG|TRC)"
+    r"(?![\w.$-])"
+)
+_CANONICAL_LEVEL = {
+    "WARNING": "WARN",
+    "WRN": "WARN",
+    "SEVERE": "ERROR",
+    "ERR": "ERROR",
+    "CRITICAL": "FATAL",
+    "EMERGENCY": "FATAL",
+    "ALERT": "FATAL",
+    "INFORMATION": "INFO",
+    "INF": "INFO",
+    "NOTICE": "INFO",
+    "DBG": "DEBUG",
+    "TRC": "TRACE",
+}
+WARN_AND_ABOVE = frozenset({"WARN", "ERROR", "FATAL"})
+
+_LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
+# Nested brackets occur in thread names: "[Writer[1] (1/2)#0]".
+_BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
+_BRACKETS = rf"{_BRACKET}(?:[ ]*{_BRACKET}){{0,3}}"
+_NDC = rf"(?P<ndc>{_BRACKET})"
+_MESSAGE = r"(?P<message>.*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One header layout: its name, an example, and the regex of a whole line.
+
+    ``after_time`` is the part of that regex behind the timestamp, for readers that know where the
+    timestamp ends; ``None`` where the layout states no time.
+    """
+
+    name: str
+    example: str
+    pattern: re.Pattern[str]
+    after_time: re.Pattern[str] | None
+
+
+def _layout(name: str, example: str, pattern: str) -> Layout:
+    flags = re.VERBOSE | re.DOTALL
+    _, time, after = pattern.partition(TIMESTAMP)
+    return Layout(
+        name, example, re.compile(pattern, flags), re.compile(after, flags) if time else None
+    )
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    # flink-dist/conf/log4j.properties since 1.11: %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %-60c %x - %m%n
+    # (before 1.11 log4j 1 printed nothing for an empty %x, log4j 2 prints []).
+    _layout(
+        "log4j2",
+        "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
+    ),
+    # FLIP-251 / FLINK-31080: MDC with the job id, and whatever else a house puts in brackets.
+    _layout(
+        "log4j2-mdc",
+        "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?P<groups>{_BRACKETS})[ ]*"
+        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
+    ),
+    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and ISO forms of it.
+    _layout(
+        "logback",
+        "06:47:23.468 [main] INFO  o.a.f.runtime.Foo - message",
+        rf"\[?{TIMESTAMP}\]?[ ]+(?P<groups>{_BRACKETS})[ ]+\[?{_LEVEL}[ ]*\]?[ ]+"
+        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
+    ),
+    # log4j 1 of Hadoop and Spark distributions: %d{yy/MM/dd HH:mm:ss} %p %c{2}: %m%n
+    _layout(
+        "log4j1",
+        "26/11/21 06:40:14 INFO taskexecutor.TaskManagerRunner: message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?:{_NDC}[ ]+)?{_LOGGER}[ ]?:(?:[ ]|$){_MESSAGE}",
+    ),
+    # Spring Boot: 2026-11-21T06:47:23.468Z  INFO 1 --- [app] [main] o.a.Foo : message
+    _layout(
+        "spring-boot",
+        "2026-11-21 06:47:23.468  INFO 4711 --- [main] o.a.f.runtime.Foo : message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+\d{{1,10}}[ ]---[ ](?P<groups>{_BRACKETS})"
+        rf"[ ]+{_LOGGER}[ ]*:(?:[ ]|$){_MESSAGE}",
+    ),
+    # ZooKeeper: %d{ISO8601} [myid:%X{myid}] - %-5p [%t:%C{1}@%L] - %m%n
+    _layout(
+        "zookeeper",
+        "2026-11-21 06:47:23,468 [myid:1] - INFO  [main:QuorumPeer@774] - message",
+        rf"{TIMESTAMP}[ ]+(?:{_BRACKET}[ ]+)?-[ ]{_LEVEL}[ ]+\["
+        rf"(?P<thread>(?:[^\[\]]|\[[^\[\]]{{0,400}}\])"
+        rf"{{0,1000}}?):(?P<logger>[\w$.]{{1,200}})@\d{{1,6}}\][ ]-(?:[ ]|$){_MESSAGE}",
+    ),
+    # No date: %-5p %c %x - %m%n (log4j-console of some images) and %-5p [%t] %c - %m%n
+    _layout(
+        "level-first",
+        "ERROR org.apache.flink.runtime.Foo [] - message",
+        rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
+        rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
+    ),
+)
+
+_BY_NAME = {layout.name: layout for layout in LAYOUTS}
+_JOB_ID = re.compile(r"(?:job[-_]?id\s?[=:]\s?|^)\"?(?P<id>[0-9a-f]{32})\b", re.IGNORECASE)
+_GROUP = re.compile(_BRACKET, re.DOTALL)
+_CHEAP = re.compile(
+    rf"^[\[(<\"|]?(?:\d|(?:{LEVELS}|[Tt]race|[Dd]ebug|[Ii]nfo|[Ww]arn|[Ee]rror|[Ff]atal)"
+    r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|\[)"
+)
+_TIME_ONLY = re.compile(
+    r"^\s{0,4}\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[ ]?[+-]\d\d:?\d\d)?:?\s*$"
+)
+
+
+def canonical_level(word: str | None) -> str | None:
+    """The level as log4j2 names it; unknown words are kept in upper case."""
+    if not word:
+        return None
+    upper = word.upper()
+    return _CANONICAL_LEVEL.get(upper, upper)
+
+
+def parse_header(
+    line: str, default_timezone: tzinfo = timezone.utc, layout: str | None = None
+) -> Header | None:
+    """The header on this line, or ``None``; ``layout`` names the one to try first."""
+    first = _BY_NAME.get(layout) if layout else None
+    if first is not None:
+        header = _try(first, line, default_timezone)
+        if header is not None:
+            return header
+    if not _CHEAP.match(line):
+        return None
+    for candidate in LAYOUTS:
+        if candidate is not first:
+            header = _try(candidate, line, default_timezone)
+            if header is not None:
+                return header
+    if _TIME_ONLY.match(line):
+        return _time_only(line, default_timezone)
+    return _parse_house_layout(line, default_timezone)
+
+
+# A timestamp that nothing in a layout but a blank, a bracket or a level can follow.
+_PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+[A-Z\[])", re.ASCII)
+
+
+def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
+    time = _PLAIN_TIME.match(line) if layout.after_time is not None else None
+    if time is not None and layout.after_time is not None:
+        match = layout.after_time.match(line, time.end())
+        if match is None:
+            return _try_all_of(layout, line, default_timezone)
+        moment = time_of_columns(line[:19], time[1], default_timezone)
+        return header_of_match(layout.name, match, moment)
+    return _try_all_of(layout, line, default_timezone)
+
+
+def _try_all_of(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
+    match = layout.pattern.match(line)
+    if match is None:
+        return None
+    logged_at = timestamp_of(match, default_timezone) if layout.after_time else None
+    return header_of_match(layout.name, match, logged_at)
+
+
+def layout_named(name: str) -> Layout | None:
+    return _BY_NAME.get(name)
+
+
+def header_of_match(layout: str, match: re.Match[str], logged_at: datetime | None) -> Header:
+    level, logger, thread, message, job_id = parts_of_match(match)
+    return Header(layout, logged_at, level, logger, thread, message, job_id)
+
+
+def parts_of_match(
+    match: re.Match[str],
+) -> tuple[str, str | None, str | None, str, str | None]:
+    """Level, logger, thread, message and job id of a match of a layout's regex."""
+    parts = match.groupdict()
+    thread = parts.get("thread")
+    context = parts.get("ndc") or ""
+    bracketed = parts.get("groups")
+    if bracketed:
+        thread, mdc = _thread_and_context(bracketed)
+        context = f"{context} {mdc}"
+    level = parts["level"]
+    job_id = job_id_of(context) if len(context) > 2 else None
+    return (
+        _CANONICAL_LEVEL.get(level, level),
+        parts["logger"],
+        thread or None,
+        parts["message"],
+        job_id,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
+    """The last bracket that is no ``key=value`` map is the thread, all others are context."""
+    thread: str | None = None
+    context: list[str] = []
+    for group in reversed(_GROUP.findall(bracketed)):
+        text = group[1:-1].strip()
+        is_map = text.startswith("{") or bool(_JOB_ID.match(text))
+        if thread is None and text and not is_map:
+            thread = text
+        else:
+            context.append(text)
+    return thread, " ".join(context)
+
+
+@lru_cache(maxsize=1024)
+def job_id_of(context: str) -> str | None:
+    """The 32-digit job id in an MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
+    match = _JOB_ID.search(context.strip(" []{}"))
+    return match["id"] if match else None
+
+
+def _time_only(line: str, default_timezone: tzinfo) -> Header | None:
+    match = match_timestamp(line.strip())
+    if match is None:
+        return None
+    return Header("time-only", timestamp_of(match, default_timezone), None, None, None, "")
+
+
+_SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
+_OPEN = re.compile(_BRACKET, re.DOTALL)
+_LOGGER_TOKEN = re.compile(
+    r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
+)
+_THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
+
+
+def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
+    """A line that begins with a timestamp or a level word, or has them behind brackets only.
+
+    Tokens are eaten from the left: brackets, separators, the level, one logger.  The message
+    begins after the first `` - ``, ``: `` or `` | `` that follows the level and the logger.
+    """
+    parts = _Tokens()
+    column = 0
+    head = line[:MAX_HEADER_CHARS]
+    for _ in range(24):
+        if column >= len(head):
+            break
+        end = parts.eat(head, column, default_timezone)
+        if end is None:
+            break
+        column = end
+        if parts.is_complete:
+            break
+    if parts.level is None or not (parts.has_time or parts.logger):
+        return None
+    message = line[column:]
+    if message[:1] in ("-", ":", "|"):
+        message = message[1:]
+    return Header(
+        "house",
+        parts.logged_at,
+        canonical_level(parts.level),
+        parts.logger,
+        parts.thread,
+        message.lstrip(" \t"),
+        job_id_of(" ".join(parts.context)) if parts.context else None,
+    )
+
+
+class _Tokens:
+    """What the token grammar has found so far; a value that lives inside one parse."""
+
+    __slots__ = ("context", "has_time", "is_complete", "level", "logged_at", "logger", "thread")
+
+    def __init__(self) -> None:
+        self.level: str | None = None
+        self.logger: str | None = None
+        self.thread: str | None = None
+        self.logged_at: datetime | None = None
+        self.has_time = False
+        self.is_complete = False
+        self.context: list[str] = []
+
+    def eat(self, line: str, column: int, zone: tzinfo) -> int | None:
+        """The column after the token at ``column``, or ``None`` when the message begins here."""
+        separator = _SEPARATOR.match(line, column)
+        if separator:
+            ends = separator[0].strip(" \t") in ("-", ":", "|", "--", "---", "\u2014")
+            after = line[separator.end() : separator.end() + 1]
+            self.is_complete = ends and self.level is not None and self.logger is not None
+            self.is_complete = self.is_complete and after != "["
+            return separator.end()
+        time = None if self.has_time or column > 400 else match_timestamp(line, column)
+        if time:
+            self.has_time, self.logged_at = True, timestamp_of(time, zone)
+            return time.end()
+        if line[column] in "[(<":
+            return self._eat_bracket(line, column, zone)
+        level = _ANY_CASE_LEVEL.match(line, column)
+        if level and self.level is None:
+            self.level = level[0]
+            return level.end()
+        logger = _LOGGER_TOKEN.match(line, column)
+        if logger and self.logger is None and "." in logger["logger"]:
+            self.logger = logger["logger"]
+            return logger.end()
+        token = _THREAD_TOKEN.match(line, column) if self.has_time and column < 200 else None
+        # Behind the level a bare word is a thread only if a bar follows it.
+        if token and (self.level is None or line[token.end() :].lstrip(" \t")[:1] == "|"):
+            self.thread = self.thread or token[0]
+            return token.end()
+        if logger and self.logger is None and self.level and line[logger.end() :][:1] == ":":
+            self.logger = logger["logger"]
+            return logger.end()
+        return None
+
+    def _eat_bracket(self, line: str, column: int, zone: tzinfo) -> int | None:
+        match = _OPEN.match(line, column)
+        if match is None:
+            return None
+        text = match[0][1:-1].strip()
+        level = _ANY_CASE_LEVEL.fullmatch(text)
+        logger = _LOGGER_TOKEN.fullmatch(text)
+        time = None if self.has_time else match_timestamp(text)
+        if time:
+            self.has_time, self.logged_at = True, timestamp_of(time, zone)
+        elif level and self.level is None:
+            self.level = level[0]
+        elif logger and self.logger is None and text.count(".") >= 2:
+            self.logger = text
+            following = line[match.end() : match.end() + 2]
+            self.is_complete = self.level is not None and not following.startswith((" -", "["))
+        elif self.thread is None and text and not text.startswith("{"):
+            self.thread = text
+        elif text:
+            self.context.append(text)
+        return match.end()

@@ -1,0 +1,236 @@
+"""One JSON log line in, a ``Header`` with its stack out.
+
+ECS, GELF, Logstash, GCP, log4j2's old ``JSONLayout`` and ``JsonTemplateLayout``, and what Amazon
+Managed Service for Apache Flink writes to CloudWatch differ in names only; all are tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any
+
+from .headers import Header, canonical_level
+from .timestamps import parse_timestamp
+
+_TIME = (
+    "@timestamp",
+    "timestamp",
+    "time",
+    "ts",
+    "timeMillis",
+    "instant",
+    "eventTime",
+    "date",
+    "asctime",
+    "datetime",
+    "log_time",
+    "timestamp_ms",
+)
+_LEVEL = (
+    "log.level",
+    "level",
+    "severity",
+    "levelname",
+    "loglevel",
+    "log_level",
+    "messageType",
+    "level_name",
+    "_level",
+    "lvl",
+)
+_LOGGER = (
+    "log.logger",
+    "logger_name",
+    "loggerName",
+    "logger",
+    "_logger",
+    "class",
+    "className",
+    "category",
+    "_Logger",
+    "_className",
+)
+_THREAD = (
+    "process.thread.name",
+    "thread_name",
+    "threadName",
+    "thread",
+    "_thread",
+    "_Thread",
+    "_threadName",
+)
+_MESSAGE = ("message", "msg", "full_message", "short_message", "text", "body", "log", "line")
+_STACK = (
+    "error.stack_trace",
+    "stack_trace",
+    "stackTrace",
+    "stacktrace",
+    "exception.stacktrace",
+    "exception.stack_trace",
+    "exception.exception_message",
+    "throwableInformation",
+    "throwable",
+    "thrown.extendedStackTrace",
+    "extendedStackTrace",
+    "exception",
+    "thrown",
+    "error",
+    "err",
+    "_StackTrace",
+    "_stack_trace",
+    "full_exception",
+)
+_JOB = (
+    "flink-job-id",
+    "jobId",
+    "job_id",
+    "mdc.flink-job-id",
+    "contextMap.flink-job-id",
+    "_flink-job-id",
+)
+# GELF levels are those of syslog.
+_SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
+_MAX_DEPTH = 6
+
+
+def parse_json_line(line: str, default_timezone: tzinfo = timezone.utc) -> Header | None:
+    """The event on this line, or ``None`` when it is no JSON object with a message or a stack."""
+    text = line.strip().rstrip(",")
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return header_of(fields, default_timezone) if isinstance(fields, dict) else None
+
+
+def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | None:
+    """The parts of an event from a JSON object, nested or with dotted names."""
+    flat = _flatten(fields)
+    message = _first_text(flat, _MESSAGE)
+    stack = _stack(fields, flat)
+    level = _level(flat)
+    logged_at = _time(flat, default_timezone)
+    logger = _first_text(flat, _LOGGER)
+    if message is None and stack is None:
+        return None
+    # Kafka records and configuration are JSON too; a log line states a time or a level.
+    if level is None and logged_at is None:
+        return None
+    job_id = _first_text(flat, _JOB)
+    return Header(
+        "json",
+        logged_at,
+        level,
+        logger,
+        _first_text(flat, _THREAD),
+        message or "",
+        job_id if job_id and re.fullmatch("[0-9a-f]{32}", job_id) else None,
+        stack,
+    )
+
+
+def _flatten(fields: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in fields.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and depth < _MAX_DEPTH:
+            flat.update(_flatten(value, f"{name}.", depth + 1))
+        flat.setdefault(name, value)
+    return flat
+
+
+def _first_text(flat: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = flat.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def _level(flat: Mapping[str, Any]) -> str | None:
+    for name in _LEVEL:
+        value = flat.get(name)
+        if isinstance(value, str) and 0 < len(value) <= 12:
+            return canonical_level(value)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 8:
+            return _SYSLOG_LEVELS[value]
+        if isinstance(value, int) and value in (10, 20, 30, 40, 50, 60):
+            return ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")[value // 10 - 1]
+    return None
+
+
+def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
+    for name in _TIME:
+        value = flat.get(name)
+        if isinstance(value, str):
+            moment = parse_timestamp(value, default_timezone)
+            if moment:
+                return moment
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return _from_number(float(value))
+    seconds = flat.get("instant.epochSecond", flat.get("timestamp.seconds"))
+    if isinstance(seconds, int):
+        nanos = flat.get("instant.nanoOfSecond", flat.get("timestamp.nanos", 0))
+        return _from_number(seconds + (nanos if isinstance(nanos, int) else 0) / 1e9)
+    return None
+
+
+def _from_number(value: float) -> datetime | None:
+    while value > 1e11:
+        value /= 1000
+    if not 0 < value < 4e9:
+        return None
+    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=round(value, 6))
+
+
+def _stack(fields: Mapping[str, Any], flat: Mapping[str, Any]) -> str | None:
+    for name in _STACK:
+        value = flat.get(name, fields.get(name))
+        if value is None:
+            continue
+        text = _stack_text(value)
+        if text and ("\n" in text or "Exception" in text or "Error" in text or " at " in text):
+            return text
+    return None
+
+
+def _stack_text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, list):
+        return "\n".join(_element_text(item) for item in value) or None
+    if isinstance(value, dict):
+        return _thrown_text(value)
+    return None
+
+
+def _element_text(item: Any) -> str:
+    if isinstance(item, dict) and "method" in item:
+        place = item.get("file") or "Unknown Source"
+        line = item.get("line")
+        where = f"{place}:{line}" if isinstance(line, int) and line > 0 else place
+        return f"\tat {item.get('class', '')}.{item['method']}({where})"
+    return str(item)
+
+
+def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
+    """The trace of a throwable that log4j2's JSONLayout wrote as nested objects."""
+    name = thrown.get("name") or thrown.get("exception_class") or thrown.get("class")
+    if not isinstance(name, str):
+        return None
+    message = thrown.get("message", thrown.get("localizedMessage"))
+    lines = [f"{name}: {message}" if message else name]
+    frames = thrown.get("extendedStackTrace", thrown.get("stackTrace"))
+    if isinstance(frames, (list, str)):
+        lines.append(_stack_text(frames) or "")
+    cause = thrown.get("cause")
+    if isinstance(cause, dict) and depth < 50:
+        text = _thrown_text(cause, depth + 1)
+        if text:
+            lines.append(f"Caused by: {text}")
+    return "\n".join(line for line in lines if line)

@@ -1,0 +1,206 @@
+"""The fixed columns of a file's header lines: what lets a scanner find headers without parsing.
+
+A shape is written as text, one character a column: ``9`` is a digit, all else stands for itself
+(``9999-99-99 99:99:99,999 ``).  The anchor says where the level stands: ``@24`` is a column,
+``]2`` is one blank after the second ``]``.  Both are part of the layout's name in a profile, such
+as ``log4j2 9999-99-99 99:99:99,999 @24``, so a range can be read knowing nothing else of its file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from .headers import LEVELS
+from .timestamps import match_timestamp
+
+# Four 64-bit words: the longest timestamp, "[2026-11-21T06:54:27.012+08:00] ", fills them.
+SHAPE_WIDTH = 32
+_LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
+_SHAPE_IN_NAME = re.compile(
+    r"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{8,32})>(?: (?P<anchor>[@\]]\d+))?$"
+)
+
+_PLAIN_TIME = re.compile(
+    r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """``columns`` are matched at the start of a line; ``minute_columns`` tell minutes apart."""
+
+    layout: str
+    columns: str
+    anchor: str | None
+
+    @property
+    def name(self) -> str:
+        return f"{self.layout} <{self.columns}>" + (f" {self.anchor}" if self.anchor else "")
+
+    def is_header(self, line: bytes) -> bool:
+        return _pattern(self.columns).match(line) is not None
+
+    def level_of(self, line: bytes) -> bytes | None:
+        """The level word at the anchor, or ``None`` when something else stands there."""
+        column = self._anchor_column(line)
+        if column is None:
+            return None
+        match = _LEVEL.match(line, column)
+        return match[0] if match else None
+
+    def _anchor_column(self, line: bytes) -> int | None:
+        if self.anchor is None:
+            return None
+        number = int(self.anchor[1:])
+        if self.anchor[0] == "@":
+            return number
+        position = -1
+        for _ in range(number):
+            position = line.find(b"]", position + 1)
+            if position < 0:
+                return None
+        return position + 2 if line[position + 1 : position + 2] == b" " else None
+
+    @property
+    def time_columns(self) -> tuple[int, int, int] | None:
+        """Where date and time, the fraction's digits, and the timestamp's end stand.
+
+        ``None`` unless the shape is a whole timestamp of a plain form and a blank behind it.
+        """
+        match = _PLAIN_TIME.fullmatch(self.columns)
+        return (
+            (match.start("second"), match.start("fraction"), match.end("time")) if match else None
+        )
+
+    def next_header(self, data: bytes | bytearray, start: int) -> int:
+        """Offset of the first header line that begins after a newline at or after ``start``."""
+        match = _following(self.columns).search(data, start)
+        return match.start() + 1 if match else -1
+
+
+@lru_cache(maxsize=64)
+def _pattern(columns: str) -> re.Pattern[bytes]:
+    text = "".join(r"[0-9]" if c == "9" else re.escape(c) for c in columns)
+    return re.compile(text.encode())
+
+
+@lru_cache(maxsize=64)
+def _following(columns: str) -> re.Pattern[bytes]:
+    return re.compile(b"\n" + _pattern(columns).pattern)
+
+
+def shape_named(name: str) -> Shape | None:
+    """The shape that a profile's layout name carries, or ``None``."""
+    match = _SHAPE_IN_NAME.match(name)
+    return Shape(match["layout"], match["shape"], match["anchor"]) if match else None
+
+
+def shape_of(headers: Sequence[str], layout: str) -> Shape | None:
+    """The shape that all these header lines share, or ``None``: too few, or no such shape."""
+    starts = [_timestamp_columns(line) for line in headers]
+    if len(starts) < 3 or any(start is None for start in starts):
+        return None
+    columns = _common([start for start in starts if start is not None])
+    # Anything shorter than a time of day with milliseconds is no sure sign of a header.
+    if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
+        return None
+    return Shape(layout, columns, _anchor_of([line.encode() for line in headers]))
+
+
+def begins_with_time(line: str) -> bool:
+    """Whether a timestamp stands in the line's first columns, maybe in a bracket."""
+    return _timestamp_columns(line) is not None
+
+
+def _timestamp_columns(line: str) -> str | None:
+    start = 1 if line[:1] in "[(<" and line else 0
+    match = match_timestamp(line, start)
+    if match is None or match["epoch"] or match["dmy"] or match["mdy"]:
+        return None
+    text = line[: min(match.end() + 2, SHAPE_WIDTH)]
+    behind = re.sub(r"[^ \])>|\t].*$", "", text[match.end() :])
+    return re.sub(r"[0-9]", "9", text[: match.end()]) + behind
+
+
+def _common(texts: Sequence[str]) -> str:
+    shortest = min(texts, key=len)
+    for column, character in enumerate(shortest):
+        if any(text[column] != character for text in texts):
+            return shortest[:column]
+    return shortest
+
+
+def _anchor_of(lines: Sequence[bytes]) -> str | None:
+    """Where nine of ten lines have their level: a column, or behind the n-th bracket."""
+    found: Counter[str] = Counter()
+    for line in lines:
+        match = _LEVEL.search(line[:400])
+        if match is None:
+            continue
+        found[f"@{match.start()}"] += 1
+        brackets = line[: match.start()].count(b"]")
+        if brackets and line[match.start() - 2 : match.start()] == b"] ":
+            found[f"]{brackets}"] += 1
+    if not found:
+        return None
+    anchor, count = found.most_common(1)[0]
+    return anchor if count * 10 >= len(lines) * 9 else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeMasks:
+    """A shape as 64-bit words: header tests and minute keys for many lines at once."""
+
+    literal_mask: npt.NDArray[np.uint64]
+    literal_value: npt.NDArray[np.uint64]
+    digit_mask: npt.NDArray[np.uint64]
+    minute_mask: npt.NDArray[np.uint64]
+    word_count: int
+
+    def are_headers(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Whether each row of four words begins with the shape.
+
+        A byte is a digit iff its high half is 3 and stays 3 when 6 is added; the additions
+        cannot carry into the next byte for bytes below 0xFA, and those fail the first test.
+        """
+        result: npt.NDArray[np.bool_] = np.ones(len(rows), dtype=np.bool_)
+        high, three, six = (np.uint64(0x0101010101010101 * n) for n in (0xF0, 0x30, 0x06))
+        for word in range(self.word_count):
+            column = rows[:, word]
+            result &= (column & self.literal_mask[word]) == self.literal_value[word]
+            digits = column & self.digit_mask[word]
+            wanted = three & self.digit_mask[word]
+            result &= (digits & high) == wanted
+            result &= ((digits + (six & self.digit_mask[word])) & high) == wanted
+        return result
+
+
+@lru_cache(maxsize=64)
+def masks_of(shape: Shape) -> ShapeMasks:
+    columns = shape.columns
+    literal_mask, literal, digit, minute = (bytearray(SHAPE_WIDTH) for _ in range(4))
+    skipped = _sub_minute_columns(columns)
+    for index, character in enumerate(columns):
+        if character == "9":
+            digit[index] = 0xFF
+            minute[index] = 0 if index in skipped else 0xFF
+        else:
+            literal_mask[index] = 0xFF
+            literal[index] = ord(character)
+    words = [
+        np.frombuffer(bytes(part), dtype="<u8") for part in (literal_mask, literal, digit, minute)
+    ]
+    return ShapeMasks(words[0], words[1], words[2], words[3], (len(columns) + 7) // 8)
+
+
+def _sub_minute_columns(columns: str) -> frozenset[int]:
+    """Columns of the seconds and of the fraction; date, hours, minutes and offset tell minutes."""
+    match = re.search(r"(?<=99:99:)99(?:[.,:]9+)?", columns)
+    return frozenset(range(*match.span())) if match else frozenset()

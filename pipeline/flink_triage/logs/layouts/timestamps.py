@@ -1,0 +1,138 @@
+"""The time at the start of a log line: text in, aware UTC ``datetime`` and the end column out.
+
+Understood: ISO 8601 with ``T`` or a blank, ``-`` or ``/``, ``.`` or ``,`` fractions of up to nine
+digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month names
+(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 06:54:27``); epoch seconds and milliseconds; a
+bare time of day, which states no date and therefore yields ``None``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+
+_FRACTION = r"(?:[.,:](?P<{0}>\d{{1,9}}))?"
+_OFFSET = r"(?:[ ]?(?P<offset>Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d(?!\d)))?"
+
+TIMESTAMP = rf"""
+(?:
+    (?P<ymd>\d{{4}}[-/.]\d\d[-/.]\d\d)(?:T|[ ]{{1,2}}|_)(?P<hms>\d\d:\d\d:\d\d)
+    {_FRACTION.format("fraction")}{_OFFSET}
+  | (?P<short_ymd>\d\d/\d\d/\d\d)[ ](?P<short_hms>\d\d:\d\d:\d\d)
+    {_FRACTION.format("short_fraction")}
+  | (?P<dmy>\d{{1,2}}[ /-](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ /-]
+    \d{{4}})[ :](?P<dmy_hms>\d\d:\d\d:\d\d){_FRACTION.format("dmy_fraction")}
+  | (?P<mdy>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ ]\d{{1,2}},?[ ]
+    \d{{4}}),?[ ](?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
+  | (?P<compact>\d{{8}}[ T]\d{{6}})(?!\d){_FRACTION.format("compact_fraction")}
+  | (?P<epoch>1\d{{9}}(?:\d{{3}}|\.\d{{3,9}}))(?!\d)
+  | (?P<time>\d\d:\d\d:\d\d[.,]\d{{3}})(?!\d)
+  | (?P<bare_time>\d\d:\d\d:\d\d)(?![\d.,])
+)
+"""
+_TIMESTAMP = re.compile(TIMESTAMP, re.VERBOSE)
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def match_timestamp(text: str, start: int = 0) -> re.Match[str] | None:
+    """The timestamp that begins at column ``start``, as a match of ``TIMESTAMP``."""
+    return _TIMESTAMP.match(text, start)
+
+
+def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | None:
+    """UTC time of a match of ``TIMESTAMP``; ``None`` when it names no date or an impossible one.
+
+    A second of 60 or more is read as 59: a leap second must not lose its event's time.
+    """
+    kind = match.lastgroup
+    if match["ymd"]:
+        moment = _second(match["ymd"], match["hms"], match["offset"] or "", default_timezone)
+        return _with_fraction(moment, match["fraction"])
+    if match["short_ymd"]:
+        ymd = f"20{match['short_ymd']}"
+        moment = _second(ymd, match["short_hms"], "", default_timezone)
+        return _with_fraction(moment, match["short_fraction"])
+    if match["epoch"]:
+        return _from_epoch(match["epoch"])
+    if match["compact"]:
+        digits = match["compact"]
+        ymd = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}"
+        hms = f"{digits[9:11]}:{digits[11:13]}:{digits[13:15]}"
+        return _with_fraction(_second(ymd, hms, "", default_timezone), match["compact_fraction"])
+    for name in ("dmy", "mdy"):
+        if match[name]:
+            moment = _second(_numeric(match[name]), match[f"{name}_hms"], "", default_timezone)
+            return _with_fraction(moment, match[f"{name}_fraction"])
+    assert kind is not None
+    return None
+
+
+def time_of_columns(second: str, fraction: str, default_timezone: tzinfo) -> datetime | None:
+    """UTC time of ``yyyy-MM-dd HH:mm:ss`` columns and the digits of a fraction of a second."""
+    moment = _second(second[:10], second[11:], "", default_timezone)
+    return _with_fraction(moment, fraction)
+
+
+def parse_timestamp(text: str, default_timezone: tzinfo = timezone.utc) -> datetime | None:
+    """UTC time written at the start of ``text``, or ``None``."""
+    match = _TIMESTAMP.match(text.strip())
+    return timestamp_of(match, default_timezone) if match else None
+
+
+def _numeric(date: str) -> str:
+    day, month, year = 0, 0, 0
+    for part in re.split(r"[ ,/-]+", date):
+        if part[:3] in _MONTHS:
+            month = _MONTHS.index(part[:3]) + 1
+        elif len(part) == 4:
+            year = int(part)
+        else:
+            day = int(part)
+    return f"{year:04}-{month:02}-{day:02}"
+
+
+# Neighbouring events share their second: one parse serves them all.
+@lru_cache(maxsize=4096)
+def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
+    zone = _zone(offset) if offset else default_timezone
+    try:
+        local = datetime(
+            int(ymd[:4]),
+            int(ymd[5:7]),
+            int(ymd[8:10]),
+            int(hms[:2]),
+            int(hms[3:5]),
+            min(int(hms[6:8]), 59),
+            tzinfo=zone,
+        )
+        return local.astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _zone(offset: str) -> tzinfo:
+    if offset in ("Z", "UTC", "GMT"):
+        return timezone.utc
+    digits = offset[1:].replace(":", "").ljust(4, "0")
+    minutes = int(digits[:2]) * 60 + int(digits[2:4])
+    # No zone is a day or more away; `timezone` refuses such offsets.
+    minutes = min(minutes, 23 * 60 + 59)
+    return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
+
+
+def _with_fraction(moment: datetime | None, fraction: str | None) -> datetime | None:
+    if moment is None or not fraction:
+        return moment
+    return moment.replace(microsecond=int(fraction[:6].ljust(6, "0")))
+
+
+def _from_epoch(text: str) -> datetime | None:
+    seconds, _, fraction = text.partition(".")
+    if not fraction and len(seconds) == 13:
+        seconds, fraction = seconds[:-3], seconds[-3:]
+    moment = _EPOCH + timedelta(seconds=int(seconds))
+    return _with_fraction(moment, fraction)

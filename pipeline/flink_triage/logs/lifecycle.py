@@ -1,0 +1,263 @@
+"""Lines that tell the life of a job: message text in, ``Lifecycle`` out.
+
+The texts are those of Flink 1.9 to 2.3 (class names beside each entry).  ``LITERALS`` feed the
+scanner, so that these lines are kept although most are logged at INFO.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import regex as re
+
+from ..model import Lifecycle
+
+_ID = r"[0-9a-f]{32}"
+# "Map -> Sink (2/4)#1 (attempt id)", the JobManager prints no "#1" and 1.16+ ends the id in "_1".
+_EXECUTION = (
+    r"(?P<task>.{1,2000}?) \((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)"
+    r"(?:#(?P<attempt>\d{1,9}))?(?: - execution #(?P<attempt_>\d{1,9}))?"
+    r"(?: \((?P<execution>[0-9a-f_]{1,120})\))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    name: str
+    literal: str
+    pattern: re.Pattern[str]
+
+
+def _kind(name: str, literal: str, pattern: str) -> _Kind:
+    return _Kind(name, literal, re.compile(pattern))
+
+
+_TABLE: tuple[_Kind, ...] = (
+    # ExecutionGraph: DefaultExecutionGraph.transitionState
+    _kind(
+        "job-state",
+        "switched from state ",
+        rf"Job (?P<job_name>.{{0,2000}}?) \((?P<job_id>{_ID})\) switched from state"
+        r" (?P<from_state>[A-Z]+) to (?P<to_state>[A-Z]+)",
+    ),
+    # Execution.transitionState (JobManager) and Task.transitionState (TaskManager)
+    _kind(
+        "task-failed",
+        " to FAILED",
+        rf"^{_EXECUTION}(?: \[[^\]]*\])? switched from (?P<from_state>[A-Z]+) to"
+        r" (?P<to_state>FAILED)",
+    ),
+    # CheckpointCoordinator
+    _kind(
+        "checkpoint-triggered",
+        "Triggering checkpoint ",
+        rf"Triggering checkpoint (?P<checkpoint_id>\d+) .*for job (?P<job_id>{_ID})",
+    ),
+    _kind(
+        "checkpoint-completed",
+        "Completed checkpoint ",
+        rf"Completed checkpoint (?P<checkpoint_id>\d+) for job (?P<job_id>{_ID})",
+    ),
+    _kind(
+        "checkpoint-declined",
+        "Decline checkpoint ",
+        r"Decline checkpoint (?P<checkpoint_id>\d+) by task (?P<execution>[0-9a-f_]+)"
+        rf" of job (?P<job_id>{_ID})",
+    ),
+    _kind(
+        "checkpoint-expired",
+        "expired before completing",
+        rf"Checkpoint (?P<checkpoint_id>\d+) of job (?P<job_id>{_ID}) expired before completing",
+    ),
+    # CheckpointFailureManager
+    _kind(
+        "checkpoint-failed",
+        "consecutive failed attempts so far",
+        r"Failed to trigger (?:or complete )?checkpoint (?P<checkpoint_id>\d+)"
+        rf" for job (?P<job_id>{_ID})",
+    ),
+    _kind(
+        "restored",
+        "Restoring job ",
+        rf"Restoring job (?P<job_id>{_ID}) from (?:latest valid checkpoint: )?"
+        r"(?:Checkpoint|Savepoint) (?P<checkpoint_id>\d+)",
+    ),
+    # JobMaster / DefaultScheduler
+    _kind(
+        "restart",
+        "to recover the failed task ",
+        r"(?P<value>\d+) tasks? (?:will|should) be restarted to recover the failed task"
+        r" (?P<execution>[0-9a-f_]+)",
+    ),
+    _kind(
+        "global-failure",
+        "Trying to recover from a global failure",
+        r"(?P<value>Trying to recover from a global failure)",
+    ),
+    _kind(
+        "job-submitted",
+        "Starting execution of job ",
+        rf"Starting execution of job '?(?P<job_name>.{{0,2000}}?)'? \((?P<job_id>{_ID})\)",
+    ),
+    # DefaultExecutionGraphBuilder (1.15+): ties execution attempt ids to a job
+    _kind(
+        "execution-graph",
+        "Created execution graph ",
+        rf"Created execution graph (?P<key>{_ID}) for job (?P<job_id>{_ID})",
+    ),
+    # Dispatcher
+    _kind(
+        "job-terminal",
+        "reached terminal state ",
+        rf"Job (?P<job_id>{_ID}) reached (?:globally )?terminal state (?P<to_state>[A-Z]+)",
+    ),
+    _kind(
+        "job-submitted",
+        "Submitting job ",
+        rf"Submitting job '?(?P<job_name>.{{0,2000}}?)'? \((?P<job_id>{_ID})\)",
+    ),
+    # EnvironmentInformation.logEnvironmentInfo
+    _kind(
+        "version",
+        "(Version: ",
+        r"Starting (?P<value>.{1,200}?) \(Version: (?P<key>[^,\s)]+)",
+    ),
+    # GlobalConfiguration; 1.18+ prints "GlobalConfiguration" lines the same way
+    _kind(
+        "config",
+        "oading configuration property: ",
+        r"Loading configuration property: (?P<key>[^,\s]+), (?P<value>.*)",
+    ),
+    _kind(
+        "config",
+        "oading dynamic configuration property: ",
+        r"Loading dynamic configuration property: (?P<key>[^,\s]+), (?P<value>.*)",
+    ),
+    # ResourceManager, JobMaster
+    _kind(
+        "taskmanager-registered",
+        "Registering TaskManager with ResourceID ",
+        r"Registering TaskManager with ResourceID (?P<resource_id>\S+)",
+    ),
+    _kind(
+        "taskmanager-lost",
+        "Closing TaskExecutor connection ",
+        r"Closing TaskExecutor connection (?P<resource_id>\S+) because: (?P<value>.*)",
+    ),
+    _kind(
+        "taskmanager-heartbeat-lost",
+        "eartbeat of TaskManager with id ",
+        r"[Hh]eartbeat of TaskManager with id (?P<resource_id>\S+) timed out",
+    ),
+    # SignalHandler
+    _kind(
+        "signal",
+        "RECEIVED SIGNAL ",
+        r"RECEIVED SIGNAL (?P<key>\d+): (?P<value>\w+)",
+    ),
+    # ClusterEntrypoint.closeClusterService / shutDownAsync
+    _kind(
+        "cluster-shutdown",
+        "down with application status ",
+        r"Shutting (?P<key>\S+) down with application status (?P<to_state>[A-Z]+)",
+    ),
+    _kind(
+        "leadership",
+        " leadership",
+        r"(?P<value>(?:was )?(?:granted|revoked|lost) leadership|leadership was revoked)",
+    ),
+)
+
+KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind.name for kind in _TABLE))
+_BY_LITERAL = tuple((kind.literal, kind) for kind in _TABLE)
+LITERALS: tuple[str, ...] = tuple(dict.fromkeys(kind.literal for kind in _TABLE))
+
+# A message is looked at only so far: names in it are long at most, regexes stay cheap.
+_MAX_MESSAGE_CHARS = 8192
+
+
+def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
+    """Return what ``message`` (a header line's message) says, or ``None`` for any other line.
+
+    ``logger`` is not needed to tell the texts apart and may be ``None``: pasted excerpts and short
+    layouts do not have it.
+    """
+    del logger
+    for literal, kind in _BY_LITERAL:
+        if literal in message:
+            found = kind.pattern.search(message[:_MAX_MESSAGE_CHARS])
+            if found is not None:
+                return _lifecycle(kind.name, found.groupdict())
+    return None
+
+
+def attempt_of_execution(execution: str | None) -> int | None:
+    """Attempt number of an execution attempt id: 1.16+ prints ``<graph>_<vertex>_<index>_<n>``."""
+    if execution is None:
+        return None
+    parts = execution.split("_")
+    return int(parts[-1]) if len(parts) == 4 and parts[-1].isdigit() else None
+
+
+_TASK_IN_TEXT = re.compile(
+    r"(?:for operator|[Tt]ask:?|for task) (?P<task>(?!to\b)[^\n]{1,500}?)"
+    r" \((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)(?:#(?P<attempt>\d{1,9}))?"
+)
+
+
+def task_in_text(text: str) -> tuple[str, int, int, int | None] | None:
+    """(task, subtask from 1, parallelism, attempt from 0) that other messages name.
+
+    Flink prints ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
+    """
+    if "/" not in text:
+        return None
+    found = _TASK_IN_TEXT.search(text[:_MAX_MESSAGE_CHARS])
+    if found is None:
+        return None
+    attempt = found["attempt"]
+    return (
+        found["task"],
+        int(found["subtask"]),
+        int(found["parallelism"]),
+        int(attempt) if attempt is not None else None,
+    )
+
+
+_JOB_ID = re.compile(rf"\bjob(?:_|[ -]?[iI][dD]|)[=: ]*(?P<job_id>{_ID})\b")
+
+
+def job_id_in_text(text: str) -> str | None:
+    """The job id that a message names ("... for job <id>", "job_<id>_op_..."), or ``None``."""
+    start = text.find("job", 0, _MAX_MESSAGE_CHARS)
+    while start >= 0:
+        found = _JOB_ID.match(text, start, _MAX_MESSAGE_CHARS)
+        if found is not None:
+            return found["job_id"]
+        start = text.find("job", start + 1, _MAX_MESSAGE_CHARS)
+    return None
+
+
+def _lifecycle(kind: str, groups: dict[str, str | None]) -> Lifecycle:
+    get = groups.get
+    execution = get("execution")
+    attempt = _number(get("attempt") or get("attempt_"))
+    return Lifecycle(
+        kind,
+        get("job_id"),
+        get("job_name"),
+        get("task"),
+        _number(get("subtask")),
+        _number(get("parallelism")),
+        attempt_of_execution(execution) if attempt is None else attempt,
+        get("from_state"),
+        get("to_state"),
+        _number(get("checkpoint_id")),
+        get("resource_id"),
+        get("key") if execution is None else execution,
+        get("value"),
+    )
+
+
+def _number(digits: str | None) -> int | None:
+    return None if digits is None else int(digits)

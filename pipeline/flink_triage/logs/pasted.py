@@ -1,0 +1,382 @@
+"""Lines of any kind in, events out: the general reader, which knows only what each line shows.
+
+It reads what the block reader cannot: carriers, JSON, several layouts in one file, and text pasted
+from a ticket, where no header says where an event begins.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, tzinfo
+
+from flink_triage.model import Event
+from flink_triage.settings import Settings
+
+from .carriers import Peel, Peeled, peel_line
+from .layouts.headers import WARN_AND_ABOVE, Header, parse_header
+from .layouts.json_lines import parse_json_line
+from .lifecycle import parse_lifecycle
+from .literals import LiteralFinder
+from .physical import PhysicalLine
+from .tally import Tally
+from .text import clean, store_text
+from .throwables import LineKind, kind_of
+
+# Streams that share a file; beyond this the one longest silent is closed.
+_MAX_OPEN_SOURCES = 256
+_FENCE = re.compile(r"^\s{0,8}(?:```|~~~)[\w-]{0,30}\s*$")
+_SECTION = re.compile(
+    r"^(?:Container: container_|LogType: ?|LogLength: ?\d|Log Length: ?\d|Log Type: ?|"
+    r"LogLastModifiedTime: ?|Log Upload Time: ?|"
+    r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
+)
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
+_BLANK = ("", " ", "\t")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+
+
+class PastedEvents:
+    """Assembles the events of one file; add lines with ``read``."""
+
+    def __init__(
+        self,
+        path: str,
+        carriers: Sequence[Peel],
+        finder: LiteralFinder,
+        settings: Settings,
+        default_timezone: tzinfo,
+        tally: Tally,
+    ) -> None:
+        self._path = path
+        self._carriers = carriers
+        self._finder = finder
+        self._settings = settings
+        self._timezone = default_timezone
+        self._tally = tally
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._minutes: dict[str, datetime | None] = {}
+        self._layout: str | None = None
+
+    def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
+        """Reads all lines; the last event of an active file is held back."""
+        number = 0
+        for line in _without_entities(_joined(lines, self._carriers)):
+            number = self._add(line, number)
+        remaining = sorted(self._open.values(), key=lambda event: event.offset)
+        for event in remaining:
+            if is_active:
+                self._tally.held_back_bytes += event.size
+            else:
+                self._close(event)
+        self._open.clear()
+
+    def _add(self, line: _Logical, number: int) -> int:
+        peeled = line.peeled
+        source = peeled.source
+        current = self._open.get(source)
+        header = self._header(peeled)
+        if header is not None or current is None or current.is_ended_by(peeled.text):
+            if current is not None:
+                del self._open[source]
+                self._close(current)
+            current = _Open(line, number + 1, header, self._minute(source, header))
+            self._open[source] = current
+            if len(self._open) > _MAX_OPEN_SOURCES:
+                self._close(self._open.popitem(last=False)[1])
+        else:
+            current.add(line, self._settings)
+            self._open.move_to_end(source)
+        return number + line.newline_count
+
+    def _header(self, peeled: Peeled) -> Header | None:
+        text = peeled.text
+        # No layout begins with a blank; most lines of a trace do.
+        if text[:1] in _BLANK:
+            return None
+        if text.startswith("{"):
+            header = parse_json_line(text, self._timezone)
+        else:
+            header = parse_header(text, self._timezone, self._layout)
+            bare = text.lstrip("\ufeff\u200b`> ")
+            if header is None and len(bare) < len(text):
+                header = parse_header(bare, self._timezone, self._layout)
+        if header is None:
+            return None
+        self._layout = header.layout
+        carried_at = peeled.carried_at if header.logged_at is None and peeled.times else None
+        if carried_at is not None:
+            return Header(
+                header.layout,
+                carried_at,
+                header.level,
+                header.logger,
+                header.thread,
+                header.message,
+                header.job_id,
+                header.stack,
+            )
+        return header
+
+    def _minute(self, source: str, header: Header | None) -> datetime | None:
+        """The minute of this header, or of the nearest one before it."""
+        if header is not None and header.logged_at is not None:
+            self._minutes[source] = header.logged_at.replace(second=0, microsecond=0)
+        return self._minutes.get(source)
+
+    def _close(self, event: _Open) -> None:
+        tally = self._tally
+        level = event.header.level if event.header else None
+        tally.newline_count += event.newline_count
+        tally.count(level, event.minute, event.line_count, event.size, 1)
+        message, continuation = event.texts()
+        if not self._is_notable(event, level, message, continuation):
+            tally.counted_bytes += event.size
+            return
+        message, redactions = store_text(message)
+        if continuation is not None:
+            continuation, more = store_text(continuation)
+            redactions += more
+        header = event.header
+        logger = header.logger if header else None
+        tally.keep(
+            Event(
+                self._path,
+                event.offset,
+                event.size,
+                event.number,
+                header.logged_at if header else None,
+                level,
+                logger,
+                header.thread if header else None,
+                message,
+                continuation,
+                header.job_id if header else None,
+                parse_lifecycle(message, logger),
+                event.is_truncated,
+            ),
+            redactions,
+            event.decode_errors,
+        )
+
+    def _is_notable(
+        self, event: _Open, level: str | None, message: str, continuation: str | None
+    ) -> bool:
+        if level in WARN_AND_ABOVE or event.holds_trace:
+            return True
+        if event.header is not None and continuation is not None:
+            return True
+        text = message if continuation is None else f"{message}\n{continuation}"
+        return self._finder.contains(text.encode("utf-8", "replace"))
+
+
+class _Logical:
+    """One line as its program wrote it, from one or more physical lines."""
+
+    __slots__ = ("decode_errors", "is_cut", "newline_count", "offset", "peeled", "size")
+
+    def __init__(self, line: PhysicalLine, peeled: Peeled) -> None:
+        self.peeled = peeled
+        self.offset = line.offset
+        self.size = line.size_bytes
+        self.newline_count = line.newline_count
+        self.decode_errors = line.decode_errors
+        self.is_cut = line.is_cut
+
+
+# A joined line beyond this is a runaway; what follows starts a line of its own.
+_MAX_JOINED_CHARS = 1024 * 1024
+
+
+def _joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[_Logical]:
+    """Lines peeled of their prefixes, partial ones rejoined per source."""
+    partial: dict[str, tuple[_Logical, list[str], int]] = {}
+    for line in lines:
+        peeled = peel_line(carriers, clean(line.text))
+        logical = _Logical(line, peeled)
+        if not (partial or peeled.is_partial):
+            yield logical
+            continue
+        held = partial.pop(peeled.source, None)
+        if held is not None:
+            first, texts, length = held
+            texts.append(peeled.text)
+            first.size += logical.size
+            first.newline_count += logical.newline_count
+            first.decode_errors += logical.decode_errors
+            first.is_cut |= logical.is_cut
+        else:
+            first, texts, length = logical, [peeled.text], 0
+        length += len(peeled.text)
+        if peeled.is_partial and length < _MAX_JOINED_CHARS:
+            partial[peeled.source] = (first, texts, length)
+            continue
+        if len(texts) > 1:
+            first.peeled = Peeled("".join(texts), peeled.source, False, first.peeled.times)
+        yield first
+    for first, texts, _ in partial.values():
+        first.peeled = Peeled("".join(texts), first.peeled.source, False, first.peeled.times)
+        yield first
+
+
+def _without_entities(lines: Iterator[_Logical]) -> Iterator[_Logical]:
+    """Text copied from a page's source has ``-&gt;`` and ``&lt;init&gt;``; fences hold nothing."""
+    for line in lines:
+        text = line.peeled.text
+        if "&" in text and _ENTITY.search(text):
+            text = html.unescape(text)
+        if "`" in text or "~" in text:
+            text = "" if _FENCE.match(text) else text
+        if text is not line.peeled.text:
+            peeled = line.peeled
+            line.peeled = Peeled(text, peeled.source, False, peeled.times)
+        yield line
+
+
+class _Open:
+    """An event that further lines may still belong to."""
+
+    __slots__ = (
+        "_blank_seen",
+        "_dropped",
+        "_frames_seen",
+        "_head",
+        "_head_bytes",
+        "_last",
+        "_tail",
+        "_tail_bytes",
+        "_throwable_open",
+        "decode_errors",
+        "header",
+        "holds_trace",
+        "is_truncated",
+        "line_count",
+        "minute",
+        "newline_count",
+        "number",
+        "offset",
+        "size",
+    )
+
+    def __init__(
+        self, line: _Logical, number: int, header: Header | None, minute: datetime | None
+    ) -> None:
+        self.offset = line.offset
+        self.size = 0
+        self.number = number
+        self.header = header
+        self.minute = minute
+        self.newline_count = 0
+        self.line_count = 0
+        self.decode_errors = 0
+        self.is_truncated = False
+        self.holds_trace = False
+        self._head: list[str] = []
+        self._tail: list[str] = []
+        self._head_bytes = self._tail_bytes = self._dropped = 0
+        self._blank_seen = False
+        self._frames_seen = False
+        self._throwable_open = False
+        self._last = ""
+        self._count(line)
+        if header is None:
+            self._head.append(line.peeled.text)
+            self._note(line.peeled.text)
+
+    def _count(self, line: _Logical) -> None:
+        self.size += line.size
+        self.newline_count += line.newline_count
+        self.line_count += max(line.newline_count, 1)
+        self.decode_errors += line.decode_errors
+        self.is_truncated |= line.is_cut
+
+    def add(self, line: _Logical, settings: Settings) -> None:
+        self._count(line)
+        text = line.peeled.text
+        self._note(text)
+        half = settings.max_event_bytes // 2
+        if not self._tail and self._head_bytes + len(text) <= half:
+            self._head.append(text)
+            self._head_bytes += len(text) + 1
+            return
+        self._tail.append(text)
+        self._tail_bytes += len(text) + 1
+        if self._tail_bytes > 2 * half + 4096:
+            self._drop(half)
+
+    def _drop(self, keep: int) -> None:
+        kept: list[str] = []
+        size = 0
+        for text in reversed(self._tail):
+            if size + len(text) > keep and kept:
+                break
+            kept.append(text)
+            size += len(text) + 1
+        self._dropped += len(self._tail) - len(kept)
+        self._tail = kept[::-1]
+        self._tail_bytes = size
+        self.is_truncated = True
+
+    def _note(self, text: str) -> None:
+        if not text or text.isspace():
+            self._blank_seen = True
+            return
+        self._blank_seen = False
+        self._last = text
+        kind = kind_of(text)
+        if kind is LineKind.FRAME:
+            self._frames_seen, self._throwable_open, self.holds_trace = True, False, True
+        elif kind is not LineKind.OTHER:
+            self.holds_trace = True
+            if kind is LineKind.CAUSE or kind is LineKind.THROWABLE:
+                self._throwable_open = True
+
+    def is_ended_by(self, text: str) -> bool:
+        """Whether a line that is no log header begins a new event all the same."""
+        if not text or text.isspace():
+            return False
+        kind = kind_of(text)
+        if kind <= LineKind.INSIDE:
+            return False
+        if _SECTION.match(text):
+            return True
+        if kind is LineKind.THROWABLE and not text[:1].isspace():
+            if self.header is not None:
+                return self._frames_seen and not self._throwable_open
+            return not self._throwable_open
+        if self._blank_seen:
+            # A message may hold blank lines; its throwable has no frame yet.
+            return not (self._throwable_open and len(self._head) < 40)
+        if not self._frames_seen or self._throwable_open or text[0] in " \t(~[":
+            return False
+        # A finished frame does not go on at column 0; an event with a header may.
+        if self.header is None:
+            return kind_of(self._last) is LineKind.FRAME
+        return _is_prose(text, self._last)
+
+    def texts(self) -> tuple[str, str | None]:
+        """The message, and the lines after it or ``None``."""
+        lines = self._head
+        if self._dropped:
+            lines = [*lines, f"[{self._dropped} lines left out]"]
+        lines = [*lines, *self._tail]
+        if self.header is not None:
+            message = self.header.message
+            if self.header.stack:
+                lines = [*self.header.stack.split("\n"), *lines]
+            elif "\n" in message:
+                message, _, rest = message.partition("\n")
+                lines = [*rest.split("\n"), *lines]
+        else:
+            message, lines = (lines[0], lines[1:]) if lines else ("", [])
+        continuation = "\n".join(lines).rstrip()
+        return message, continuation if continuation.strip() else None
+
+
+def _is_prose(text: str, last: str) -> bool:
+    """A sentence after a finished frame, not the wrapped rest of that frame's line."""
+    if text[:1].isspace() or not last.rstrip().endswith((")", "]", "more")):
+        return False
+    return len(_WORDS.findall(text[:200])) >= 5 and " " in text and not text.startswith("(")

@@ -1,0 +1,27 @@
+"""Profiles in, the byte ranges to read out: one task each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from flink_triage.model import ByteRange, FileProfile
+from flink_triage.settings import Settings
+
+
+def plan_ranges(
+    files: Iterable[tuple[FileProfile, str]], settings: Settings, *, generation: int = 0
+) -> list[ByteRange]:
+    """Ranges of (profile, deployment) pairs that together own every byte exactly once.
+
+    A splittable file is cut every ``settings.range_bytes``; its last range is open-ended.  A last
+    piece of under a quarter of that is joined to the one before it.
+    """
+    ranges: list[ByteRange] = []
+    for profile, deployment in files:
+        cuts = [0]
+        if profile.is_splittable and profile.problem is None:
+            step = max(settings.range_bytes, 1)
+            cuts.extend(range(step, profile.size_bytes - step // 4, step))
+        for start, end in zip(cuts, [*cuts[1:], None], strict=True):
+            ranges.append(ByteRange(profile, deployment, start, end, generation))
+    return ranges

@@ -1,0 +1,282 @@
+"""The head of a file in, what it is out: compression, encoding, carrier, layout, process, version.
+
+Content is believed before names: a TaskManager's log is told by its banner, and only a log
+without one by what the file is called.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from flink_triage.model import FileProfile, Process
+from flink_triage.settings import Settings
+
+from .carriers import carriers_named, detect_carriers, peel_line
+from .compression import missing_package, open_decompressed
+from .files import InputFile, open_binary
+from .layouts.headers import parse_header
+from .layouts.json_lines import parse_json_line
+from .layouts.shape import Shape, begins_with_time, shape_of
+from .text import clean
+from .trace_lines import continues_trace, is_throwable_header
+
+PROBE_BYTES = 256 * 1024
+_PROBE_LINES = 2000
+# A file is read by its headers' shape alone only if its layout explains nearly all of its head.
+_SHAPED_CONFIDENCE = 0.8
+
+_BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "zip archive"),
+    (b"7z\xbc\xaf", "7z archive"),
+    (b"Rar!", "rar archive"),
+    (b"%PDF-", "PDF document"),
+    (b"\x7fELF", "binary program"),
+    (b"\xca\xfe\xba\xbe", "Java class file"),
+    (b"JAVA PROFILE", "heap dump"),
+    (b"SQLite format 3", "SQLite database"),
+    (b"PAR1", "Parquet file"),
+    (b"\x89PNG", "image"),
+    (b"FLR\x00", "Java Flight Recorder file"),
+)
+_VERSION = re.compile(
+    r"(?:Starting|Shutting)[^\n(]{0,200}\(Version: ?(?P<version>\d{1,3}\.\d{1,3}(?:\.\d{1,3})?"
+    r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
+    r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
+    r"|flink-(?:dist|runtime)(?:_2\.1[12])?-(?P<jar>\d\.\d{1,2}\.\d{1,2})\.jar"
+)
+_PROCESSES: tuple[tuple[Process, re.Pattern[str]], ...] = (
+    (
+        "operator",
+        re.compile(r"Starting FlinkOperator|o\.a\.f\.k\.o\.|flink\.kubernetes\.operator\."),
+    ),
+    (
+        "taskmanager",
+        re.compile(
+            r"Starting (?:Yarn|Kubernetes|Mesos)?Task(?:Manager|Executor)\w*[ (]"
+            r"|taskexecutor\.TaskManagerRunner|\.TaskManagerRunner "
+        ),
+    ),
+    (
+        "jobmanager",
+        re.compile(
+            r"Starting \w*(?:ClusterEntrypoint|ClusterEntryPoint|JobClusterEntrypoint)"
+            r"|ClusterEntrypoint |entrypoint\.ClusterEntrypoint|StandaloneSessionClusterEntrypoint"
+        ),
+    ),
+    ("client", re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend")),
+)
+# Loggers that only one kind of process has; they decide where no banner was kept.
+_LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
+    (
+        "jobmanager",
+        re.compile(
+            r"(?:^|\.)(?:ExecutionGraph|DefaultExecutionGraph|CheckpointCoordinator|JobMaster|"
+            r"Dispatcher|StandaloneDispatcher|MiniDispatcher|ActiveResourceManager|"
+            r"StandaloneResourceManager|SlotManager|DeclarativeSlotManager|"
+            r"FineGrainedSlotManager|CheckpointFailureManager)$"
+        ),
+    ),
+    (
+        "taskmanager",
+        re.compile(
+            r"(?:^|\.)(?:TaskExecutor|StreamTask|AsyncCheckpointRunnable|TaskManagerRunner|"
+            r"taskmanager\.Task|SubtaskCheckpointCoordinatorImpl|TaskSlotTableImpl|"
+            r"BackendRestorerProcedure|RocksDBKeyedStateBackendBuilder)$"
+        ),
+    ),
+)
+_NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
+    ("operator", re.compile(r"flink-kubernetes-operator|flink-operator", re.IGNORECASE)),
+    (
+        "taskmanager",
+        re.compile(
+            r"taskexecutor|taskmanager|task-manager|(?:^|[-_.])tm(?:[-_.\d]|$)", re.IGNORECASE
+        ),
+    ),
+    (
+        "jobmanager",
+        re.compile(
+            r"standalonesession|standalonejob|jobmanager|job-manager|kubernetes-"
+            r"(?:application|session)|(?:^|[-_.])jm(?:[-_.\d]|$)",
+            re.IGNORECASE,
+        ),
+    ),
+    ("client", re.compile(r"client|yarn-session|sql-gateway", re.IGNORECASE)),
+)
+_STANDALONE_NAME = re.compile(
+    r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
+    r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?(?P<host>.{1,253}?)\.(?:log|out)(?:\.|$)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    data: bytes
+    compression: str
+    problem: str | None
+
+
+def probe(file: InputFile, settings: Settings) -> FileProfile:
+    """The profile of ``file``, from its first 256 KiB; never raises for what the file holds."""
+    profile = FileProfile(file.path, file.size_bytes)
+    try:
+        head = _read_head(file, settings)
+    except OSError as error:
+        return replace(profile, problem=(error.strerror or str(error)).lower())
+    profile = replace(profile, compression=head.compression)
+    if head.problem and not head.data:
+        return replace(profile, problem=head.problem)
+    encoding = encoding_of(head.data)
+    problem = _binary_problem(head.data, encoding)
+    if problem:
+        return replace(profile, problem=problem)
+    lines = _head_lines(head.data, encoding)
+    carrier = detect_carriers(lines)
+    peels = carriers_named(carrier)
+    texts = [peel_line(peels, line).text for line in lines]
+    layout, confidence, shape = _layout_of(texts)
+    is_plain = carrier == "none" and encoding == "utf-8"
+    is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
+    is_shaped = shape is not None and is_plain
+    text = "\n".join(texts)
+    return replace(
+        profile,
+        encoding=encoding,
+        carrier=carrier,
+        layout=shape.name if shape is not None and is_shaped else layout,
+        layout_confidence=confidence,
+        is_splittable=is_shaped and head.compression == "none",
+        process=_process_of(text, texts, file.path),
+        host=_host_of(file.path),
+        flink_version=_version_of(text),
+    )
+
+
+def _read_head(file: InputFile, settings: Settings) -> _Head:
+    with open_binary(file.path) as raw:
+        stream = open_decompressed(raw, settings.max_file_bytes)
+        data = stream.read(PROBE_BYTES)
+        package = missing_package(stream.compression)
+        problem = (
+            f"{stream.compression}: install {package} to read it" if package else stream.problem
+        )
+        return _Head(data, stream.compression, problem)
+
+
+def encoding_of(head: bytes) -> str:
+    """``utf-8`` or a UTF-16/32 form, told by the byte order mark or by where the NULs stand."""
+    if head.startswith(codecs.BOM_UTF32_LE):
+        return "utf-32-le"
+    if head.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if head.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
+    sample = head[:4096]
+    if len(sample) >= 32:
+        even, odd = sample[0::2], sample[1::2]
+        if odd.count(0) * 10 > len(odd) * 7 and even.count(0) * 10 < len(even):
+            return "utf-16-le"
+        if even.count(0) * 10 > len(even) * 7 and odd.count(0) * 10 < len(odd):
+            return "utf-16-be"
+    return "utf-8"
+
+
+def _binary_problem(head: bytes, encoding: str) -> str | None:
+    for magic, name in _BINARY_MAGIC:
+        if head.startswith(magic):
+            return f"binary: {name}"
+    if head[257:262] == b"ustar":
+        return "binary: tar archive"
+    if encoding != "utf-8":
+        return None
+    # A crash leaves runs of NUL in a text; a binary file has other control bytes as well.
+    sample = head[: 64 * 1024]
+    control = sum(sample.count(bytes([code])) for code in (*range(1, 7), *range(14, 27), 28, 29))
+    if control * 50 > len(sample):
+        return "binary: too many control bytes for a text"
+    if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
+        return "binary: mostly NUL bytes"
+    return None
+
+
+def _head_lines(head: bytes, encoding: str) -> list[str]:
+    text = head.decode(encoding, errors="replace").lstrip("\ufeff")
+    lines = text.split("\n")
+    if len(lines) > 1 and len(head) >= PROBE_BYTES:
+        lines.pop()
+    return [clean(line) for line in lines[:_PROBE_LINES]]
+
+
+def _layout_of(lines: Sequence[str]) -> tuple[str, float, Shape | None]:
+    """Layout name, confidence, and the shape if the file can be read by it."""
+    names: Counter[str] = Counter()
+    headers: list[str] = []
+    explained = total = undated = 0
+    has_other_json = False
+    for line in lines:
+        if not line.strip():
+            continue
+        total += 1
+        header = parse_json_line(line) if line.startswith("{") else parse_header(line)
+        if header is not None:
+            names[header.layout] += 1
+            explained += 1
+            has_other_json |= header.layout == "json"
+            # A TaskManager repeats its start script's undated lines inside one dated event.
+            if header.layout == "json":
+                continue
+            if begins_with_time(line):
+                headers.append(line)
+            else:
+                undated += 1
+        elif continues_trace(line) or is_throwable_header(line) or line[0] in "\t ":
+            explained += 1
+    if not names:
+        return "none", 0.0, None
+    layout = names.most_common(1)[0][0]
+    confidence = explained / total
+    if has_other_json or confidence < _SHAPED_CONFIDENCE or layout in ("time-only", "level-first"):
+        return layout, confidence, None
+    shape = shape_of(headers, layout)
+    if shape is None or undated > len(headers):
+        return layout, confidence, None
+    # Each header the general grammar sees must be one by the shape, and the other way round.
+    strangers = sum(1 for line in lines if shape.is_header(line.encode())) - len(headers)
+    return layout, confidence, shape if abs(strangers) * 100 <= len(headers) else None
+
+
+def _process_of(text: str, lines: Sequence[str], path: str) -> Process | None:
+    banners = [
+        (match.start(), process)
+        for process, pattern in _PROCESSES
+        if (match := pattern.search(text))
+    ]
+    if banners:
+        return min(banners)[1]
+    votes: Counter[Process] = Counter()
+    for line in lines:
+        header = parse_header(line)
+        if header is not None and header.logger:
+            for process, pattern in _LOGGERS:
+                votes[process] += bool(pattern.search(header.logger))
+    name = os.path.basename(path)
+    for process, pattern in _NAMES:
+        if pattern.search(name):
+            return process
+    best = votes.most_common(1)
+    return best[0][0] if best and best[0][1] else None
+
+
+def _version_of(text: str) -> str | None:
+    match = _VERSION.search(text)
+    return (match["version"] or match["other"] or match["jar"]) if match else None
+
+
+def _host_of(path: str) -> str | None:
+    match = _STANDALONE_NAME.match(os.path.basename(path))
+    return match["host"] if match else None

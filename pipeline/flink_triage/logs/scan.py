@@ -1,0 +1,181 @@
+"""One byte range in, its notable events and an account of every byte out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timezone, tzinfo
+from typing import BinaryIO
+
+from flink_triage.model import ByteRange, Quarantined, RangeScan
+from flink_triage.settings import Settings
+
+from .carriers import carriers_named
+from .compression import DecompressedStream
+from .event_text import ShapedEvents
+from .files import open_binary
+from .layouts.shape import Shape, shape_named
+from .lifecycle import LITERALS
+from .literals import finder_of
+from .pasted import PastedEvents
+from .physical import physical_lines
+from .shaped import BLOCK_BYTES, ByteSource, Window, read_blocks, read_lines
+from .tally import Tally
+
+
+class Scanner:
+    """Reads byte ranges; one per process is enough, its literals are compiled once.
+
+    ``literals`` are those of the signatures; the lifecycle's are added.  ``line_by_line`` reads
+    files of a fixed shape with the slow reader that defines the result.
+    """
+
+    def __init__(
+        self,
+        literals: Sequence[str],
+        settings: Settings,
+        *,
+        block_bytes: int = BLOCK_BYTES,
+        line_by_line: bool = False,
+    ) -> None:
+        self._finder = finder_of(tuple(sorted({*literals, *LITERALS})))
+        self._settings = settings
+        self._block_bytes = block_bytes
+        self._line_by_line = line_by_line
+
+    def scan(
+        self,
+        byte_range: ByteRange,
+        *,
+        is_active: bool = False,
+        default_timezone: tzinfo = timezone.utc,
+    ) -> RangeScan:
+        """The events that begin in the range.
+
+        With ``is_active`` the last event of the file is held back, for it may go on.  Never
+        raises for what a file holds: what cannot be read is in ``problems``.
+        """
+        profile = byte_range.profile
+        if profile.problem is not None:
+            return _quarantined(byte_range, profile.problem)
+        try:
+            with open_binary(profile.path) as raw:
+                return self._scan_open(raw, byte_range, is_active, default_timezone)
+        except OSError as error:
+            return _quarantined(byte_range, (error.strerror or str(error)).lower())
+
+    def _scan_open(
+        self, raw: BinaryIO, byte_range: ByteRange, is_active: bool, default_timezone: tzinfo
+    ) -> RangeScan:
+        profile = byte_range.profile
+        tally = Tally()
+        shape = shape_named(profile.layout)
+        limit = self._settings.max_file_bytes
+        if profile.compression == "none":
+            # A file that grows is read as far as it reached when it was listed.
+            limit = min(limit, profile.size_bytes)
+        if byte_range.start > 0:
+            source, start = _seek(raw, byte_range, limit, shape)
+        else:
+            source, start = DecompressedStream(raw, limit, profile.compression), 0
+        if shape is not None:
+            window = Window(start, byte_range.end, is_active)
+            self._read_shaped(source, window, shape, byte_range, tally, default_timezone)
+        else:
+            events = PastedEvents(
+                profile.path,
+                carriers_named(profile.carrier),
+                self._finder,
+                self._settings,
+                default_timezone,
+                tally,
+            )
+            lines = physical_lines(source, profile.encoding, self._settings.max_line_bytes)
+            events.read(lines, is_active=is_active)
+        problems = []
+        if isinstance(source, DecompressedStream) and source.problem:
+            is_partial = profile.compression != "none" or profile.size_bytes > limit
+            if is_partial or "unreadable" in source.problem:
+                problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
+        return tally.finish(byte_range, problems)
+
+    def _read_shaped(
+        self,
+        source: ByteSource,
+        window: Window,
+        shape: Shape,
+        byte_range: ByteRange,
+        tally: Tally,
+        default_timezone: tzinfo,
+    ) -> None:
+        path = byte_range.profile.path
+        build = ShapedEvents(
+            path,
+            shape,
+            self._finder,
+            self._settings,
+            default_timezone,
+            is_general=self._line_by_line,
+        )
+        if self._line_by_line:
+            read_lines(source, window, build, tally)
+        else:
+            read_blocks(source, window, build, self._finder, tally, self._block_bytes)
+
+
+class _Rest:
+    """The rest of a plain file, up to a limit, after some bytes that were already read."""
+
+    def __init__(self, raw: BinaryIO, pending: bytes, left: int) -> None:
+        self._raw = raw
+        self._pending = pending
+        self._left = left
+
+    def read(self, size: int, /) -> bytes:
+        if self._pending:
+            part, self._pending = self._pending[:size], self._pending[size:]
+            return part
+        part = self._raw.read(min(size, self._left))
+        self._left -= len(part)
+        return part
+
+
+def _seek(
+    raw: BinaryIO, byte_range: ByteRange, limit: int, shape: Shape | None
+) -> tuple[ByteSource, int]:
+    """The source standing at the first header of a range that begins inside a file."""
+    if shape is None:
+        raise ValueError(f"range of {byte_range.profile.path!r}: start must be 0 without a shape")
+    # The byte before tells whether the range begins with a line.
+    position = byte_range.start - 1
+    raw.seek(position)
+    left = max(limit - position, 0)
+    pending = b""
+    while True:
+        if byte_range.end is not None and position + 1 >= byte_range.end:
+            return _Rest(raw, b"", 0), byte_range.end
+        block = raw.read(min(1024 * 1024, left))
+        left -= len(block)
+        pending += block
+        found = shape.next_header(pending, 0)
+        if found >= 0:
+            return _Rest(raw, pending[found:], left), position + found
+        if not block:
+            return _Rest(raw, b"", 0), position + len(pending)
+        # A header may begin in the last bytes: they are searched again with what follows.
+        drop = max(len(pending) - len(shape.columns), 0)
+        pending = pending[drop:]
+        position += drop
+
+
+def _quarantined(byte_range: ByteRange, reason: str) -> RangeScan:
+    profile = byte_range.profile
+    end = profile.size_bytes if byte_range.end is None else byte_range.end
+    return RangeScan(
+        byte_range,
+        (),
+        0,
+        0,
+        0,
+        quarantined_bytes=max(end - byte_range.start, 0),
+        problems=(Quarantined(profile.path, reason),),
+    )

@@ -1,0 +1,146 @@
+"""Bytes of one event in, the text that may be stored out: decoded, cut, cleaned and redacted."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from flink_triage.settings import Settings
+
+from .redact import _prefilter, redact
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
+_NUL_RUN = re.compile("\0{64,}")
+
+
+def decode(data: bytes) -> tuple[str, int]:
+    """UTF-8 text and the number of places where it had to be replaced."""
+    try:
+        return data.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", errors="replace")
+        return text, text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+
+
+def clean(text: str) -> str:
+    """``text`` without escape codes, lone surrogates, NULs and carriage returns before newlines."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "\0" in text:
+        text = _NUL_RUN.sub(lambda run: f"\u2400 x {len(run[0])}", text).replace("\0", "\u2400")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+        text = text[:-1] if text.endswith("\r") else text
+    # A str from `bytes.decode` holds none; one from JSON escapes may.
+    if not text.isascii() and _SURROGATES.search(text):
+        text = _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+# What `clean` takes out.  "\r" stands for the line ends of Windows.
+_UNCLEAN = ("\x1b", "\0", "\r")
+
+
+def plain_text(data: bytes) -> str | None:
+    """The text of ``data`` if there is nothing to replace, to clean or to redact in it."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    for character in _UNCLEAN:
+        if character in text:
+            return None
+    return None if _prefilter.may_hold_secret(text) else text
+
+
+def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
+    """The event within the limits: head and tail are kept, what lies between is counted.
+
+    A function of the event's bytes alone, so that it does not matter how they were read.
+    """
+    limit = settings.max_event_bytes
+    if len(data) > limit:
+        head, tail = head_and_tail_bytes(settings)
+        return join_cut(data[:head], data[-tail:], len(data), settings)
+    if len(data) > settings.max_line_bytes:
+        return _cut_lines(data, settings)
+    return data, False
+
+
+def head_and_tail_bytes(settings: Settings) -> tuple[int, int]:
+    """How much of a cut event is kept at its start and at its end: the root cause stands last."""
+    tail = max(settings.max_event_bytes // 2, 1)
+    return max(settings.max_event_bytes - tail, 1), tail
+
+
+def join_cut(head: bytes, tail: bytes, size: int, settings: Settings) -> tuple[bytes, bool]:
+    """Head and tail of an event of ``size`` bytes, cut at line ends where they have one."""
+    end = head.rfind(b"\n")
+    start = tail.find(b"\n", 0, len(tail) - 1)
+    if end > 0:
+        head = head[:end]
+    if start >= 0:
+        tail = tail[start + 1 :]
+    left_out = b"[%d bytes left out]" % (size - len(head) - len(tail))
+    separator = b"\n" if end > 0 else b" "
+    return _cut_lines(head + separator + left_out + separator + tail, settings)[0], True
+
+
+def _cut_lines(data: bytes, settings: Settings) -> tuple[bytes, bool]:
+    limit = settings.max_line_bytes
+    lines = data.split(b"\n")
+    is_cut = False
+    for index, line in enumerate(lines):
+        if len(line) > limit:
+            lines[index] = line[:limit] + b" [%d bytes left out]" % (len(line) - limit)
+            is_cut = True
+    return (b"\n".join(lines), True) if is_cut else (data, False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """Text ready for a row, with the counts of what was done to it."""
+
+    text: str
+    redactions: int
+    decode_errors: int
+
+
+class TextCache:
+    """Stored texts of bytes seen before: repeated stack traces are decoded and redacted once.
+
+    Bounded by the bytes it holds.
+    """
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self._texts: OrderedDict[bytes, StoredText] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._bytes = 0
+
+    def get(self, data: bytes) -> StoredText:
+        found = self._texts.get(data)
+        if found is not None:
+            return found
+        stored = store_bytes(data)
+        self._texts[data] = stored
+        self._bytes += 3 * len(data) + 200
+        while self._bytes > self._max_bytes:
+            key, _ = self._texts.popitem(last=False)
+            self._bytes -= 3 * len(key) + 200
+        return stored
+
+
+def store_bytes(data: bytes) -> StoredText:
+    text, errors = decode(data)
+    text, count = redact(clean(text))
+    return StoredText(text, count, errors)
+
+
+def store_text(text: str) -> tuple[str, int]:
+    """``text`` cleaned and redacted, and how many secrets were taken out."""
+    return redact(clean(text))

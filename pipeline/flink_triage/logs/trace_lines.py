@@ -1,0 +1,115 @@
+"""The grammar of single stack-trace lines: one ``str`` line in, what kind of line it is out.
+
+Every classifier takes one line without its line end, ignores indentation and mail quoting
+(``> ``), and runs in time linear in the line.  Shapes are those of ``Throwable.printStackTrace``,
+log4j2's ``%throwable``/``%xEx``, logback's ``%ex``/``%rEx`` and ``org.apache.flink.util
+.SerializedThrowable``.
+"""
+
+from __future__ import annotations
+
+import re
+
+# A line longer than this is no stack-trace line; only its head is looked at by the header rules.
+MAX_HEADER_NAME_CHARS = 512
+
+# Indentation, mail quotes, and the escaped indentation of flattened traces.
+_LEAD = r"[ \t\u00a0>]*"
+
+# What the JVM puts before a class: `app//`, `java.base/`, `java.base@17.0.1/`, `loader/mod@1/`.
+# The class excludes "/" and "(", so a run of prefixes is read once.
+NAME = r"[\w$.<>/@+\-\[\]\u2026]{1,1024}"
+
+# Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, and
+# nothing at all.  Java source names never hold parentheses.
+FRAME = re.compile(
+    rf"""
+    ^{_LEAD}at[ \t]+
+    (?P<name>{NAME})
+    [ ]?\((?P<source>[^()\n]{{0,256}})\)
+    (?P<tail>[ \t]*(?:~?\[[^\]\n]{{0,512}}\][ \t]*){{0,2}})$
+    """,
+    re.VERBOSE,
+)
+
+# Bounds keep a 100 KB "word" cheap; two dots in a row are what anonymised logs have.
+_TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
+_THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
+
+HEADER = re.compile(
+    rf"^{_LEAD}(?::[ ])?{_THREAD}(?P<type>{_TYPE})(?:[ \t]*$|:(?=[ \t]|$)|\uff1a|(?=\(message:))",
+    re.VERBOSE,
+)
+CAUSE = re.compile(rf"^{_LEAD}(?P<word>Caused?|Wrapped)[ ]by[:\uff1a][ \t]*", re.VERBOSE)
+SUPPRESSED = re.compile(rf"^{_LEAD}Suppressed:(?=[ \t]|\[|$)[ \t]*", re.VERBOSE)
+MORE = re.compile(
+    rf"^{_LEAD}\.\.\.[ ](?P<count>\d{{1,9}})[ ]"
+    r"(?:more|common[ ]frames[ ]omitted|(?:stack[ ]?)?frames?[ ](?:omitted|excluded|truncated))"
+    r"[ \t]*$",
+    re.VERBOSE,
+)
+CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
+
+_SUFFIXES = ("Exception", "Error", "Throwable", "Failure", "Fault")
+# Class names that end otherwise are common enough (scala.util.control.BreakControl,
+# KeeperException$NoNode, java.lang.ThreadDeath); they must be qualified and hold one of these.
+_INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
+
+
+def is_throwable_type(name: str) -> bool:
+    """Whether a dotted name is that of a throwable: by its last segment's conventional suffix.
+
+    Simple names count (``RocksDBException``); plain English words that merely end so (``Error``,
+    ``Exception``) do not, unless a package stands before them.
+    """
+    package, _, last = name.rpartition(".")
+    if not last:
+        return False
+    if last.endswith(_SUFFIXES):
+        if package:
+            return package[0].islower() or "$" in last or package[0].isupper()
+        return last[0].isupper() and last not in _SUFFIXES
+    return "." in package and package[0].islower() and _INFIX.search(last) is not None
+
+
+def is_throwable_header(line: str) -> bool:
+    """``some.pkg.FooException[: message]``, maybe after ``Exception in thread "x" ``."""
+    match = HEADER.match(line)
+    return match is not None and is_throwable_type(match["type"])
+
+
+def is_frame(line: str) -> bool:
+    """``at [loader/][module/]pkg.Class.method(Source) [~[jar:version]]``, whole on its line."""
+    match = FRAME.match(line)
+    return match is not None and "." in match["name"]
+
+
+def is_cause(line: str) -> bool:
+    """``Caused by: ...`` and logback's root-first ``Wrapped by: ...``."""
+    return CAUSE.match(line) is not None
+
+
+def is_suppressed(line: str) -> bool:
+    """``Suppressed: ...``."""
+    return SUPPRESSED.match(line) is not None
+
+
+def is_more(line: str) -> bool:
+    """``... 12 more``, ``... 12 common frames omitted``."""
+    return MORE.match(line) is not None
+
+
+def is_circular(line: str) -> bool:
+    """``[CIRCULAR REFERENCE: some.Type: message]`` on a line of its own (Java 8)."""
+    return CIRCULAR.match(line) is not None
+
+
+def continues_trace(line: str) -> bool:
+    """Whether a line can only be the inside of a stack trace, never the first line of an event."""
+    return (
+        is_frame(line)
+        or is_more(line)
+        or is_cause(line)
+        or is_suppressed(line)
+        or is_circular(line)
+    )

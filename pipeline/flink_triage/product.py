@@ -1,0 +1,64 @@
+"""Whose log is this?  One event's texts in, ``flink``, ``other`` or ``None`` out.
+
+Kafka clients, RocksDB, HDFS clients and ZooKeeper live in other products too and fail there with
+the same words.  Their remedies are not Flink's.
+"""
+
+from __future__ import annotations
+
+from .model import Product, StackTrace
+from .traces import origin_of
+
+# Products that embed the libraries that Flink embeds; class prefixes of their own code.
+_OTHER_PRODUCTS = (
+    "akka.kafka.",
+    "hudson.",
+    "io.confluent.",
+    "kafka.",
+    "org.apache.bookkeeper.",
+    "org.apache.cassandra.",
+    "org.apache.druid.",
+    "org.apache.flume.",
+    "org.apache.hadoop.hbase.",
+    "org.apache.hadoop.hive.ql.",
+    "org.apache.hadoop.mapred.",
+    "org.apache.hadoop.mapreduce.",
+    "org.apache.kafka.connect.runtime.",
+    "org.apache.kafka.streams.",
+    "org.apache.nifi.",
+    "org.apache.pinot.",
+    "org.apache.pulsar.",
+    "org.apache.samza.",
+    "org.apache.seatunnel.",
+    "org.apache.solr.",
+    "org.apache.spark.",
+    "org.apache.storm.",
+    "org.springframework.kafka.",
+)
+
+
+def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Product | None:
+    """What ``logger``, the text and the frames tell; any sign of Flink outweighs all others."""
+    names = [logger or ""]
+    texts = [message]
+    for throwable in trace.throwables if trace is not None else ():
+        names.append(throwable.type)
+        names.extend(frame.class_name for frame in throwable.frames)
+        texts.append(throwable.message)
+    if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
+        return "flink"
+    if any(name.startswith(_OTHER_PRODUCTS) for name in names):
+        return "other"
+    frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
+    if any(origin_of(frame.class_name) == "user" for frame in frames):
+        return "other"
+    return None
+
+
+def _is_flink(name: str) -> bool:
+    return "flink" in name.lower() or name.startswith("o.a.f.")
+
+
+def _speaks_of_flink(text: str) -> bool:
+    lowered = text.lower()
+    return "flink" in lowered or "taskmanager" in lowered or "jobmanager" in lowered

@@ -1,0 +1,72 @@
+"""An event seen before with other numbers and ids: its analysis, without parsing it again.
+
+A ``Recurrences`` is asked before an event is analysed and told afterwards.  An event has a known
+shape if its text differs from one that was analysed in numbers, job ids and UUIDs only, each as
+long as there, outside of frames.  Then it has the same throwables in the same columns and the same
+fingerprint: the grammars of traces and of masks know digits and ids as classes of characters only.
+What is written in those columns is read from the event itself, and each regex that looks at
+changed text is run again; where it then finds another place, or where it is open which words are
+meant, nothing is recalled and the event is analysed as any other.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from flink_triage.model import Event, Process
+from flink_triage.settings import Settings
+from flink_triage.signatures import SignaturePack
+
+from .learn import Learner
+from .outline import Outline, outline_of
+from .recall import again, line_offset
+from .sensitive import Sensitive
+from .shape import Analysis, Misfit, Shape
+
+__all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of"]
+
+# Shapes are kept per process by what is compared first; each is some ten KB.
+_MAX_KEYS = 2048
+_MAX_SHAPES_PER_KEY = 8
+
+
+class Recurrences:
+    """The shapes seen by one process; bounded."""
+
+    def __init__(self, pack: SignaturePack, settings: Settings) -> None:
+        self._settings = settings
+        self._shapes: OrderedDict[tuple[object, ...], list[Shape]] = OrderedDict()
+        self._sensitive = Sensitive(pack)
+        self._learner = Learner(pack, self._sensitive, settings)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def recall(self, event: Event, outline: Outline) -> Analysis | None:
+        """The analysis of an event whose shape is known, or ``None``."""
+        shapes = self._shapes.get(outline.key)
+        if shapes is None:
+            return None
+        self._shapes.move_to_end(outline.key)
+        text = "\n".join(outline.lines)
+        for shape in shapes:
+            if shape.pattern.fullmatch(text):
+                if self._sensitive.places(text) != shape.literals:
+                    continue
+                return again(shape, event, outline.lines, self._settings)
+        return None
+
+    def learn(
+        self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
+    ) -> None:
+        """Remembers how the analysis of an event is made, if it can be made again."""
+        shapes = self._shapes.get(outline.key, [])
+        if len(shapes) >= _MAX_SHAPES_PER_KEY:
+            return
+        try:
+            shape = self._learner.shape_of(event, outline, process, analysis)
+        except Misfit:
+            return
+        self._shapes[outline.key] = [*shapes, shape]
+        if len(self._shapes) > _MAX_KEYS:
+            self._shapes.popitem(last=False)

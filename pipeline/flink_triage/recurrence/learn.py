@@ -1,0 +1,181 @@
+"""An analysed event in, the shape by which others like it are recalled out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import regex
+
+from flink_triage.model import Event, Match, Process
+from flink_triage.settings import Settings
+from flink_triage.signatures import SignaturePack
+from flink_triage.signatures.event_text import MAX_REGEX_CHARS, EventText, Piece, excerpt
+from flink_triage.signatures.signature import Alternative, Signature
+
+from .outline import Outline, line_pattern
+from .places import in_print, message_place, place_of_task, slots_of
+from .sensitive import Sensitive
+from .shape import Analysis, Misfit, Probe, Recipe, Shape, spans_of
+
+
+class Learner:
+    """Makes shapes; keeps the regexes that it compiled."""
+
+    def __init__(self, pack: SignaturePack, sensitive: Sensitive, settings: Settings) -> None:
+        self._pack = pack
+        self._settings = settings
+        self._sensitive = sensitive
+        self._regexes: dict[str, Any] = {}
+
+    def shape_of(
+        self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
+    ) -> Shape:
+        trace = analysis.trace
+        printed = in_print(trace)
+        slots = slots_of(event, outline, analysis, printed)
+        text = EventText(event, analysis.message, trace, process, self._settings.max_match_chars)
+        if len(text.whole.text) >= self._settings.max_match_chars:
+            raise Misfit
+        order = {id(throwable): number for number, throwable in enumerate(printed)}
+        numbers = {
+            id(piece): order[id(throwable)]
+            for (_, throwable), piece in zip(text.chain, text.throwables, strict=True)
+        }
+        whole = (len(printed), *(numbers[id(piece)] for piece in reversed(text.throwables)))
+        numbers[id(text.message)] = len(printed)
+        numbers[id(text.whole)] = len(printed) + 1
+        probes = tuple(self._probes(text, numbers))
+        recipes = tuple(self._recipe(match, text, numbers, probes) for match in analysis.matches)
+        used = {probe.piece for _, _, probe in probes}
+        used |= {place[0] for recipe in recipes for place in recipe.excerpts}
+        used |= {place[0] for r in recipes for _, places in r.captures for place in places}
+        lines_text = "\n".join(outline.lines)
+        return Shape(
+            re.compile("\n".join(map(line_pattern, outline.lines))),
+            self._sensitive.places(lines_text),
+            replace(analysis, trace=None),
+            (*(throwable.text for throwable in printed), analysis.message, text.whole.text),
+            tuple(
+                (number, f"{printed[number].type}: " if number < len(printed) else "", parts)
+                for number, parts in enumerate(slots)
+                if any(part.line >= 0 for part in parts)
+            ),
+            whole if len(printed) + 1 in used else (),
+            tuple(dict.fromkeys(probe for _, _, probe in probes)),
+            recipes,
+            message_place(trace.root_cause, order) if trace is not None else None,
+            place_of_task(analysis, trace, order),
+        )
+
+    def _probes(
+        self, text: EventText, numbers: Mapping[int, int]
+    ) -> Iterable[tuple[Signature, Alternative, Probe]]:
+        """Each regex on each piece up to the first in which it is found."""
+        searched = text.searched(with_frames=True)
+        for signature in self._pack.signatures.values():
+            for alternative in (*signature.alternatives, *signature.vetoes):
+                if alternative.regex is None:
+                    continue
+                if not all(literal in searched for literal in alternative.literals):
+                    continue
+                for number, piece in _pieces(text, alternative, numbers):
+                    position = _position(alternative, piece)
+                    if position is None:
+                        continue
+                    probe = self._probe(alternative.regex, number, piece.text, position)
+                    yield signature, alternative, probe
+                    if probe.spans is not None:
+                        break
+
+    def _probe(self, pattern: str, piece: int, text: str, position: int) -> Probe:
+        compiled = self._regexes.get(pattern)
+        if compiled is None:
+            compiled = self._regexes[pattern] = regex.compile(pattern)
+        try:
+            spans = spans_of(compiled, text, position, self._settings)
+        except TimeoutError as error:
+            raise Misfit from error
+        if len(text) <= MAX_REGEX_CHARS:
+            position = 0
+        return Probe(compiled, piece, position, text, spans)
+
+    def _recipe(
+        self,
+        match: Match,
+        text: EventText,
+        numbers: Mapping[int, int],
+        probes: Sequence[tuple[Signature, Alternative, Probe]],
+    ) -> Recipe:
+        signature = self._pack.signatures[match.signature]
+        limit = self._settings.max_excerpt_chars
+        excerpts: dict[tuple[int, int, int], None] = {}
+        captures: dict[str, dict[tuple[int, int, int], None]] = {n: {} for n in match.captures}
+        for number, alternative in enumerate(signature.alternatives):
+            for probe in (p for _, a, p in probes if a is alternative and p.spans is not None):
+                for name, place in _capture_places(probe):
+                    where, start, end = place
+                    value = probe.text[start:end][:limit]
+                    if match.captures.get(name) == value:
+                        captures[name][where, start, start + len(value)] = None
+            if signature.mode != "all" and number != match.alternative:
+                continue
+            for piece_number, piece in _pieces(text, alternative, numbers):
+                position = _position(alternative, piece)
+                if alternative.regex is not None:
+                    position = next(
+                        (
+                            p.spans[0][0]
+                            for _, a, p in probes
+                            if a is alternative and p.piece == piece_number and p.spans is not None
+                        ),
+                        None,
+                    )
+                if position is None or excerpt(piece.text, position, limit) != match.excerpt:
+                    continue
+                start = _excerpt_start(piece.text, position, match.excerpt)
+                excerpts[piece_number, start, start + len(match.excerpt)] = None
+        if not excerpts or not all(captures.values()):
+            raise Misfit
+        return Recipe(
+            match,
+            tuple(excerpts),
+            tuple((name, tuple(places)) for name, places in captures.items()),
+        )
+
+
+def _capture_places(probe: Probe) -> Iterable[tuple[str, tuple[int, int, int]]]:
+    spans = probe.spans or ()
+    for name, group in probe.pattern.groupindex.items():
+        if spans[group][0] >= 0:
+            yield name, (probe.piece, *spans[group])
+
+
+def _excerpt_start(text: str, position: int, words: str) -> int:
+    """Where the excerpt around ``position`` begins: the last place before it, or in its blanks."""
+    line = text.rfind("\n", 0, position) + 1
+    start = text.rfind(words, line, position + len(words))
+    return text.find(words, line) if start < 0 else start
+
+
+def _position(alternative: Alternative, piece: Piece) -> int | None:
+    """Where the first of the literals stands; ``None`` if one is missing."""
+    positions = [piece.text.find(literal) for literal in alternative.literals]
+    if any(position < 0 for position in positions):
+        return None
+    return min(positions, default=0)
+
+
+def _pieces(
+    text: EventText, alternative: Alternative, numbers: Mapping[int, int]
+) -> list[tuple[int, Piece]]:
+    """The pieces that an alternative is looked for in, by number; frames do not change."""
+    if alternative.is_user_frame and not alternative.literals:
+        return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
+    pieces = list(text.pieces(alternative))
+    if any(id(piece) not in numbers for piece in pieces):
+        # Text of frames is not read anew.
+        raise Misfit
+    return [(numbers[id(piece)], piece) for piece in pieces]

@@ -1,0 +1,105 @@
+"""An event in, its text taken apart out: lines that may vary, and the frames between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from flink_triage.model import Event, Process
+
+# The second look-behind stands after the first character: so the search can skip to one.
+VARIABLE = re.compile(
+    r"([0-9a-f](?<![0-9A-Za-z].)(?:"
+    r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z]))",
+    re.DOTALL,
+)
+# A frame belongs to the line before it.
+_FRAME_LIKE = r"[\t ]+(?:at|\.\.\.) "
+_NO_FRAME = re.compile(rf"\n(?!{_FRAME_LIKE})")
+_JOINING = "+-:.,_@/"
+
+
+# Behind an id: what no name of a host or a class goes on with.
+_ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
+
+
+def line_pattern(line: str) -> str:
+    """A regex of lines that differ from ``line`` only in numbers and ids, each as long as here."""
+    # Syslog writes a newline as #012, a tab as #011.
+    if "#01" in line:
+        return re.escape(line)
+    parts = VARIABLE.split(line)
+    pattern = [re.escape(parts[0])]
+    for index in range(1, len(parts), 2):
+        text = parts[index]
+        if text.isdigit():
+            is_escape = parts[index - 1].endswith("#")
+            pattern.append(f"{'(?!01)' if is_escape else ''}[0-9]{{{len(text)}}}")
+        elif _is_joined(parts, index) or text.isalpha():
+            pattern.append(text)
+        else:
+            pattern.append(_id_pattern(parts, index))
+        pattern.append(re.escape(parts[index + 1]))
+    return "".join(pattern)
+
+
+def _id_pattern(parts: Sequence[str], index: int) -> str:
+    """Ids like the one at ``index``, that begin and end alike where that decides what they may be.
+
+    A name of a host or a class cannot begin behind an underscore, nor with an id that is a word
+    of its own, nor with two ids; only at a line's end does it count how the id ends.
+    """
+    text, before, after = parts[index], parts[index - 1], parts[index + 1]
+    first = last = ""
+    is_word = _ENDS_WORD.match(after) is not None or (
+        after == "_" and index + 2 < len(parts) and len(parts[index + 2]) >= 32
+    )
+    if before[-1:] != "_" and (not before.strip() or not is_word):
+        first = "(?=[0-9])" if text[0] < "a" else "(?=[a-f])"
+    if not after.strip():
+        last = "(?<=[0-9])" if text[-1] < "a" else "(?<=[a-f])"
+    if "-" in text:
+        return f"{first}[0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}}{last}"
+    return f"(?![0-9]{{32}}|[a-f]{{32}}){first}[0-9a-f]{{32}}{last}"
+
+
+def _is_joined(parts: Sequence[str], index: int) -> bool:
+    """Whether a number, an address or an object's hash may reach into the id at ``index``."""
+    before = parts[index - 1]
+    if before[-1:] in ("@", "/"):
+        return before[-1:] == "@" or "Lambda" in before
+    return index > 1 and len(before) == 1 and before in _JOINING and parts[index - 2].isdigit()
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """An event's text taken apart: lines that may vary, the frames between, and a first key."""
+
+    lines: tuple[str, ...]
+    runs: tuple[str, ...]
+    key: tuple[object, ...]
+
+
+def _cut(continuation: str) -> tuple[list[str], list[str]]:
+    """The lines that are no frames, and the frames behind each."""
+    lines: list[str] = []
+    runs: list[str] = []
+    if re.match(_FRAME_LIKE, continuation):
+        continuation = f"\n{continuation}"
+    for block in _NO_FRAME.split(continuation):
+        line, _, run = block.partition("\n")
+        lines.append(line)
+        runs.append(run)
+    return lines, runs
+
+
+def outline_of(event: Event, process: Process | None) -> Outline:
+    lines = [event.message]
+    runs: list[str] = []
+    if event.continuation is not None:
+        further, runs = _cut(event.continuation)
+        lines += further
+    key = (event.level, event.logger, process, *runs, *map(len, lines))
+    return Outline(tuple(lines), tuple(runs), key)

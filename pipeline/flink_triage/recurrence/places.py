@@ -1,0 +1,122 @@
+"""An event's lines and its throwables in, where their messages stand out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from flink_triage.logs.lifecycle import task_in_text
+from flink_triage.logs.trace_lines import continues_trace, is_cause, is_suppressed
+from flink_triage.model import Event, StackTrace, Throwable
+
+from .outline import VARIABLE, Outline
+from .shape import Analysis, Misfit, Slot
+
+# `traces.fingerprint` cuts longer messages, maybe inside an id.
+_MAX_MESSAGE_CHARS = 800
+_FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\(")
+# Lines of other grammars than that of a printed Java trace.
+_STRANGE = re.compile(r"#01\d|Traceback|Wrapped by|\\n|<br|xception on server side")
+
+
+def slots_of(
+    event: Event, outline: Outline, analysis: Analysis, printed: Sequence[Throwable]
+) -> list[tuple[Slot, ...]]:
+    """Where the message of each throwable, and last that of the event, stands."""
+    lines = outline.lines
+    if not printed:
+        if event.continuation is not None or analysis.message != event.message:
+            raise Misfit
+        return [(Slot(0, 0, len(event.message), event.message),)]
+    message = _message_slot(lines, analysis.message, printed[0].type)
+    is_in_line = bool(lines[0][message.end :].strip())
+    slots = _throwable_slots(outline, printed, 0 if is_in_line else 1)
+    slots.append((message,))
+    return slots
+
+
+def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
+    """The header line's message, up to a throwable at its end: no line after it is prose."""
+    line = lines[0]
+    start = line.find(message)
+    end = start + len(message)
+    if start < 0 or line[:start].strip():
+        raise Misfit
+    rest = line[end:].strip()
+    if rest and not (message and rest.startswith(first_type)):
+        raise Misfit
+    return Slot(0, start, end, message)
+
+
+def in_print(trace: StackTrace | None) -> list[Throwable]:
+    """All throwables of a trace in the order in which they are printed."""
+    throwables: list[Throwable] = []
+
+    def add(chain: Iterable[Throwable]) -> None:
+        for throwable in chain:
+            throwables.append(throwable)
+            for suppressed in throwable.suppressed:
+                add(suppressed)
+
+    add(trace.throwables if trace is not None else ())
+    return throwables
+
+
+def _throwable_slots(
+    outline: Outline, printed: Sequence[Throwable], first_line: int
+) -> list[tuple[Slot, ...]]:
+    lines = outline.lines
+    for line in lines:
+        is_frame_like = continues_trace(line) and not (is_cause(line) or is_suppressed(line))
+        if is_frame_like or _FLAT_FRAME.search(line) or _STRANGE.search(line):
+            raise Misfit
+    found = []
+    following = first_line
+    for throwable in printed:
+        if VARIABLE.search(throwable.type) or len(throwable.message) > _MAX_MESSAGE_CHARS:
+            raise Misfit
+        slots = []
+        name = throwable.type
+        for part in throwable.message.split("\n"):
+            number = _line_with(lines, following, part, name)
+            is_fixed = VARIABLE.search(part) is None
+            is_indented = not is_fixed and any(part in run for run in outline.runs)
+            if is_fixed or (is_indented and number is None):
+                slots.append(Slot(-1, 0, 0, part))
+            elif is_indented or number is None:
+                raise Misfit
+            else:
+                end = len(lines[number].rstrip())
+                # A literal may stand across type and message: only in the words as they are.
+                if name and not lines[number][: end - len(part)].endswith(f"{name}: "):
+                    raise Misfit
+                slots.append(Slot(number, end - len(part), end, part))
+            following = following if number is None else number + 1
+            name = ""
+        found.append(tuple(slots))
+    return found
+
+
+def _line_with(lines: Sequence[str], first: int, part: str, type_name: str) -> int | None:
+    for number in range(first, len(lines)):
+        line = lines[number].rstrip()
+        if line.endswith(part) and type_name in line[: len(line) - len(part)]:
+            return number
+    return None
+
+
+def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, int]:
+    """The piece of a throwable, and the column behind its type."""
+    return order[id(throwable)], len(throwable.type) + 2
+
+
+def place_of_task(
+    analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int]
+) -> tuple[int, int] | None:
+    """Which text names the task."""
+    if task_in_text(analysis.message) is not None:
+        return len(order), 0
+    for throwable in trace.throwables if trace is not None else ():
+        if task_in_text(throwable.message) is not None:
+            return message_place(throwable, order)
+    return None

@@ -1,0 +1,51 @@
+"""Literals that a number or an id may make or break: where they stand in a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import hyperscan
+
+from flink_triage.signatures import SignaturePack
+
+_AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]+$|[0-9]")
+
+
+class Sensitive:
+    """Finds the literals that hold digits, or letters that an id's end may lend."""
+
+    def __init__(self, pack: SignaturePack) -> None:
+        literals = sorted(
+            {
+                literal
+                for signature in pack.signatures.values()
+                for alternative in (*signature.alternatives, *signature.vetoes)
+                for literal in alternative.literals
+                if _AT_AN_EDGE.search(literal)
+            }
+        )
+        self._scan: Callable[..., Any] | None = None
+        if literals:
+            database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+            database.compile(
+                expressions=[literal.encode() for literal in literals],
+                ids=list(range(len(literals))),
+                elements=len(literals),
+                flags=[0] * len(literals),
+                literal=True,
+            )
+            self._scan = database.scan
+            self._scratch = hyperscan.Scratch(database)
+
+    def places(self, text: str) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        if self._scan is None:
+            return found
+
+        def note(number: int, _start: int, end: int, *_: object) -> None:
+            found.append((number, end))
+
+        self._scan(text.encode("utf-8", "replace"), match_event_handler=note, scratch=self._scratch)
+        return found

@@ -1,0 +1,102 @@
+"""What is remembered of an event: the form of its text, and where its telling words stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flink_triage.model import Fingerprint, Match, Product, StackTrace
+from flink_triage.settings import Settings
+from flink_triage.signatures.event_text import regex_window
+
+TaskName = tuple[str, int, int, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that the text of an event tells; ``trace`` is ``None`` also where it was not parsed."""
+
+    message: str
+    trace: StackTrace | None
+    fingerprint: Fingerprint | None
+    first_user_frame: str | None
+    product: Product | None
+    exception_type: str | None
+    root_cause_type: str | None
+    root_cause_message: str | None
+    has_frames: bool
+    task: TaskName | None
+    job_id: str | None
+    matches: tuple[Match, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A text that stands in a line: ``line`` is -1 for one that never changes."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+    def read(self, lines: Sequence[str]) -> str:
+        return self.text if self.line < 0 else lines[self.line][self.start : self.end]
+
+
+# A piece is a text that the matcher reads, by its number: first the throwables as they are
+# printed, then the message, last all of them together.
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A regex on a piece, and what it found there: the spans of all its groups."""
+
+    pattern: Any
+    piece: int
+    position: int
+    text: str
+    spans: tuple[tuple[int, int], ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a match is made again: where its excerpt and captures may stand (piece, start, end)."""
+
+    match: Match
+    excerpts: tuple[tuple[int, int, int], ...]
+    captures: tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """``pieces`` are those of the exemplar; ``varying`` says how some of them are read anew.
+
+    ``pattern`` is that of the lines, ``literals`` are the sensitive ones in them and their places.
+    ``whole`` lists the pieces of the last one, in order, where it is needed.  ``root`` and
+    ``task_of`` are a piece and the column in it where its message begins.
+    """
+
+    pattern: re.Pattern[str]
+    literals: list[tuple[int, int]]
+    analysis: Analysis
+    pieces: tuple[str, ...]
+    varying: tuple[tuple[int, str, tuple[Slot, ...]], ...]
+    whole: tuple[int, ...]
+    probes: tuple[Probe, ...]
+    recipes: tuple[Recipe, ...]
+    root: tuple[int, int] | None
+    task_of: tuple[int, int] | None
+
+
+class Misfit(Exception):
+    """The event is no shape of ours; never leaves this module."""
+
+
+def spans_of(
+    pattern: Any, text: str, position: int, settings: Settings
+) -> tuple[tuple[int, int], ...] | None:
+    start, end = regex_window(text, position)
+    found = pattern.search(text, start, end, timeout=settings.regex_timeout_seconds)
+    return None if found is None else found.regs

@@ -1,0 +1,137 @@
+"""``when`` of a config entry: does it hold for this Flink version, configuration and match?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import regex
+
+from flink_triage.signatures.signature import When
+
+from .options import OptionTable
+from .versions import (
+    NEWEST,
+    flink_line,
+    parse_range,
+    parse_version,
+    version_in,
+)
+
+_REGEX_TIMEOUT_SECONDS = 0.25
+_PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")
+_ANY = {".+", ".*"}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What is known of the cluster: its version, its effective configuration, what was captured.
+
+    An empty ``effective`` means that no configuration was read, not that all is default.
+    """
+
+    table: OptionTable
+    flink_version: str | None
+    effective: Mapping[str, str]
+    captures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def line(self) -> str | None:
+        return flink_line(self.flink_version)
+
+    @property
+    def naming_line(self) -> str:
+        """The line whose names are printed: the newest one while the version is unknown."""
+        return self.line or NEWEST
+
+    def default(self, key: str) -> str | None:
+        """The running line's default; without a version only one that all lines agree on."""
+        if self.line is not None:
+            return self.table.effective_default(key, self.line)
+        defaults = {
+            line: self.table.effective_default(key, line) for line in self.table.lines_of(key)
+        }
+        measured = {
+            None if text is None else self.table.measure(key, line, text)
+            for line, text in defaults.items()
+        }
+        return defaults.get(NEWEST) if len(measured) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an entry is offered, and the words for a condition that could not be checked."""
+
+    holds: bool
+    unchecked: tuple[str, ...] = ()
+
+
+def check(condition: When | None, running: Running) -> Verdict:
+    """All parts of ``when``; a part that the log does not answer holds and is put into words."""
+    if condition is None:
+        return Verdict(True)
+    unchecked: list[str] = []
+    if condition.flink:
+        numbers = parse_version(running.flink_version)
+        if numbers is None:
+            unchecked.append(f"only for Flink {_words(condition.flink)}")
+        elif not version_in(condition.flink, numbers):
+            return Verdict(False)
+        elif _is_finer(condition.flink, len(numbers)):
+            unchecked.append(f"only for Flink {_words(condition.flink)}")
+    for name, pattern in condition.captures.items():
+        if not _found(pattern, running.captures.get(name)):
+            return Verdict(False)
+    for key, wanted in condition.options.items():
+        answer = _option_is(key, wanted, running)
+        if answer is False:
+            return Verdict(False)
+        if answer is None:
+            unchecked.append(f"only where {key} is {'set' if wanted in _ANY else wanted}")
+    return Verdict(True, tuple(unchecked))
+
+
+def _words(flink: str) -> str:
+    return " and ".join(part.strip() for part in flink.split(","))
+
+
+def _is_finer(flink: str, known_numbers: int) -> bool:
+    """The range tells patch releases apart and the version names none (``1.19``)."""
+    return any(len(bound) > known_numbers for _, bound in parse_range(flink))
+
+
+def _found(pattern: str, text: str | None) -> bool:
+    if text is None:
+        return False
+    try:
+        return regex.search(pattern, text, timeout=_REGEX_TIMEOUT_SECONDS) is not None
+    except (TimeoutError, regex.error):
+        return False
+
+
+def _option_is(key: str, wanted: str, running: Running) -> bool | None:
+    """``None`` where neither the log nor a default answers."""
+    line = running.naming_line
+    setting = running.table.find(running.effective, key, running.line)
+    value = setting.value if setting else running.default(key)
+    if setting is None and not running.effective:
+        return None
+    if value is None:
+        return wanted in {"", "(none)"}
+    measured = running.table.measure(key, line, wanted)
+    if value == wanted or (
+        measured is not None and running.table.measure(key, line, value) == measured
+    ):
+        return True
+    return is_pattern(wanted) and _found(f"^(?:{wanted})$", value)
+
+
+def is_pattern(wanted: str) -> bool:
+    """``.+`` (it is set) and ``s3.*``: a regex for the whole value, not a value."""
+    if not _PATTERN_SIGN.search(wanted):
+        return False
+    try:
+        regex.compile(wanted)
+    except regex.error:
+        return False
+    return True

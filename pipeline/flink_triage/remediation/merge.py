@@ -1,0 +1,86 @@
+"""Changes of several diagnoses → one list without contradictions, best diagnosis first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from flink_triage.model import ConfigChange
+
+from .options import OptionTable
+from .values import is_placeholder
+from .versions import NEWEST, flink_line
+
+Ranked = tuple[int, ConfigChange]
+
+
+def merge_changes(
+    ranked: Iterable[tuple[int, Sequence[ConfigChange]]],
+    flink_version: str | None = None,
+    *,
+    table: OptionTable | None = None,
+) -> tuple[ConfigChange, ...]:
+    """One change per key and scope from (rank of the diagnosis, its changes); rank 1 is the best.
+
+    Of several raises the largest value stands, of several lowers the smallest; anything else
+    that differs is decided by rank, and the reason says what was not followed.  What one
+    diagnosis finds set already gives way to another that wants more.  The order is that of the
+    ranks, then of the lists.
+    """
+    options = table or OptionTable.load()
+    line = flink_line(flink_version) or NEWEST
+    groups: dict[tuple[str, str], list[Ranked]] = {}
+    for rank, changes in sorted(ranked, key=lambda item: item[0]):
+        for change in changes:
+            groups.setdefault((change.scope, _same_name(change, options, line)), []).append(
+                (rank, change)
+            )
+    return tuple(_merge(group, options, line) for group in groups.values())
+
+
+def _same_name(change: ConfigChange, table: OptionTable, line: str) -> str:
+    """Old and new names of one option are one key."""
+    if change.scope not in {"cluster", "job"}:
+        return change.key
+    return table.key_for(change.key, line) or change.key
+
+
+def _merge(group: Sequence[Ranked], table: OptionTable, line: str) -> ConfigChange:
+    wanted = [item for item in group if item[1].action != "already-set"] or list(group)
+    winner_rank, winner = wanted[0]
+    for rank, change in wanted[1:]:
+        if change.action == winner.action and _exceeds(change, winner, table, line):
+            winner_rank, winner = rank, change
+    refused = [
+        f"diagnosis {rank} asks to {_wish(change)}: not followed"
+        for rank, change in wanted
+        if rank != winner_rank and _contradicts(change, winner, table, line)
+    ]
+    if not refused:
+        return winner
+    return replace(winner, reason=f"{winner.reason} ({'; '.join(dict.fromkeys(refused))})")
+
+
+def _exceeds(change: ConfigChange, other: ConfigChange, table: OptionTable, line: str) -> bool:
+    if change.action not in {"raise", "lower"} or is_placeholder(change.value):
+        return False
+    if is_placeholder(other.value):
+        return True  # a number helps the reader more than "<larger>"
+    left, right = (table.amount(item.key, line, item.value) for item in (change, other))
+    if left is None or right is None:
+        return False
+    return left > right if change.action == "raise" else left < right
+
+
+def _contradicts(change: ConfigChange, winner: ConfigChange, table: OptionTable, line: str) -> bool:
+    if change.action == winner.action and change.action in {"raise", "lower", "remove"}:
+        return False
+    left, right = (table.measure(item.key, line, item.value) for item in (change, winner))
+    is_equal = change.value == winner.value or (left is not None and left == right)
+    if "remove" in {change.action, winner.action}:
+        return change.action != winner.action
+    return not is_equal
+
+
+def _wish(change: ConfigChange) -> str:
+    return "remove it" if change.action == "remove" else f"{change.action} it to {change.value}"

@@ -1,0 +1,378 @@
+"""The option table: which key, type and default each Flink line knows.
+
+Data: ``patterns/flink-options/options.tsv``, collected from the released jars
+(``docs/flink-options.md``).  A Flink line that has no option of a name ignores it silently, so a
+key is offered only where this table says that the line reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from flink_triage.signatures.pack import builtin_pack_directory
+
+from . import values
+from .option_file import Row, read_rows
+from .versions import LINES, NEWEST
+
+# Families of keys that are no ConfigOption: Flink hands whatever stands behind the prefix to a
+# reporter, a filesystem, Hadoop or a process environment.
+OPEN_PREFIXES: tuple[str, ...] = (
+    "metrics.reporter.",
+    "traces.reporter.",
+    "events.reporter.",
+    "containerized.master.env.",
+    "containerized.taskmanager.env.",
+    "security.delegation.token.provider.",
+    "flink.hadoop.",
+    "flink.yarn.",
+    "fs.s3a.",
+    "fs.azure.",
+    "fs.gs.",
+    "fs.oss.",
+    "presto.s3.",
+    "s3.",
+    "s3a.",
+    "gs.",
+)
+
+# Names that later became several options: the one that does what the old name is known for.
+_MAIN_SUCCESSOR = {"state.backend.local-recovery": "execution.state-recovery.from-local"}
+
+# What the code does where the option declares no default:
+# CheckpointConfig.getTolerableCheckpointFailureNumber and StateBackendLoader.
+_IMPLIED_DEFAULTS = {
+    "execution.checkpointing.tolerable-failed-checkpoints": "0",
+    "state.backend.type": "hashmap",
+    "state.backend": "hashmap",
+}
+
+# From 1.19 a value may also be a YAML list or map (config.yaml, FLIP-366).
+_STANDARD_YAML_SINCE = LINES.index("1.19")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What one line knows of one name.
+
+    ``status``: ``current``, ``deprecated``, ``alias:<new>``, ``fallback:<new>``, ``unknown`` (the
+    line ignores it) or ``not-known-here`` (its module was not published for that line).  ``type``
+    and ``default`` are of the line's own option and empty otherwise; ``default`` is ``None`` where
+    Flink has none.  ``other_names`` are read when the key is unset, in this order.
+    """
+
+    key: str
+    line: str
+    status: str
+    type: str = ""
+    default: str | None = None
+    other_names: tuple[str, ...] = ()
+    scope: str = ""
+
+    @property
+    def is_own(self) -> bool:
+        return self.status in {"current", "deprecated"}
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The options that read this name, where it is only an accepted old one."""
+        kind, _, names = self.status.partition(":")
+        return tuple(names.split("|")) if kind in {"alias", "fallback"} else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A value found in a configuration, and the name it stands there under."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class OptionTable:
+    """Every known name with its rows, and its older and newer names."""
+
+    _rows: Mapping[str, tuple[Row, ...]]
+    _old_names: Mapping[str, tuple[str, ...]]
+    _new_names: Mapping[str, tuple[str, ...]]
+
+    @staticmethod
+    def load() -> OptionTable:
+        """The table that ships with the package; read once."""
+        return _load(options_directory() / "options.tsv")
+
+    @property
+    def keys(self) -> Iterable[str]:
+        return self._rows.keys()
+
+    def option(self, key: str, line: str) -> Option:
+        """What ``line`` knows of ``key``; a name never heard of has the status ``unknown``."""
+        index = LINES.index(line)
+        for first, last, fields in self._rows.get(key, ()):
+            if first <= index <= last:
+                status, type_, default, others, scope = fields
+                if status == "?":
+                    return self._unpublished(key, line)
+                is_unset = default in {"", "(none)"} and status in {"current", "deprecated"}
+                return Option(
+                    key=key,
+                    line=line,
+                    status=status,
+                    type=type_,
+                    default=None if is_unset or not type_ else default,
+                    other_names=tuple(name.lstrip("~") for name in others.split(";") if name),
+                    scope=scope,
+                )
+        return Option(key, line, "unknown")
+
+    def status(self, key: str, line: str) -> str:
+        return self.option(key, line).status
+
+    def key_for(self, key: str, line: str) -> str | None:
+        """The name under which ``line`` reads the option that any line calls ``key``.
+
+        The line's own option wins, then an old name of it that the line has as its own, then a
+        newer one.  ``None`` where the line has nothing like it.  Keys of open families
+        (``s3.*``, ``metrics.reporter.*``) and entries of map options are every line's own.
+        """
+        return self._key_for(key, line) or (key if self._is_open(key, line) else None)
+
+    def lines_of(self, key: str) -> tuple[str, ...]:
+        """The lines that read this option under some name, oldest first."""
+        return tuple(line for line in LINES if self.key_for(key, line) is not None)
+
+    def names_of(self, key: str) -> tuple[str, ...]:
+        """``key`` and every name that the option has had, newest first."""
+        newest = self.key_for(key, NEWEST) or key
+        return tuple(dict.fromkeys((newest, key, *self._older(newest), *self._older(key))))
+
+    def default(self, key: str, line: str) -> str | None:
+        """The default of that option in that line; ``None`` where it has none or is not known."""
+        own = self._own(key, line)
+        return own.default if own else None
+
+    def effective_default(self, key: str, line: str) -> str | None:
+        """``default``, or what the code does where the option declares none."""
+        declared = self.default(key, line)
+        return declared if declared is not None else _IMPLIED_DEFAULTS.get(key)
+
+    def type_of(self, key: str, line: str) -> str | None:
+        """The type as the table writes it (``values``); ``None`` where the line has no option."""
+        own = self._own(key, line)
+        if own is not None:
+            return own.type
+        return "String" if self._is_open(key, line) else None
+
+    def scope_of(self, key: str, line: str) -> str | None:
+        own = self._own(key, line)
+        return own.scope if own else None
+
+    def problem(self, key: str, line: str, value: str) -> str | None:
+        """Why that line would refuse or ignore ``key: value``; ``None`` when it accepts it."""
+        type_ = self.type_of(key, line)
+        if type_ is None:
+            return f"Flink {line} has no such option"
+        try:
+            values.parse_value(type_, value, standard_yaml=_reads_yaml(line))
+        except ValueError as problem:
+            return f"{problem} ({type_})"
+        return None
+
+    def accepts(self, key: str, line: str, value: str) -> bool:
+        """Whether that line reads the option and its value parses as the option's type."""
+        return self.problem(key, line, value) is None
+
+    def adapt(self, key: str, line: str, value: str) -> str:
+        """``value`` in the words of that line: ``2 min`` is ``120000`` while the type is Long."""
+        own = self._own(key, line)
+        return values.adapt(own.type, value, own.default) if own else value
+
+    def measure(self, key: str, line: str, value: str) -> values.Parsed | None:
+        """The value in comparable form; ``None`` where it is none of that option."""
+        own = self._comparing(key, line)
+        return value if own is None else values.measure(own.type, value, own.default)
+
+    def amount(self, key: str, line: str, value: str) -> int | float | None:
+        """The value as a quantity, where the option is one (numbers, nanoseconds, bytes).
+
+        Names that are no option are compared as numbers where both sides are numbers.
+        """
+        own = self._comparing(key, line)
+        if own is not None:
+            return values.amount_of(own.type, value, own.default)
+        return next(
+            (
+                amount
+                for type_ in ("Long", "Double", "Duration", "MemorySize")
+                if (amount := values.amount_of(type_, value)) is not None
+            ),
+            None,
+        )
+
+    def find(self, effective: Mapping[str, str], key: str, line: str | None) -> Setting | None:
+        """The value that ``line`` would read for ``key`` from a configuration, and its name there.
+
+        The order is Configuration's: the key, then its fallback and deprecated names.  Without a
+        line every name that the option has had is looked for, newest first.
+        """
+        if line is None:
+            names: Iterable[str] = self.names_of(key)
+        else:
+            known = self.key_for(key, line)
+            if known is None:
+                return None
+            names = (known, *self.option(known, line).other_names)
+        return next((Setting(name, effective[name]) for name in names if name in effective), None)
+
+    def canonical(self, effective: Mapping[str, str]) -> dict[str, str]:
+        """A configuration under the newest line's names; unknown names stay as they are.
+
+        An old name that became two options answers for both, and a name that is there already
+        is not overwritten by an old one of it.
+        """
+        result: dict[str, str] = {}
+        renamed: dict[str, str] = {}
+        for name, value in effective.items():
+            newer = self._newest_names(name)
+            if newer == (name,):
+                result[name] = value
+            else:
+                renamed.update((new, value) for new in newer)
+        return {**renamed, **result}
+
+    def _newest_names(self, name: str) -> tuple[str, ...]:
+        option = self.option(name, NEWEST)
+        if option.is_own:
+            return (name,)
+        if option.targets:
+            return option.targets
+        newest = self._key_for(name, NEWEST)
+        return (newest,) if newest else (name,)
+
+    def is_quantity(self, key: str, line: str) -> bool:
+        """Whether values of the option can be larger and smaller."""
+        own = self._comparing(key, line)
+        return own is not None and values.is_quantity(own.type, own.default)
+
+    def _comparing(self, key: str, line: str) -> Option | None:
+        """The option whose type tells how to compare: text may have become a number later on."""
+        own = self._own(key, line)
+        if own is None or own.type != "String":
+            return own
+        newest = self._own(key, NEWEST)
+        return newest if newest and values.is_quantity(newest.type, newest.default) else own
+
+    def _own(self, key: str, line: str) -> Option | None:
+        known = self._key_for(key, line)
+        if known is None:
+            return None
+        option = self.option(known, line)
+        if option.is_own:
+            return option
+        # Accepted as an alias, or its module was not published: ask the option behind it.
+        return next(
+            (
+                own
+                for name, at in self._neighbours(known, line, option)
+                if (own := self.option(name, at)).is_own
+            ),
+            None,
+        )
+
+    def _neighbours(self, key: str, line: str, option: Option) -> Iterator[tuple[str, str]]:
+        yield from ((target, line) for target in option.targets)
+        index = LINES.index(line)
+        nearest = sorted(LINES, key=lambda other: abs(LINES.index(other) - index))
+        yield from ((key, near) for near in nearest)
+
+    def _key_for(self, key: str, line: str) -> str | None:
+        option = self.option(key, line)
+        if option.is_own:
+            return key
+        if option.targets:
+            if option.status.startswith("fallback:") and key.startswith(OPEN_PREFIXES):
+                return key  # the new name is one plugin's, the old one is any plugin's
+            main = _MAIN_SUCCESSOR.get(key)
+            return main if main in option.targets else option.targets[0]
+        candidates = (*self._older(key), *self._newer(key))
+        siblings = (old for name in candidates for old in self._older(name))
+        reachable = dict.fromkeys((*candidates, *siblings))
+        for status in ("current", "deprecated"):
+            for name in reachable:
+                if self.option(name, line).status == status:
+                    return name
+        return key if option.status == "not-known-here" else None
+
+    def _older(self, key: str) -> tuple[str, ...]:
+        return _closure(key, self._old_names)
+
+    def _newer(self, key: str) -> tuple[str, ...]:
+        return _closure(key, self._new_names)
+
+    def _is_open(self, key: str, line: str) -> bool:
+        if self.option(key, line).status != "unknown":
+            return False
+        if key.startswith(OPEN_PREFIXES):
+            # s3.access.key is passed through by every line, though it is an option's name in some.
+            rows = self._rows.get(key, ())
+            return not rows or any(fields[0].startswith("fallback:") for _, _, fields in rows)
+        # ConfigurationUtils.canBePrefixMap: "<map option>.<entry>" sets one entry of the map.
+        parts = key.split(".")
+        return any(
+            self.option(".".join(parts[:count]), line).type == "Map"
+            for count in range(1, len(parts))
+        )
+
+    def _unpublished(self, key: str, line: str) -> Option:
+        """A key is taken to live on in a line whose jar is missing only between lines that own it.
+
+        A key that the last published line has, with no later jar to look into, counts as well.
+        """
+        index = LINES.index(line)
+        spans = [(first, last, fields[0]) for first, last, fields in self._rows[key]]
+        owners = [span for span in spans if span[2] in {"current", "deprecated"}]
+        is_before = any(last < index for _, last, _ in owners)
+        is_after = any(first > index for first, _, _ in owners)
+        is_tail = all(status == "?" for _, last, status in spans if last >= index) and (
+            max(last for _, last, _ in spans) == len(LINES) - 1
+        )
+        known = is_before and (is_after or is_tail)
+        return Option(key, line, "not-known-here" if known else "unknown")
+
+
+def options_directory() -> Path:
+    """``flink-options`` beside the signatures: inside the wheel, or in the source tree."""
+    return builtin_pack_directory() / "flink-options"
+
+
+def _reads_yaml(line: str) -> bool:
+    return LINES.index(line) >= _STANDARD_YAML_SINCE
+
+
+@cache
+def _load(path: Path) -> OptionTable:
+    rows, renames = read_rows(path)
+    old_names: dict[str, dict[str, None]] = {}
+    new_names: dict[str, dict[str, None]] = {}
+    for old, new in renames:
+        old_names.setdefault(new, {})[old] = None
+        new_names.setdefault(old, {})[new] = None
+    return OptionTable(
+        _rows=rows,
+        _old_names={new: tuple(olds) for new, olds in old_names.items()},
+        _new_names={old: tuple(news) for old, news in new_names.items()},
+    )
+
+
+def _closure(key: str, edges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    waiting = [key]
+    while waiting:
+        for name in edges.get(waiting.pop(0), ()):
+            if name not in found and name != key:
+                found[name] = None
+                waiting.append(name)
+    return tuple(found)

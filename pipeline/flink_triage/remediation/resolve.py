@@ -1,0 +1,287 @@
+"""A signature's remediation → what to change in this cluster: key by line, diff by what runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from flink_triage.model import Action, ConfigChange, Remediation, TriedFix
+from flink_triage.signatures.signature import ComputedValue, ConfigSpec, RemediationSpec
+
+from . import values
+from .conditions import Running, check
+from .options import OptionTable, Setting
+from .secrets import HIDDEN, hide, is_sensitive
+from .texts import fill, one_line
+from .versions import LINES, line_note
+
+_VERB: dict[Action, str] = {"set": "set", "raise": "raise", "lower": "lower"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Current:
+    """The value that runs: from the log, or the line's default where the log does not set it."""
+
+    value: str | None
+    setting: Setting | None
+    is_config_read: bool
+
+    spoken: str = ""
+
+    @property
+    def words(self) -> str | None:
+        if self.value is None:
+            return "not set" if self.is_config_read else None
+        if self.setting is not None:
+            return self.spoken
+        head = f"{self.spoken[:-1]}, " if self.spoken.endswith(")") else f"{self.spoken} ("
+        return f"{head}default)"
+
+
+def resolve(
+    spec: RemediationSpec,
+    *,
+    flink_version: str | None,
+    effective: Mapping[str, str],
+    captures: Mapping[str, str],
+    table: OptionTable | None = None,
+) -> Remediation:
+    """The remediation for one diagnosis, under the names that the running Flink line knows.
+
+    ``effective`` is the configuration as the log prints it (old names welcome), empty where it
+    was not read.  An entry whose ``when`` does not hold is left out; one that the line has no
+    option for becomes a sentence in ``steps``; one that is satisfied already gets the action
+    ``already-set``.  Never raises for what it finds in a log.
+    """
+    running = Running(table or OptionTable.load(), flink_version, effective, captures)
+    changes: list[ConfigChange] = []
+    notes: list[str] = []
+    for entry in spec.config:
+        outcome = _resolve_entry(entry, running)
+        if isinstance(outcome, str):
+            notes.append(outcome)
+        elif outcome is not None:
+            is_live = spec.risk == "live" and outcome.scope == "platform"
+            changes.append(replace(outcome, restart=not is_live))
+    note = line_note(flink_version)
+    if note and changes:
+        notes.append(note)
+    return Remediation(
+        summary=fill(spec.summary, captures),
+        steps=(*(fill(step, captures) for step in spec.steps), *dict.fromkeys(notes)),
+        config=tuple(changes),
+        risk=spec.risk,
+        verify=fill(spec.verify, captures) if spec.verify else None,
+        commonly_tried=tuple(
+            TriedFix(fill(fix.advice, captures), fill(fix.assessment, captures))
+            for fix in spec.commonly_tried
+        ),
+        references=spec.references,
+    )
+
+
+def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | None:
+    """The change, or the sentence why there is none, or ``None`` where ``when`` does not hold."""
+    verdict = check(entry.when, running)
+    if not verdict.holds:
+        return None
+    if entry.scope not in {"cluster", "job"}:
+        return _outside_change(entry, running, verdict.unchecked)
+    key = running.table.key_for(entry.key, running.naming_line)
+    if key is None:
+        return _missing_note(entry, running)
+    current = _current(key, running)
+    if entry.action == "remove":
+        return _removal(entry, key, current, running, verdict.unchecked)
+    value = _value(entry, key, current, running)
+    is_done = _is_satisfied(entry.action, key, value, current, running)
+    type_ = running.table.type_of(key, running.naming_line)
+    shown = _shown(key, current, type_, running)
+    if is_sensitive(key, type_) and not values.is_placeholder(value):
+        value = "<secret>"
+    return ConfigChange(
+        key=key,
+        value=hide(key, value, type_) if not values.is_placeholder(value) else value,
+        action="already-set" if is_done else entry.action,
+        reason=_reason(entry, key, value, shown, running, verdict.unchecked, is_done=is_done),
+        scope=entry.scope,
+        current=shown.value,
+        current_source=_source(current),
+    )
+
+
+def _current(key: str, running: Running) -> _Current:
+    setting = running.table.find(running.effective, key, running.line)
+    value = setting.value if setting else running.default(key)
+    return _Current(value, setting, bool(running.effective))
+
+
+def _shown(key: str, current: _Current, type_: str | None, running: Running) -> _Current:
+    """The present value for people: secrets hidden, bare milliseconds and bytes explained."""
+    if current.value is None:
+        return current
+    text = hide(key, current.value, type_)
+    return replace(current, value=text, spoken=_spoken(key, text, running))
+
+
+def _spoken(key: str, text: str, running: Running) -> str:
+    line, table = running.naming_line, running.table
+    return values.explain(table.type_of(key, line) or "String", text, table.default(key, line))
+
+
+def _source(current: _Current) -> Literal["log", "default"] | None:
+    if current.setting is not None:
+        return "log"
+    return "default" if current.value is not None else None
+
+
+def _value(entry: ConfigSpec, key: str, current: _Current, running: Running) -> str:
+    if isinstance(entry.value, str):
+        text = one_line(fill(entry.value, running.captures))
+    else:
+        text = _computed(entry.value, key, current, running)
+    return running.table.adapt(key, running.naming_line, text)
+
+
+def _computed(value: ComputedValue, key: str, current: _Current, running: Running) -> str:
+    """Factor times what runs, clamped, in the words of the type; else a placeholder."""
+    line, table = running.naming_line, running.table
+
+    def amount(text: str | None) -> int | float | None:
+        return table.amount(key, line, text) if text is not None else None
+
+    low, high, now = amount(value.at_least), amount(value.at_most), amount(current.value)
+    wanted = now * value.factor if now else None
+    if wanted is None:
+        wanted = low if low is not None else high
+    if wanted is None:
+        return f"<{value.factor:g} times the present value>"
+    if low is not None:
+        wanted = max(wanted, low)
+    if high is not None:
+        wanted = min(wanted, high)
+    type_ = table.type_of(key, line) or "String"
+    return values.format_amount(wanted, type_, table.default(key, line))
+
+
+def _is_satisfied(
+    action: Action, key: str, value: str, current: _Current, running: Running
+) -> bool:
+    """Whether what runs does already; a default counts only where the configuration was read."""
+    if current.value in {None, HIDDEN} or values.is_placeholder(value):
+        return False
+    if current.setting is None and not current.is_config_read:
+        return False
+    line, table = running.naming_line, running.table
+    if action in {"raise", "lower"}:
+        now, wanted = table.amount(key, line, current.value or ""), table.amount(key, line, value)
+        if now is None or wanted is None:
+            return current.value == value
+        return now >= wanted if action == "raise" else now <= wanted
+    measured = table.measure(key, line, value)
+    return current.value == value or (
+        measured is not None and table.measure(key, line, current.value or "") == measured
+    )
+
+
+def _reason(
+    entry: ConfigSpec,
+    key: str,
+    value: str,
+    current: _Current,
+    running: Running,
+    unchecked: Sequence[str],
+    *,
+    is_done: bool,
+) -> str:
+    why = one_line(fill(entry.reason, running.captures))
+    if is_done:
+        return f"{key} is already {current.words}: look elsewhere"
+    verb = _VERB.get(entry.action, "set") if current.value is not None else "set"
+    now = current.words
+    goal = _spoken(key, value, running)
+    head = f"{key} is {now}, {verb} to {goal}" if now else f"{verb} {key} to {goal}"
+    parts = [f"{head} ({', '.join(unchecked)})" if unchecked else head]
+    if why:
+        parts.append(why[:-1] if why.endswith(".") else why)
+    parts += _name_notes(key, current, running)
+    return ". ".join(parts)
+
+
+def _name_notes(key: str, current: _Current, running: Running) -> list[str]:
+    notes = []
+    if current.setting is not None and current.setting.name != key:
+        notes.append(f"The configuration holds it under the old name {current.setting.name}")
+    if running.line is None:
+        notes += _older_names(key, running.table)
+    return notes
+
+
+def _older_names(key: str, table: OptionTable) -> list[str]:
+    """For an unknown version: from which line a printed name holds, and the name before it."""
+    names: dict[str, list[str]] = {}
+    for line in table.lines_of(key):
+        names.setdefault(table.key_for(key, line) or key, []).append(line)
+    return [
+        f"In Flink {lines[0]} to {lines[-1]} the key is {name}"
+        if len(lines) > 1
+        else f"In Flink {lines[0]} the key is {name}"
+        for name, lines in names.items()
+        if name != key
+    ]
+
+
+def _removal(
+    entry: ConfigSpec, key: str, current: _Current, running: Running, unchecked: Sequence[str]
+) -> ConfigChange | None:
+    """Nothing to say where the configuration was read and does not hold the key."""
+    if current.setting is None and current.is_config_read:
+        return None
+    name = current.setting.name if current.setting else key
+    type_ = running.table.type_of(key, running.naming_line)
+    shown = hide(name, current.setting.value, type_) if current.setting else None
+    head = f"{name} is {shown}, remove it" if shown is not None else f"remove {name} if it is set"
+    if unchecked:
+        head += f" ({', '.join(unchecked)})"
+    why = one_line(fill(entry.reason, running.captures)).rstrip(".")
+    return ConfigChange(
+        key=name,
+        value="",
+        action="remove",
+        reason=f"{head}. {why}" if why else head,
+        scope=entry.scope,
+        current=shown,
+        current_source="log" if shown is not None else None,
+    )
+
+
+def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str]) -> ConfigChange:
+    """Connector, platform and code settings, of which Flink's options say nothing."""
+    value = entry.value
+    if isinstance(value, str):
+        text = one_line(fill(value, running.captures))
+    else:
+        text = value.at_least or value.at_most or f"<{value.factor:g} times the present value>"
+    if is_sensitive(entry.key) and not values.is_placeholder(text):
+        text = HIDDEN
+    reason = one_line(fill(entry.reason, running.captures))
+    if unchecked:
+        reason = f"{reason} ({', '.join(unchecked)})"
+    return ConfigChange(
+        key=entry.key, value=text, action=entry.action, reason=reason, scope=entry.scope
+    )
+
+
+def _missing_note(entry: ConfigSpec, running: Running) -> str:
+    lines = running.table.lines_of(entry.key)
+    if not lines:
+        return f"{entry.key} is left out: no Flink line known here has such an option."
+    line = running.naming_line
+    if LINES.index(line) < LINES.index(lines[0]):
+        need = f"needs Flink {lines[0]} or newer"
+    elif LINES.index(line) > LINES.index(lines[-1]):
+        need = f"exists up to Flink {lines[-1]} only"
+    else:
+        need = f"exists in Flink {', '.join(lines)} only"
+    return f"{entry.key} {need}: this is Flink {running.flink_version or line}."

@@ -1,0 +1,362 @@
+"""Option values: text → what Flink's parsers make of it → text that a person would have typed.
+
+The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue and
+StructuredOptionsSplitter.  A type is written as in the option table: ``Duration``,
+``Long(ms)`` (a number that later lines made a Duration), ``Enum:Name(A|B)``, ``List<String>``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+
+import yaml
+
+Parsed = bool | int | float | str | tuple[object, ...]
+
+_LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
+
+_NANOS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_NANOS |= {"h": 3600 * 10**9, "d": 86400 * 10**9}
+_WORDS: dict[str, tuple[str, ...]] = {
+    "ns": ("nano", "nanosecond"),
+    "µs": ("micro", "microsecond"),
+    "ms": ("milli", "millisecond"),
+    "s": ("sec", "second"),
+    "min": ("minute",),
+    "h": ("hour",),
+    "d": ("day",),
+}
+# TimeUtils: a short label has no plural, a long one has ("min" but not "mins").
+_TIME_LABELS: dict[str, int] = dict(_NANOS) | {
+    word + plural: _NANOS[unit]
+    for unit, words in _WORDS.items()
+    for word in words
+    for plural in ("", "s")
+}
+
+_SIZE_LABELS: dict[str, int] = {"b": 1, "bytes": 1} | {
+    label: 1024**power
+    for power, letter, word in (
+        (1, "k", "kibibytes"),
+        (2, "m", "mebibytes"),
+        (3, "g", "gibibytes"),
+        (4, "t", "tebibytes"),
+    )
+    for label in (letter, f"{letter}b", word)
+}
+
+_AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<label>.*)", re.DOTALL)
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(
+    r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
+)
+_ENUM = re.compile(r"Enum:[^(]*\((?P<names>.*)\)", re.DOTALL)
+_NUMBER_WITH_UNIT = re.compile(r"(?:Long|Integer)\((?P<unit>\w+)\)")
+# Older akka/pekko options keep times and sizes in a String; their default shows which it is.
+_SIZED_TEXT = re.compile(r"\d+\s*(?:b|k|kb|m|mb|g|gb)", re.IGNORECASE)
+_TIMED_TEXT = re.compile(r"\d+\s*(?:ms|s|min|h|d)", re.IGNORECASE)
+
+_QUANTITIES = ("Integer", "Long", "Float", "Double", "Duration", "MemorySize")
+
+_PLACEHOLDER = re.compile(r"^<|<[^<>]+>|\{[A-Za-z_]\w*\}")
+
+
+class ValueProblem(ValueError):
+    """A value that is no value of its option's type; the message says what is allowed."""
+
+
+def is_placeholder(value: str) -> bool:
+    """``<unique per deployment>``: the reader must choose, so nothing can be checked."""
+    return _PLACEHOLDER.search(value) is not None
+
+
+def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
+    """The value that Flink would read, in a form that compares equal when Flink's would.
+
+    Durations become nanoseconds, sizes bytes, enum constants upper case.  ``standard_yaml`` is
+    ``True`` for lines from 1.19, which also take YAML lists and maps.  Raises ``ValueProblem``.
+    """
+    plain = _NUMBER_WITH_UNIT.sub(lambda found: found[0].split("(")[0], type_)
+    if plain == "Duration":
+        return parse_duration(text)
+    if plain == "MemorySize":
+        return parse_size(text)
+    if plain == "Boolean":
+        return _parse_boolean(text)
+    if plain in {"Integer", "Long"}:
+        return _parse_integer(text, _INT_MAX if plain == "Integer" else _LONG_MAX, plain)
+    if plain in {"Float", "Double"}:
+        return _parse_decimal(text)
+    if plain.startswith("Enum:"):
+        return _parse_enum(plain, text)
+    if plain.startswith("List<"):
+        return _parse_list(plain[len("List<") : -1], text, standard_yaml)
+    if plain == "Map":
+        return _parse_map(text, standard_yaml)
+    return text
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is milliseconds (TimeUtils)."""
+    amount, label = _split_amount(text, "10 min")
+    factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
+    if factor is None:
+        raise ValueProblem(
+            f'"{text}" has the time unit "{label}", allowed are d, h, min, s, ms, µs, ns '
+            "and their long names"
+        )
+    return amount * factor
+
+
+def parse_size(text: str) -> int:
+    """Bytes of ``512 mb``, ``1g``; a bare number is bytes, units are of 1024 (MemorySize)."""
+    amount, label = _split_amount(text, "512 mb")
+    factor = _SIZE_LABELS.get(label) if label else 1
+    if factor is None:
+        raise ValueProblem(
+            f'"{text}" has the size unit "{label}", allowed are b, kb, mb, gb, tb, '
+            "their first letters and kibibytes, mebibytes..."
+        )
+    if amount * factor > _LONG_MAX:
+        raise ValueProblem(f'"{text}" is more bytes than 64 bits hold')
+    return amount * factor
+
+
+def _split_amount(text: str, example: str) -> tuple[int, str]:
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None:
+        raise ValueProblem(f'"{text}" does not start with a number, as "{example}" does')
+    amount = int(found["number"]) if len(found["number"]) < 40 else _LONG_MAX + 1
+    if amount > _LONG_MAX:
+        raise ValueProblem(f'"{text}" does not fit 64 bits')
+    return amount, found["label"].strip().lower()
+
+
+def _parse_boolean(text: str) -> bool:
+    if text.upper() not in {"TRUE", "FALSE"}:
+        raise ValueProblem(f'"{text}" is neither true nor false')
+    return text.upper() == "TRUE"
+
+
+def _parse_integer(text: str, limit: int, type_: str) -> int:
+    if not _INTEGER.fullmatch(text) or len(text) > 40 or not -limit - 1 <= int(text) <= limit:
+        raise ValueProblem(f'"{text}" is no {type_}: digits only, at most {limit}')
+    return int(text)
+
+
+def _parse_decimal(text: str) -> float:
+    stripped = text.strip()
+    if not _DECIMAL.fullmatch(stripped) or len(stripped) > 400:
+        raise ValueProblem(f'"{text}" is no decimal number')
+    return float(stripped.rstrip("fFdD") if not stripped.endswith("Infinity") else stripped)
+
+
+def _parse_enum(type_: str, text: str) -> str:
+    # ConfigurationUtils.convertToEnum compares toString() without case, and nothing looser:
+    # "exactly-once" is not EXACTLY_ONCE.
+    found = _ENUM.fullmatch(type_)
+    names = found["names"].split("|") if found else []
+    if text.upper() not in {name.upper() for name in names}:
+        raise ValueProblem(f'"{text}" is not one of {", ".join(names)}')
+    return text.upper()
+
+
+def _parse_list(element: str, text: str, standard_yaml: bool) -> tuple[object, ...]:
+    parts: Iterable[object] | None = None
+    if standard_yaml:
+        loaded = _load_yaml(text)
+        parts = loaded if isinstance(loaded, list) else None
+    if parts is None:
+        parts = split_escaped(text, ";")
+    if element == "Map":
+        return tuple(
+            tuple(sorted((str(k), str(v)) for k, v in part.items()))
+            if isinstance(part, dict)
+            else _parse_map(str(part), standard_yaml)
+            for part in parts
+        )
+    return tuple(
+        parse_value(element, _java_text(part), standard_yaml=standard_yaml) for part in parts
+    )
+
+
+def _parse_map(text: str, standard_yaml: bool) -> tuple[object, ...]:
+    if standard_yaml:
+        loaded = _load_yaml(text)
+        if isinstance(loaded, dict):
+            return tuple(sorted((str(key), _java_text(value)) for key, value in loaded.items()))
+    pairs = [split_escaped(part, ":") for part in split_escaped(text, ",")]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise ValueProblem(f'"{text}" is no map: "key1:value1,key2:value2"')
+    return tuple(sorted((pair[0], pair[1]) for pair in pairs))
+
+
+def _java_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _load_yaml(text: str) -> object:
+    if not text.lstrip().startswith(("[", "{")) or len(text) > 20_000:
+        return None
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def split_escaped(text: str, delimiter: str) -> list[str]:
+    """StructuredOptionsSplitter: a part may stand in single or double quotes, doubled to escape.
+
+    A closing quote at the very end of the text is accepted, which the oldest lines refuse.
+    Raises ``ValueProblem`` for a quote inside an unquoted part and for an open quote.
+    """
+    parts: list[str] = []
+    position = 0
+    while True:
+        part, position = _next_part(text, position, delimiter)
+        parts.append(part)
+        if position >= len(text):
+            return parts
+        position += 1
+        if position == len(text):
+            return [*parts, ""]
+
+
+def _next_part(text: str, start: int, delimiter: str) -> tuple[str, int]:
+    quote = text[start : start + 1]
+    if quote not in {"'", '"'}:
+        end = text.find(delimiter, start)
+        end = len(text) if end < 0 else end
+        if "'" in text[start:end] or '"' in text[start:end]:
+            raise ValueProblem(f'"{text}" has a quote inside an unquoted part')
+        return text[start:end], end
+    built, cursor = "", start + 1
+    while cursor < len(text):
+        if text[cursor] != quote:
+            built += text[cursor]
+            cursor += 1
+        elif text[cursor + 1 : cursor + 2] == quote:
+            built += quote
+            cursor += 2
+        elif text[cursor + 1 : cursor + 2] in {"", delimiter}:
+            return built, cursor + 1
+        else:
+            break
+    raise ValueProblem(f'"{text}" has a quote that is not closed before "{delimiter}"')
+
+
+# --- times and sizes, whatever type a line keeps them in ---------------------------------------
+
+
+def unit_of(number: str, duration: str) -> str | None:
+    """The unit in which ``number`` is ``duration``: ("30000", "30 s") → ``ms``."""
+    try:
+        amount, nanos = int(number), parse_duration(duration)
+    except ValueError:
+        return None
+    exact = (unit for unit, size in _NANOS.items() if amount > 0 and amount * size == nanos)
+    return next(exact, None)
+
+
+def measure_type(type_: str, default: str | None = None) -> str:
+    """The type in which values of this option should be compared.
+
+    ``Long(ms)`` is compared as Duration, a String whose default is ``10 s`` or ``10485760b``
+    as Duration or MemorySize, anything else as itself.
+    """
+    if _NUMBER_WITH_UNIT.fullmatch(type_):
+        return "Duration"
+    if type_ == "String" and default:
+        if _SIZED_TEXT.fullmatch(default):
+            return "MemorySize"
+        if _TIMED_TEXT.fullmatch(default):
+            return "Duration"
+    return type_
+
+
+def is_quantity(type_: str, default: str | None = None) -> bool:
+    return measure_type(type_, default).startswith(_QUANTITIES)
+
+
+def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
+    """The value for comparing, or ``None`` when the text is no value of that type."""
+    unit = _NUMBER_WITH_UNIT.fullmatch(type_)
+    try:
+        if unit and _INTEGER.fullmatch(text):
+            return int(text) * _NANOS[unit["unit"]]
+        return parse_value(measure_type(type_, default), text)
+    except ValueError:
+        return None
+
+
+def amount_of(type_: str, text: str, default: str | None = None) -> int | float | None:
+    """``measure`` where it is a quantity (number, nanoseconds, bytes), else ``None``."""
+    value = measure(type_, text, default)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def adapt(type_: str, text: str, default: str | None = None) -> str:
+    """The same value as this line's type wants it: ``2 min`` for ``Long(ms)`` is ``120000``.
+
+    Text that needs no change, and text that cannot be adapted, comes back as it is.
+    """
+    unit = _NUMBER_WITH_UNIT.fullmatch(type_)
+    if unit is None or _INTEGER.fullmatch(text):
+        return text
+    nanos = amount_of("Duration", text)
+    return text if nanos is None else format_amount(nanos, type_, default)
+
+
+def explain(type_: str, text: str, default: str | None = None) -> str:
+    """``text``, with a unit behind it where it is a bare number of milliseconds or bytes."""
+    kind = measure_type(type_, default)
+    amount = amount_of(type_, text, default)
+    if kind not in {"Duration", "MemorySize"} or amount is None or not text.rstrip("b").isdigit():
+        return text
+    spoken = format_amount(amount, kind)
+    return text if spoken == text or amount == 0 else f"{text} ({spoken})"
+
+
+def format_amount(amount: int | float, type_: str, default: str | None = None) -> str:
+    """A computed quantity in the words of the option's type: ``20 min``, ``2 gb``, ``3``, ``0.2``.
+
+    Whole numbers are rounded up; nothing finer than milliseconds and bytes is printed.
+    """
+    unit = _NUMBER_WITH_UNIT.fullmatch(type_)
+    if unit:
+        return str(math.ceil(amount / _NANOS[unit["unit"]]))
+    match measure_type(type_, default):
+        case "Duration":
+            return _format_nanos(math.ceil(amount))
+        case "MemorySize":
+            # Akka reads its sizes itself and knows only plain bytes of ours.
+            return _format_bytes(math.ceil(amount), is_plain=type_ == "String")
+        case "Float" | "Double":
+            return f"{float(f'{amount:.4g}')!r}"
+        case _:
+            return str(math.ceil(amount))
+
+
+def _format_nanos(nanos: int) -> str:
+    millis = math.ceil(nanos / _NANOS["ms"])
+    for unit in ("d", "h", "min", "s"):
+        size = _NANOS[unit] // _NANOS["ms"]
+        if millis and millis % size == 0:
+            return f"{millis // size} {unit}"
+    return f"{millis} ms"
+
+
+def _format_bytes(size: int, *, is_plain: bool) -> str:
+    if is_plain:
+        return f"{size}b"
+    if size >= 100 * 1024**2:
+        size = math.ceil(size / 1024**2) * 1024**2  # a fraction of a megabyte is noise here
+    for power, unit in ((4, "tb"), (3, "gb"), (2, "mb"), (1, "kb")):
+        if size and size % 1024**power == 0:
+            return f"{size // 1024**power} {unit}"
+    return f"{size} b"

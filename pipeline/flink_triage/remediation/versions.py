@@ -1,0 +1,122 @@
+"""Flink version strings as logs print them → the line (``1.16``) whose options are known."""
+
+from __future__ import annotations
+
+import re
+
+LINES: tuple[str, ...] = (
+    "1.13",
+    "1.14",
+    "1.15",
+    "1.16",
+    "1.17",
+    "1.18",
+    "1.19",
+    "1.20",
+    "2.0",
+    "2.1",
+    "2.2",
+    "2.3",
+)
+OLDEST, NEWEST = LINES[0], LINES[-1]
+
+# Distributions put their own version first (vvr-8.0.1-flink-1.17), so "flink-" wins over position.
+_AFTER_NAME = re.compile(r"flink[-_ ]?v?(\d{1,3}(?:\.\d{1,4}){1,2})", re.IGNORECASE)
+_ANYWHERE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,4}){1,2})")
+_CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<|=)?\s*v?(\d{1,3}(?:\.\d{1,4}){0,2})(\.[x*])?\s*")
+
+Version = tuple[int, ...]
+
+
+def parse_version(text: str | None) -> Version | None:
+    """The numbers of a version: ``1.16.0-amzn-1`` → (1, 16, 0); ``None`` when there are none."""
+    if not text:
+        return None
+    found = _AFTER_NAME.search(text) or _ANYWHERE.search(text)
+    return tuple(int(part) for part in found[1].split(".")) if found else None
+
+
+def flink_line(version: str | None) -> str | None:
+    """The known line that stands for a version, or ``None`` when the version says nothing.
+
+    A version newer than the newest known line answers with that line, an older one with the
+    oldest, and one between two lines with the one below; ``line_note`` says so in words.
+    """
+    numbers = parse_version(version)
+    if numbers is None:
+        return None
+    known = [line for line in LINES if _numbers(line) <= numbers[:2]]
+    return known[-1] if known else OLDEST
+
+
+def line_note(version: str | None) -> str | None:
+    """A sentence where ``flink_line`` answers with another line; ``None`` where it is exact."""
+    numbers = parse_version(version)
+    if numbers is None or numbers[:2] in {_numbers(line) for line in LINES}:
+        return None
+    asked = ".".join(str(number) for number in numbers[:2])
+    if numbers[:2] > _numbers(NEWEST):
+        return (
+            f"Flink {asked} is newer than the options known here: "
+            f"keys are those of {NEWEST}, check them before use."
+        )
+    return (
+        f"The options of Flink {asked} are not known here: "
+        f"keys are those of {flink_line(version)}, check them before use."
+    )
+
+
+def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
+    """``>=1.15,<2.0`` → ((">=", (1, 15)), ("<", (2, 0))); a bare ``1.16`` means that line.
+
+    Raises ``ValueError`` naming the clause that is no comparison.
+    """
+    clauses: list[tuple[str, Version]] = []
+    for part in text.split(","):
+        found = _CLAUSE.fullmatch(part)
+        if found is None:
+            raise ValueError(f'"{part.strip()}" is not like ">=1.15", "<2.0" or "1.16"')
+        operator = found[1] or "=="
+        clauses.append(
+            ("==" if operator == "=" else operator, tuple(int(n) for n in found[2].split(".")))
+        )
+    return tuple(clauses)
+
+
+def version_in(text: str, numbers: Version) -> bool:
+    """Whether a version lies in a range; numbers that either side leaves out are not compared.
+
+    So ``1.15.3`` is in ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in ``>=1.19.2``.
+    """
+    return all(_holds(operator, bound, numbers) for operator, bound in parse_range(text))
+
+
+def lines_in(text: str | None) -> tuple[str, ...]:
+    """The known lines that a range lets through, wholly or for some of their patch releases."""
+    if text is None:
+        return LINES
+    return tuple(line for line in LINES if version_in(text, _numbers(line)))
+
+
+def _holds(operator: str, bound: Version, numbers: Version) -> bool:
+    shared = min(len(bound), len(numbers))
+    left, right = numbers[:shared], bound[:shared]
+    # A line says nothing about its patches: some of 1.19 is below 1.19.2 and some is not.
+    is_open = left == right and len(numbers) < len(bound)
+    match operator:
+        case ">=":
+            return left >= right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right or is_open
+        case "<":
+            return left < right or is_open
+        case "!=":
+            return left != right or is_open
+        case _:
+            return left == right
+
+
+def _numbers(line: str) -> Version:
+    return tuple(int(number) for number in line.split("."))

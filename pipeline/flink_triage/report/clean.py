@@ -1,0 +1,126 @@
+"""Text from logs in, text that a terminal, a browser or a chat can show without harm out.
+
+Log text is written by strangers: escape codes can repaint a terminal (CVE-2021-25743), bidi
+controls can reorder what is read (CVE-2021-42574), U+2028 splits lines where none ends.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+# ECMA-48: CSI ... final byte; OSC/DCS/SOS/PM/APC ... up to BEL or ST; two-byte escapes.  An
+# unfinished string ends with its line, so that a lone ESC ] cannot swallow what follows it; a
+# string holds no introducer of another, which keeps a run of them linear.
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# Invisible or reordering: soft hyphen, bidi marks and embeddings, zero width, line separators,
+# surrogates (not encodable), noncharacters, tags.
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U000e0000-\U000e0fff]"
+)
+
+NO_BREAK = "\u00a0"
+_BREAKABLE = re.compile(rf"[^\S{NO_BREAK}]+")
+
+
+def clean(text: str) -> str:
+    r"""The text without control characters, save ``\n`` and ``\t``.
+
+    Escape sequences and C0/C1 controls are dropped; characters that are invisible or reorder
+    their neighbours are shown as ``\u202e``.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _CONTROL.sub("", _ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    return _INVISIBLE.sub(_shown, text)
+
+
+def one_line(text: str) -> str:
+    """`clean` with every run of white space as one blank."""
+    return " ".join(clean(text).split())
+
+
+def clean_values(value: T) -> T:
+    """The same value (dataclasses, mappings and tuples, at any depth) with every string clean."""
+    return cast(T, _clean_value(value))
+
+
+def _clean_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        changes = {field.name: _clean_value(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **changes)
+    if isinstance(value, Mapping):
+        return {clean(str(key)): _clean_value(item) for key, item in value.items()}
+    if isinstance(value, tuple) and not isinstance(value, datetime):
+        return tuple(_clean_value(item) for item in value)
+    return value
+
+
+def columns_of(text: str) -> int:
+    """Terminal columns that the text takes: East Asian wide characters two, combining none."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns_of_character(character) for character in text)
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Lines of at most ``width`` columns: broken at blanks, inside a word only if it must be.
+
+    A no-break space holds its neighbours together and is printed as a blank.
+    """
+    return [line.replace(NO_BREAK, " ") for line in _fold(text, width)]
+
+
+def _fold(text: str, width: int) -> list[str]:
+    lines, current = [], ""
+    for word in _BREAKABLE.split(text.strip()):
+        if current and columns_of(current) + 1 + columns_of(word) <= width:
+            current += " " + word
+            continue
+        if current:
+            lines.append(current)
+        *full, current = _chunks(word, max(width, 2))
+        lines.extend(full)
+    if current or not lines:
+        lines.append(current)
+    return lines
+
+
+def _chunks(word: str, width: int) -> list[str]:
+    if columns_of(word) <= width:
+        return [word]
+    chunks, current, used = [], "", 0
+    for character in word:
+        columns = _columns_of_character(character)
+        if used + columns > width:
+            chunks.append(current)
+            current, used = "", 0
+        current += character
+        used += columns
+    return [*chunks, current]
+
+
+def _columns_of_character(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

@@ -1,0 +1,35 @@
+"""Limits, each with its reason; one frozen object that every stage is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    # A range is one task: large enough that start-up cost vanishes, small enough to balance cores.
+    range_bytes: int = 64 * MIB
+    # A line beyond this is cut (its length and hash are kept): one 500 MB line must not be held.
+    max_line_bytes: int = 1 * MIB
+    # A StackOverflowError prints 1,024 frames per throwable; head and tail of an event are kept.
+    max_event_bytes: int = 512 * KIB
+    # What a regex of a signature may look at, and for how long.
+    max_match_chars: int = 64 * KIB
+    regex_timeout_seconds: float = 0.25
+    signature_budget_seconds: float = 10.0
+    # A decompressed file beyond this is cut and marked partial.
+    max_file_bytes: int = 64 * 1024 * MIB
+    # Evidence lines kept per diagnosis; the rest is counted.
+    max_evidence: int = 5
+    # Observations of one kind that the diagnosis of one job looks at; the rest is counted.
+    max_observations_per_key: int = 50
+    # An unfinished last event of a file that was written to so recently is held back.
+    settle_seconds: float = 10.0
+    # Excerpts in results are for people.
+    max_excerpt_chars: int = 400
+
+
+DEFAULT_SETTINGS = Settings()

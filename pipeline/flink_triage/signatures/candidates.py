@@ -1,0 +1,60 @@
+"""Which alternatives are worth a closer look: those all of whose literals occur in the event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .event_text import EventText
+from .literals import LiteralIndex
+from .pack import SignaturePack
+from .signature import Alternative, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    signature_id: str
+    index: int
+    literals: frozenset[int]
+
+
+class Candidates:
+    """The prefilter of a pack: one literal pass instead of one try per signature."""
+
+    def __init__(self, pack: SignaturePack) -> None:
+        numbers = {literal: number for number, literal in enumerate(pack.literals)}
+        self._index = LiteralIndex(pack.literals)
+        self._by_literal: dict[int, list[_Candidate]] = {}
+        self._always: list[_Candidate] = []
+        self._reads_frames = False
+        for signature in pack.signatures.values():
+            for index, alternative in _leading(signature):
+                self._reads_frames |= alternative.scope == "frame"
+                ids = frozenset(numbers[literal] for literal in alternative.literals)
+                candidate = _Candidate(signature.id, index, ids)
+                if ids:
+                    # The longest literal is the rarest; one entry is enough, the rest is compared.
+                    longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
+                    self._by_literal.setdefault(numbers[longest], []).append(candidate)
+                else:
+                    self._always.append(candidate)
+
+    def of(self, text: EventText) -> dict[str, list[int]]:
+        """Alternatives to try, by signature id."""
+        found = self._index.find(text.searched(with_frames=self._reads_frames))
+        candidates: dict[str, list[int]] = {}
+        for literal in found:
+            for candidate in self._by_literal.get(literal, ()):
+                if candidate.literals <= found:
+                    candidates.setdefault(candidate.signature_id, []).append(candidate.index)
+        if text.trace is not None:
+            for candidate in self._always:
+                candidates.setdefault(candidate.signature_id, []).append(candidate.index)
+        return candidates
+
+
+def _leading(signature: Signature) -> list[tuple[int, Alternative]]:
+    """With ``all`` the most specific alternative stands for the whole signature."""
+    numbered = list(enumerate(signature.alternatives))
+    if signature.mode == "all":
+        return [max(numbered, key=lambda item: (bool(item[1].literals), item[1].specificity))]
+    return numbered

@@ -1,0 +1,257 @@
+"""A pack in, two pages for people out: the catalogue of signatures, and how good each one is."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.traces import extract
+
+from .matcher import Matcher
+from .pack import SignaturePack, build_pack, builtin_pack_directory, load_pack
+from .samples import event_from_text, match_text, overlap_matrix, untested_alternatives
+from .signature import Alternative, ComputedValue, ConfigSpec, Signature
+
+_JIRA = re.compile(r"^[A-Z][A-Z0-9]+-\d+$")
+_TIMING_ROUNDS = 5
+_GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs/signatures.md -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How well one signature is tested; times are microseconds for one distinct trace."""
+
+    signature: str
+    examples: int
+    near_misses: int
+    missed_examples: int
+    taken_near_misses: int
+    untested_alternatives: int
+    healthy_hits: int
+    fires_on: tuple[str, ...]
+    microseconds: float
+
+
+def render_catalogue(pack: SignaturePack) -> str:
+    """``docs/signatures.md``: the same pack gives the same text."""
+    parts = [
+        "# Signatures",
+        "",
+        _GENERATED,
+        "",
+        f"{len(pack.signatures)} known failures. How a file is written: "
+        "[signature-format.md](signature-format.md).",
+        "",
+        "| signature | what happened | severity | role |",
+        "|---|---|---|---|",
+    ]
+    for signature in pack.signatures.values():
+        link = f"[{signature.id}](#{signature.id.replace('/', '')})"
+        cells = (link, _cell(signature.title), signature.severity, signature.role)
+        parts.append(f"| {' | '.join(cells)} |")
+    for subsystem, signatures in groupby(pack.signatures.values(), lambda s: s.subsystem):
+        parts += ["", f"## {subsystem}"]
+        for signature in signatures:
+            parts += ["", *_section(signature)]
+    return "\n".join(parts) + "\n"
+
+
+def _section(signature: Signature) -> list[str]:
+    remediation = signature.remediation
+    lines = [
+        f"### {signature.id}",
+        "",
+        f"**{_text(signature.title)}** ({signature.severity}, {signature.role})",
+        "",
+        _text(signature.cause),
+        "",
+        f"Recognised by {_recognition(signature)}.",
+        "",
+        f"**What to do** (risk: {remediation.risk}): {_text(remediation.summary)}",
+    ]
+    if remediation.steps:
+        lines += ["", *(f"{n}. {_text(step)}" for n, step in enumerate(remediation.steps, 1))]
+    if remediation.config:
+        lines += ["", "| option | value | why |", "|---|---|---|"]
+        lines += [_config_row(change) for change in remediation.config]
+    for tried in remediation.commonly_tried:
+        lines += ["", f"Commonly tried: {_text(tried.advice)} {_text(tried.assessment)}"]
+    if remediation.verify:
+        lines += ["", f"It helped if: {_text(remediation.verify)}"]
+    if signature.limits:
+        lines += ["", f"Limits: {_text(signature.limits)}"]
+    if signature.explains:
+        links = ", ".join(f"[{one}](#{one.replace('/', '')})" for one in signature.explains)
+        lines += ["", f"Explains: {links}"]
+    versions = signature.versions
+    told = [("affected", versions.affected), ("fixed", versions.fixed)]
+    if any(text for _, text in told):
+        said = "; ".join(f"{word}: {_text(text)}" for word, text in told if text)
+        lines += ["", f"Versions: {said}"]
+    if remediation.references:
+        lines += ["", f"References: {', '.join(_reference(r) for r in remediation.references)}"]
+    return lines
+
+
+def _recognition(signature: Signature) -> str:
+    joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
+    told = joint[signature.mode].join(_condition(a) for a in signature.alternatives)
+    if signature.count > 1:
+        told += f", at least {signature.count} times"
+    if signature.within_seconds is not None:
+        told += f" within {signature.within_seconds:g} s"
+    if signature.vetoes:
+        told += f"; but not with {' or '.join(_condition(veto) for veto in signature.vetoes)}"
+    return told
+
+
+def _condition(alternative: Alternative) -> str:
+    parts = [_code(literal) for literal in alternative.literals]
+    types = alternative.throwables or alternative.root_causes
+    if types:
+        where = "in" if alternative.throwables else "as root cause, in"
+        names = " or ".join(_code(name.rpartition(".")[2]) for name in types)
+        parts.append(f"{where} {names}" if parts else names)
+    if alternative.is_user_frame:
+        parts.append("an exception out of user code")
+    if alternative.frames:
+        parts.append(f"at {' or '.join(_code(frame) for frame in alternative.frames)}")
+    if alternative.loggers:
+        loggers = (_code(logger.rpartition(".")[2]) for logger in alternative.loggers)
+        parts.append(f"logged by {' or '.join(loggers)}")
+    return " ".join(parts) or _code(alternative.regex or "")
+
+
+def _config_row(change: ConfigSpec) -> str:
+    if change.action == "remove":
+        value = "remove"
+    elif isinstance(change.value, ComputedValue):
+        bounds = [
+            f"{word} {_code(bound)}"
+            for word, bound in (
+                ("at least", change.value.at_least),
+                ("at most", change.value.at_most),
+            )
+            if bound
+        ]
+        value = ", ".join([f"{change.value.factor:g} times the current value", *bounds])
+    else:
+        value = _code(change.value)
+    return f"| {_code(change.key)} | {value} | {_cell(change.reason)} |"
+
+
+def _reference(reference: str) -> str:
+    if _JIRA.match(reference):
+        return f"[{reference}](https://issues.apache.org/jira/browse/{reference})"
+    return f"<{reference}>" if reference.startswith("https://") else _code(reference)
+
+
+def _text(text: str) -> str:
+    # Angle brackets would be HTML; everything else in these texts is meant as it is written.
+    return " ".join(text.split()).replace("<", "&lt;")
+
+
+def _cell(text: str) -> str:
+    return _text(text).replace("|", "\\|")
+
+
+def _code(text: str) -> str:
+    ticks = "``" if "`" in text else "`"
+    return f"{ticks}{text}{ticks}".replace("|", "\\|")
+
+
+# --- quality -----------------------------------------------------------------------------------
+
+
+def measure_quality(
+    pack: SignaturePack,
+    healthy: Iterable[str] = (),
+    settings: Settings = DEFAULT_SETTINGS,
+) -> tuple[Quality, ...]:
+    """``healthy`` are events of logs without trouble; nothing but info may fire on them."""
+    fires_on: dict[str, list[str]] = {}
+    for overlap in overlap_matrix(pack, settings):
+        for other in overlap.others:
+            fires_on.setdefault(other, []).append(f"{overlap.owner}[{overlap.sample}]")
+    healthy_hits = count_hits(pack, healthy, settings)
+    untested = untested_alternatives(pack, settings)
+    return tuple(
+        _quality(signature, healthy_hits, fires_on, untested, settings)
+        for signature in pack.signatures.values()
+    )
+
+
+def count_hits(
+    pack: SignaturePack, texts: Iterable[str], settings: Settings = DEFAULT_SETTINGS
+) -> Mapping[str, int]:
+    """How many of the events each signature takes."""
+    matcher = Matcher(pack, settings)
+    hits: dict[str, int] = {}
+    for text in texts:
+        for match in match_text(matcher, text):
+            hits[match.signature] = hits.get(match.signature, 0) + 1
+    return hits
+
+
+def _quality(
+    signature: Signature,
+    healthy_hits: Mapping[str, int],
+    fires_on: Mapping[str, Sequence[str]],
+    untested: Mapping[str, tuple[int, ...]],
+    settings: Settings,
+) -> Quality:
+    alone = Matcher(build_pack([signature]), settings)
+    examples = signature.examples
+    return Quality(
+        signature=signature.id,
+        examples=len(examples.match),
+        near_misses=len(examples.no_match),
+        missed_examples=sum(not match_text(alone, text) for text in examples.match),
+        taken_near_misses=sum(bool(match_text(alone, text)) for text in examples.no_match),
+        untested_alternatives=len(untested.get(signature.id, ())),
+        healthy_hits=healthy_hits.get(signature.id, 0),
+        fires_on=tuple(fires_on.get(signature.id, ())),
+        microseconds=_microseconds(alone, (*examples.match, *examples.no_match)),
+    )
+
+
+def _microseconds(matcher: Matcher, texts: Sequence[str]) -> float:
+    parsed = [
+        (event, *extract(event.message, event.continuation))
+        for event in (event_from_text(text) for text in texts)
+    ]
+    if not parsed:
+        return 0.0
+    best = float("inf")
+    for _ in range(_TIMING_ROUNDS):
+        started = time.perf_counter()
+        for event, message, trace in parsed:
+            matcher.match(event, message, trace, None)
+        best = min(best, time.perf_counter() - started)
+    return best / len(parsed) * 1e6
+
+
+def render_quality(rows: Sequence[Quality]) -> str:
+    """A Markdown table; times vary with the machine."""
+    lines = [
+        "| signature | examples | near misses | alternatives without example | healthy hits "
+        "| also fires on | µs |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        examples = f"{row.examples - row.missed_examples}/{row.examples}"
+        refused = f"{row.near_misses - row.taken_near_misses}/{row.near_misses}"
+        lines.append(
+            f"| {row.signature} | {examples} | {refused} | {row.untested_alternatives} "
+            f"| {row.healthy_hits} | {len(row.fires_on)} | {row.microseconds:.0f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render_catalogue(load_pack([builtin_pack_directory()])))

@@ -1,0 +1,106 @@
+"""Does one event have this class, frame or logger?  Pure comparisons of names.
+
+Logs print the same name in many ways: relocated into a shaded package, without its package, with
+its packages cut to one letter, under akka's name before Flink 1.18 and pekko's after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from flink_triage.model import Frame, StackTrace, Throwable
+
+_AKKA = "akka."
+_PEKKO = "org.apache.pekko."
+# ``%c{2}`` prints the last two parts of a logger's name; more than three is not a short name.
+_MAX_SHORT_NAME_PARTS = 3
+
+
+def _canonical(name: str) -> str:
+    return _PEKKO + name[len(_AKKA) :] if name.startswith(_AKKA) else name
+
+
+@lru_cache(maxsize=16384)
+def is_type(name: str, wanted: str) -> bool:
+    """Equal, relocated (``x.y.shaded.`` + wanted), or printed without its package.
+
+    ``wanted`` may itself be without package.
+    """
+    name, wanted = _canonical(name), _canonical(wanted)
+    if name == wanted or name.endswith("." + wanted):
+        return True
+    if "." in name:
+        return False
+    simple = wanted.rpartition(".")[2]
+    return name in (simple, simple.rpartition("$")[2])
+
+
+def is_any_type(name: str, wanted: Iterable[str]) -> bool:
+    return any(is_type(name, one) for one in wanted)
+
+
+@lru_cache(maxsize=16384)
+def is_logger(name: str, wanted: str) -> bool:
+    """``wanted`` is a logger or a package; ``name`` may be cut (``o.a.f.r.X``, ``c.X``, ``X``)."""
+    name, wanted = _canonical(name), _canonical(wanted.rstrip("."))
+    if name == wanted or name.startswith((wanted + ".", wanted + "$")):
+        return True
+    parts, wanted_parts = name.split("."), wanted.split(".")
+    if len(parts) >= len(wanted_parts) and _agree(parts, wanted_parts):
+        return True
+    if len(parts) > _MAX_SHORT_NAME_PARTS:
+        return False
+    if len(parts) == 1 and not wanted_parts[-1][:1].isupper():
+        # A bare class name says nothing of its package; that is no reason to refuse it.
+        return name[:1].isupper()
+    return any(
+        parts[: len(tail)] == tail[: len(parts)]
+        for tail in (wanted_parts[start:] for start in range(1, len(wanted_parts)))
+        if len(tail) <= len(parts) or tail[-1][:1].islower()
+    )
+
+
+def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
+    pairs = zip(parts, wanted_parts, strict=False)
+    return all(bool(part) and full.startswith(part) for part, full in pairs)
+
+
+def is_frame(frame: Frame, wanted: str) -> bool:
+    """``wanted`` begins ``class.method``, after any shaded package."""
+    name, wanted = _canonical(f"{frame.class_name}.{frame.method}"), _canonical(wanted)
+    return name.startswith(wanted) or f".{wanted}" in name
+
+
+def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
+    """Every throwable with its depth from the root cause, nearest to the root first.
+
+    Suppressed throwables happened beside the failure, not before it: they come behind all causes.
+    """
+    causes = trace.throwables
+    last = len(causes) - 1
+    for index in range(last, -1, -1):
+        yield last - index, causes[index]
+    depth = len(causes)
+    waiting = [suppressed for throwable in causes for suppressed in throwable.suppressed]
+    while waiting:
+        chain = waiting.pop(0)
+        for index in range(len(chain) - 1, -1, -1):
+            yield depth, chain[index]
+            depth += 1
+            waiting.extend(chain[index].suppressed)
+
+
+def all_frames(trace: StackTrace) -> Iterator[Frame]:
+    for _, throwable in chain_with_depths(trace):
+        yield from throwable.frames
+
+
+def fails_in_user_code(trace: StackTrace) -> bool:
+    """Where the innermost frames begin, past those of Java and libraries, stands a user's frame."""
+    for throwable in reversed(trace.throwables):
+        if throwable.frames:
+            own = (f for f in throwable.frames if f.origin not in ("jdk", "library", "native"))
+            first = next(own, None)
+            return first is not None and first.origin == "user"
+    return False

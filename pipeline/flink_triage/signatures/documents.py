@@ -1,0 +1,167 @@
+"""YAML text in, a tree of nodes that know their lines out.
+
+Only what a signature needs is understood: block and flow mappings, sequences and scalars.  Anchors,
+aliases, tags and merge keys are refused (an alias bomb of 300 bytes walks for ever), duplicate keys
+too (YAML keeps the last silently).  Scalars stay the text that was written: YAML 1.1 would make
+``no`` a boolean, ``1.10`` the number 1.1 and ``12:30:45`` a count of seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .signature import Problem
+
+MAX_FILE_BYTES = 256 * 1024
+MAX_DEPTH = 20
+
+# libyaml's parser is ten times faster than the one in Python; both give the same events.
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    text: str
+    line: int
+    is_plain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    key: str
+    line: int
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class MappingNode:
+    entries: tuple[Entry, ...]
+    line: int
+
+    def get(self, key: str) -> Node | None:
+        return next((entry.value for entry in self.entries if entry.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceNode:
+    items: tuple[Node, ...]
+    line: int
+
+
+Node = Scalar | MappingNode | SequenceNode
+
+
+class _Refused(Exception):
+    """Stops the reading of one file; never leaves this module."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.reason = reason
+
+
+def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
+    """The single document of a file, or why it cannot be read; ``label`` names it in problems."""
+    try:
+        # One byte more than allowed is enough to know; the file may have grown since it was listed.
+        with path.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return None, (Problem(label, 1, "file", f"cannot be read: {error.strerror}"),)
+    if len(data) > MAX_FILE_BYTES:
+        reason = f"is larger than {MAX_FILE_BYTES // 1024} KiB, the most that a file may be"
+        return None, (Problem(label, 1, "file", reason),)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        return None, (Problem(label, line, "file", f"is not UTF-8 at byte {error.start}"),)
+    return parse_document(text, label)
+
+
+def parse_document(text: str, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
+    try:
+        return _Composer(label).compose(yaml.parse(text, Loader=_Loader))
+    except _Refused as refused:
+        return None, (Problem(label, refused.line, "yaml", refused.reason),)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        reason = error.problem or error.context or "is not YAML"
+        column = f" at column {mark.column + 1}" if mark else ""
+        return None, (Problem(label, mark.line + 1 if mark else 1, "yaml", f"{reason}{column}"),)
+    except yaml.reader.ReaderError as error:
+        position = error.position if isinstance(error.position, int) else 0
+        line = text.count("\n", 0, position) + 1
+        return None, (Problem(label, line, "yaml", f"holds a control character: {error.reason}"),)
+
+
+class _Composer:
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._problems: list[Problem] = []
+
+    def compose(self, events: Iterator[Any]) -> tuple[Node | None, tuple[Problem, ...]]:
+        root: Node | None = None
+        documents = 0
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _Refused(_line(event), "holds a second document; one file, one signature")
+            elif isinstance(event, yaml.NodeEvent):
+                root = self._node(event, events, 1)
+        if root is None or (isinstance(root, Scalar) and root.is_plain and not root.text):
+            raise _Refused(1, "is empty")
+        return root, tuple(self._problems)
+
+    def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            raise _Refused(line, f"aliases are refused, got *{event.anchor}; write it out")
+        if event.anchor is not None:
+            raise _Refused(line, f"anchors are refused, got &{event.anchor}; write it out")
+        if event.tag is not None:
+            raise _Refused(line, f"tags are refused, got {event.tag}")
+        if depth > MAX_DEPTH:
+            raise _Refused(line, f"is nested deeper than {MAX_DEPTH}")
+        if isinstance(event, yaml.MappingStartEvent):
+            return self._mapping(line, events, depth)
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(line, events, depth)
+        return Scalar(event.value, line, is_plain=not event.style)
+
+    def _mapping(self, line: int, events: Iterator[Any], depth: int) -> MappingNode:
+        entries: dict[str, Entry] = {}
+        for event in events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            key = self._node(event, events, depth + 1)
+            value = self._node(next(events), events, depth + 1)
+            if not isinstance(key, Scalar):
+                raise _Refused(key.line, "a key must be a word")
+            if key.text == "<<":
+                raise _Refused(key.line, "merge keys are refused; write it out")
+            first = entries.get(key.text)
+            if first is not None:
+                reason = f"is given twice, first on line {first.line}"
+                self._problems.append(Problem(self._label, key.line, key.text, reason))
+            else:
+                entries[key.text] = Entry(key.text, key.line, value)
+        return MappingNode(tuple(entries.values()), line)
+
+    def _sequence(self, line: int, events: Iterator[Any], depth: int) -> SequenceNode:
+        items: list[Node] = []
+        for event in events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            items.append(self._node(event, events, depth + 1))
+        return SequenceNode(tuple(items), line)
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1

@@ -1,0 +1,129 @@
+"""An unknown failure in, the text of a new signature out: a start, to be finished by a person."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from flink_triage.model import Frame, StackTrace, Throwable
+from flink_triage.traces import mask
+
+# Long enough to be rare, short enough to survive a rewording elsewhere in the message.
+_MIN_LITERAL_CHARS = 4
+_MAX_LITERAL_CHARS = 80
+_MAX_LITERALS = 2
+_MAX_TITLE_CHARS = 80
+_PLACEHOLDER = re.compile(r"<[a-z][a-z0-9_-]*>")
+_MAX_EXAMPLE_CHARS = 32 * 1024
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]"
+)
+
+
+def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
+    """YAML of a signature that loads and matches ``exemplar``.
+
+    Its literals are the parts of the root cause's message that do not vary, its regex the masked
+    message.  What only a person can know is marked ``TODO``; the linter wants a near miss besides.
+    """
+    root = trace.root_cause
+    message = root.message.split("\n", 1)[0].strip()
+    literals = constant_parts(message) or [root.type]
+    lines = [
+        f"# {signature_id}: drafted from one failure; every TODO is yours.",
+        f"title: {_quoted(_title(root))}",
+        "severity: major   # TODO critical | major | minor | info, by its consequence",
+        "role: trigger     # TODO what it usually is",
+        "match:",
+        "  any:",
+        f"    - throwable: {_quoted(root.type)}",
+        f"      literal: [{', '.join(_quoted(literal) for literal in literals)}]",
+    ]
+    pattern = masked_regex(message)
+    if pattern:
+        lines.append(f"      regex: {_quoted(pattern)}")
+    frame = _first_own_frame(root)
+    if frame is not None:
+        lines.append(f"      # frame: {_quoted(f'{frame.class_name}.{frame.method}')}")
+    lines += [
+        "cause: |",
+        "  TODO what really happened, in two to six plain sentences.",
+        "remediation:",
+        "  summary: TODO what cures it, in one sentence",
+        "  steps: []",
+        "  risk: restart",
+        "limits: TODO where this signature can be wrong",
+        "references: []",
+        "examples:",
+        "  match:",
+        *_block(exemplar),
+        "  no_match: []   # TODO much the same words, another failure",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def constant_parts(message: str) -> list[str]:
+    """The longest parts of a message that masking leaves alone, in the order of the text."""
+    parts = []
+    for part in _PLACEHOLDER.split(mask(message)):
+        literal = _whole_words(part.strip(" \t'\"[](){},;:=/"))
+        # Masking may normalise; only what the log really printed can be found in it.
+        if len(literal) >= _MIN_LITERAL_CHARS and literal in message:
+            parts.append(literal)
+    longest = sorted(parts, key=len, reverse=True)[:_MAX_LITERALS]
+    return [part for part in parts if part in longest]
+
+
+def masked_regex(message: str) -> str | None:
+    """The message with a named group for what varies, or ``None`` when nothing does."""
+    masked = mask(message)
+    if not _PLACEHOLDER.search(masked):
+        return None
+    pieces: list[str] = []
+    position = 0
+    for group, match in enumerate(_PLACEHOLDER.finditer(masked), 1):
+        pieces.append(_escape(masked[position : match.start()]))
+        pieces.append(rf"(?P<value{group}>\S+?)" if group <= _MAX_LITERALS else r"\S+?")
+        position = match.end()
+    pieces.append(_escape(masked[position:]) or r"(?=\s|$)")
+    pattern = "".join(pieces)
+    return pattern if re.search(pattern, message) else None
+
+
+def _escape(text: str) -> str:
+    return re.escape(text).replace(r"\ ", " ")
+
+
+def _whole_words(text: str) -> str:
+    if len(text) <= _MAX_LITERAL_CHARS:
+        return text
+    return text[:_MAX_LITERAL_CHARS].rpartition(" ")[0] or text[:_MAX_LITERAL_CHARS]
+
+
+def _title(root: Throwable) -> str:
+    name = root.type.rpartition(".")[2]
+    message = _PLACEHOLDER.sub("...", mask(root.message.split("\n", 1)[0])).strip().rstrip(".")
+    text = f"{name}: {message}" if message else f"{name} is thrown"
+    return text if len(text) <= _MAX_TITLE_CHARS else text[: _MAX_TITLE_CHARS - 3].rstrip() + "..."
+
+
+def _first_own_frame(root: Throwable) -> Frame | None:
+    own = (frame for frame in root.frames if frame.origin not in ("jdk", "native", "library"))
+    return next(own, None)
+
+
+def _block(text: str) -> list[str]:
+    """A block scalar in a list; characters that YAML refuses in one are replaced."""
+    cut = text[:_MAX_EXAMPLE_CHARS].strip("\n").replace("\r", "")
+    return ["    - |2", *(f"      {line}" for line in _printable(cut).split("\n"))]
+
+
+def _printable(text: str) -> str:
+    """Without control characters, lone surrogates, and what YAML takes for the end of a line."""
+    return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def _quoted(text: str) -> str:
+    # A JSON string is a YAML double-quoted scalar.
+    return json.dumps(_printable(text), ensure_ascii=False)

@@ -1,0 +1,67 @@
+"""Matches over an episode: does a signature that asks for repetition or order hold?"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+
+from .signature import Signature
+
+Hit = tuple[datetime | None, int]
+
+
+def episode_match(signature: Signature, hits: Sequence[Hit]) -> bool:
+    """``hits`` are (time, alternative) of one episode, in the order of the log.
+
+    With ``within``, hits without a time are left out: nobody can say how far apart they were.
+    """
+    if signature.mode == "sequence":
+        return _has_sequence(signature, hits)
+    if signature.within_seconds is None:
+        return len(hits) >= signature.count
+    return _has_burst(signature.count, signature.within_seconds, hits)
+
+
+def _has_burst(count: int, within_seconds: float, hits: Sequence[Hit]) -> bool:
+    window: deque[datetime] = deque()
+    for at in sorted(at for at, _ in hits if at is not None):
+        window.append(at)
+        while (at - window[0]).total_seconds() > within_seconds:
+            window.popleft()
+        if len(window) >= count:
+            return True
+    return False
+
+
+def _has_sequence(signature: Signature, hits: Sequence[Hit]) -> bool:
+    length = len(signature.alternatives)
+    if signature.within_seconds is None:
+        reached = 0
+        for _, alternative in _in_time(hits):
+            if alternative == reached:
+                reached += 1
+            if reached == length:
+                return True
+        return False
+    # For each prefix of the sequence the latest time at which one could have begun: enough to know
+    # whether any whole sequence fits, in one pass.
+    begun: list[datetime | None] = [None] * length
+    for at, alternative in _in_time([hit for hit in hits if hit[0] is not None]):
+        start = at if alternative == 0 else begun[alternative - 1]
+        if at is None or start is None:
+            continue
+        begun[alternative] = start
+        is_whole = alternative == length - 1
+        if is_whole and (at - start).total_seconds() <= signature.within_seconds:
+            return True
+    return False
+
+
+def _in_time(hits: Sequence[Hit]) -> list[Hit]:
+    """By time where every hit has one (files interleave), else as given; equal times keep order."""
+    times = [at for at, _ in hits if at is not None]
+    if len(times) < len(hits):
+        return list(hits)
+    order = sorted(range(len(hits)), key=times.__getitem__)
+    return [hits[index] for index in order]

@@ -1,0 +1,143 @@
+"""The texts of one event in which literals and regexes are looked for, each cut to the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from flink_triage.model import Event, Process, StackTrace, Throwable
+
+from .conditions import chain_with_depths, is_any_type
+from .signature import Alternative
+
+# A regex looks at so much of a text, around the literal that led to it: a careless regex takes
+# time with the square of the text, and 8 KiB still end within its timeout.
+MAX_REGEX_CHARS = 8 * 1024
+# A newline keeps a literal from being found across the cut.
+_CUT = "\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text, and how far from the root cause it stands (``None`` outside a trace)."""
+
+    depth: int | None
+    text: str
+
+
+class EventText:
+    """An event as the matcher reads it; each part is made when it is first asked for."""
+
+    def __init__(
+        self,
+        event: Event,
+        message: str,
+        trace: StackTrace | None,
+        process: Process | None,
+        max_chars: int,
+    ) -> None:
+        self.event = event
+        self.trace = trace
+        self.process = process
+        self._max_chars = max_chars
+        if trace is None and event.continuation and event.continuation not in message:
+            message = f"{message}\n{event.continuation}"
+        self.message = Piece(None, cut_middle(message, max_chars))
+
+    @cached_property
+    def chain(self) -> tuple[tuple[int, Throwable], ...]:
+        return tuple(chain_with_depths(self.trace)) if self.trace is not None else ()
+
+    @cached_property
+    def throwables(self) -> tuple[Piece, ...]:
+        """``type: message`` of every throwable, nearest to the root cause first."""
+        return tuple(
+            Piece(depth, cut_middle(throwable.text, self._max_chars))
+            for depth, throwable in self.chain
+        )
+
+    @cached_property
+    def whole(self) -> Piece:
+        parts = (self.message.text, *(piece.text for piece in reversed(self.throwables)))
+        return Piece(None, cut_middle("\n".join(parts), self._max_chars))
+
+    @cached_property
+    def frames(self) -> tuple[Piece, ...]:
+        return tuple(
+            Piece(depth, cut_middle(_frame_lines(throwable), self._max_chars))
+            for depth, throwable in self.chain
+            if throwable.frames
+        )
+
+    def searched(self, *, with_frames: bool) -> str:
+        """All text that any literal can be found in."""
+        # Every piece may be as long as the limit, so the cut whole could lack what a piece holds.
+        parts = [self.message.text, *(piece.text for piece in self.throwables)]
+        if with_frames:
+            parts.extend(piece.text for piece in self.frames)
+        return "\n".join(parts)
+
+    def pieces(self, alternative: Alternative) -> Iterator[Piece]:
+        """Where the literals and the regex of an alternative may stand, best place first."""
+        scope = alternative.scope
+        if scope == "throwable":
+            yield from self.of_type(alternative.throwables)
+        elif scope == "root-cause":
+            yield from self.throwables[:1]
+        elif scope == "message":
+            yield self.message
+        elif scope == "frame":
+            yield from self.frames
+        else:
+            yield from self.throwables
+            yield self.message
+            if self.throwables and (len(alternative.literals) > 1 or alternative.regex):
+                yield self.whole
+
+    @property
+    def framed_depth(self) -> int | None:
+        """The depth of the innermost cause that has frames."""
+        causes = len(self.trace.throwables) if self.trace is not None else 0
+        return next((d for d, t in self.chain[:causes] if t.frames), None)
+
+    def is_root_cause(self, types: tuple[str, ...]) -> bool:
+        return self.trace is not None and is_any_type(self.trace.root_cause.type, types)
+
+    def of_type(self, types: tuple[str, ...]) -> Iterator[Piece]:
+        for (_, throwable), piece in zip(self.chain, self.throwables, strict=True):
+            if is_any_type(throwable.type, types):
+                yield piece
+
+
+def cut_middle(text: str, max_chars: int) -> str:
+    """Head and tail of a text that is too long: causes stand at its end."""
+    if len(text) <= max_chars:
+        return text
+    half = max_chars // 2
+    return text[:half] + _CUT + text[-half:]
+
+
+def regex_window(text: str, position: int) -> tuple[int, int]:
+    """The part of ``text`` that a regex looks at when its literal stands at ``position``."""
+    if len(text) <= MAX_REGEX_CHARS:
+        return 0, len(text)
+    start = max(0, min(position - MAX_REGEX_CHARS // 4, len(text) - MAX_REGEX_CHARS))
+    return start, start + MAX_REGEX_CHARS
+
+
+def excerpt(text: str, position: int, max_chars: int) -> str:
+    """The line of ``text`` around ``position``, as it is written, at most ``max_chars`` long."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    end = len(text) if end < 0 else end
+    if position - start > max_chars // 2:
+        start = position - max_chars // 4
+    return text[start : min(end, start + max_chars)].strip()
+
+
+def _frame_lines(throwable: Throwable) -> str:
+    return "\n".join(
+        f"{frame.class_name}.{frame.method}({frame.file or 'Unknown Source'})"
+        for frame in throwable.frames
+    )

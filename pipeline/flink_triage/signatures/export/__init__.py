@@ -1,0 +1,87 @@
+"""A pack for Flink itself: rules of a FailureEnricher, labels of the Kubernetes operator.
+
+Both see only part of what a log shows; what they cannot be asked is left out and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from ..pack import SignaturePack
+from .failure_enricher import RULES_FILE, EnricherRules, failure_enricher, render_rules
+from .java_regex import Untranslatable, escape_java, to_java
+from .label_mapper import (
+    LABEL_MAPPER_KEY,
+    LabelMapper,
+    LabelMapperForm,
+    label_mapper,
+    render_label_mapper,
+)
+
+ExportKind = Literal["failure-enricher", "label-mapper"]
+EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
+
+# One line of the operator's configuration, in a file of its own to be appended to either form.
+LABEL_MAPPER_FILE = "label-mapper.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportSummary:
+    """``path`` that was written, how many signatures it holds, and why others are not whole.
+
+    ``left_out`` is by signature id, or by ``id: match.any[2]`` where only that alternative is.
+    """
+
+    path: Path
+    signatures: int
+    left_out: Mapping[str, str]
+
+
+def export(
+    pack: SignaturePack,
+    kind: ExportKind,
+    target: Path,
+    form: LabelMapperForm = "config.yaml",
+) -> ExportSummary:
+    """Write ``pack`` for another tool to ``target``, a file or a directory that exists.
+
+    In a directory the file has the name that the tool expects.  ``form`` is how the operator's
+    configuration file quotes and says nothing to a failure enricher.  Folders above ``target`` are
+    made; a file that is there is replaced.  Raises ``OSError``.
+    """
+    if kind == "failure-enricher":
+        rules = failure_enricher(pack)
+        text, name, left_out = render_rules(rules), RULES_FILE, rules.left_out
+        count = len(rules.pack.signatures)
+    else:
+        mapper = label_mapper(pack)
+        text, name = render_label_mapper(mapper.labels, form), LABEL_MAPPER_FILE
+        count, left_out = len(set(mapper.labels.values())), mapper.left_out
+    path = target / name if target.is_dir() else target
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+    return ExportSummary(path, count, left_out)
+
+
+__all__ = [
+    "EXPORT_KINDS",
+    "LABEL_MAPPER_FILE",
+    "LABEL_MAPPER_KEY",
+    "RULES_FILE",
+    "EnricherRules",
+    "ExportKind",
+    "ExportSummary",
+    "LabelMapper",
+    "LabelMapperForm",
+    "Untranslatable",
+    "escape_java",
+    "export",
+    "failure_enricher",
+    "label_mapper",
+    "render_label_mapper",
+    "render_rules",
+    "to_java",
+]

@@ -1,0 +1,151 @@
+"""What can be asked of a throwable, as a text file that Java reads without a library.
+
+Flink's FailureEnricher (FLIP-304) is handed the throwable of a failure and nothing of the log: no
+header line, logger, level, nor what came before.  ``EnricherRules.pack`` is the pack as it speaks
+there; the Python ``Matcher`` over it gives the labels that the enricher must.
+
+The file: one record a line, fields separated by tabs; backslash, tab and line ends in a field are
+``\\\\``, ``\\t``, ``\\n``, ``\\r``.  The records of a signature and of an alternative follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from flink_triage.traces import frames as origins
+
+from ..pack import SignaturePack, build_pack
+from ..signature import Alternative, Signature
+from .java_regex import Untranslatable, to_java
+
+RULES_FILE = "flink-triage-rules.tsv"
+RULES_VERSION = "1"
+
+# What Flink hands to an enricher is what its log says at one of these.
+_FAILURE_LEVELS = frozenset({"WARN", "ERROR"})
+_ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
+
+
+@dataclass(frozen=True, slots=True)
+class EnricherRules:
+    """``pack`` holds what can be asked; its vetoes ask for no logger, level or process.
+
+    ``left_out`` says why of each signature that is missing, and of each alternative
+    (``id: match.any[2]``) that a signature has lost.  ``digest`` is that of the whole pack.
+    """
+
+    pack: SignaturePack
+    left_out: Mapping[str, str]
+    digest: str
+
+
+def failure_enricher(pack: SignaturePack) -> EnricherRules:
+    """The part of ``pack`` that a throwable alone can show."""
+    kept: list[Signature] = []
+    left_out: dict[str, str] = {}
+    for signature in pack.signatures.values():
+        reason = _why_not(signature)
+        if reason is not None:
+            left_out[signature.id] = reason
+            continue
+        reasons = [_why_not_one(alternative) for alternative in signature.alternatives]
+        lost = {f"match.{signature.mode}[{i}]": r for i, r in enumerate(reasons) if r is not None}
+        if len(lost) == len(reasons) or (lost and signature.mode == "all"):
+            left_out[signature.id] = "; ".join(dict.fromkeys(lost.values()))
+            continue
+        left_out.update({f"{signature.id}: {place}": r for place, r in lost.items()})
+        kept.append(_as_asked(signature, reasons))
+    return EnricherRules(build_pack(kept), left_out, pack.digest)
+
+
+def render_rules(rules: EnricherRules) -> str:
+    """The text of ``RULES_FILE``."""
+    return "".join("\t".join(f.translate(_ESCAPES) for f in r) + "\n" for r in _records(rules))
+
+
+# --- what can be asked -------------------------------------------------------------------------
+
+
+def _why_not(signature: Signature) -> str | None:
+    if signature.is_episodic:
+        return "needs several events"
+    for veto in signature.vetoes:
+        reason = _why_no_regex(veto)
+        if reason is not None:
+            return f"its veto cannot be asked: {reason}"
+    return None
+
+
+def _why_not_one(alternative: Alternative) -> str | None:
+    if alternative.loggers:
+        return "asks for a logger"
+    if alternative.levels and not _FAILURE_LEVELS & set(alternative.levels):
+        return "asks for a level at which no failure is logged"
+    if alternative.scope == "message":
+        return "asks for the message of a log line"
+    return _why_no_regex(alternative)
+
+
+def _why_no_regex(alternative: Alternative) -> str | None:
+    try:
+        to_java(alternative.regex or "")
+    except Untranslatable as problem:
+        return str(problem)
+    return None
+
+
+def _as_asked(signature: Signature, reasons: list[str | None]) -> Signature:
+    pairs = zip(signature.alternatives, reasons, strict=True)
+    return replace(
+        signature,
+        alternatives=tuple(_nameless(one) for one, reason in pairs if reason is None),
+        # Without a log line there is no message that such a veto could hold on.
+        vetoes=tuple(_nameless(veto) for veto in signature.vetoes if veto.scope != "message"),
+    )
+
+
+def _nameless(alternative: Alternative) -> Alternative:
+    """What an event does not state refutes nothing."""
+    return replace(alternative, loggers=(), levels=(), process=None)
+
+
+# --- the file ----------------------------------------------------------------------------------
+
+
+def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
+    yield ("flink-triage-rules", RULES_VERSION)
+    yield ("signature-set", rules.digest)
+    # Whose code a frame is: one list for both, so that they agree on what is the user's.
+    yield ("origin", "jdk", *origins._JDK)
+    yield ("origin", "connector", *origins._CONNECTOR)
+    yield ("origin", "example", *origins._FLINK_EXAMPLES)
+    yield ("origin", "library", *origins._LIBRARY)
+    yield ("generated", to_java(origins._GENERATED.pattern))
+    yield ("shaded", to_java(origins._SHADED.pattern))
+    for signature in rules.pack.signatures.values():
+        yield from _signature_records(signature)
+
+
+def _signature_records(signature: Signature) -> Iterator[tuple[str, ...]]:
+    kind = "generic" if signature.is_generic else "named"
+    yield ("signature", signature.id, signature.severity, signature.role, signature.mode, kind)
+    for alternative in signature.alternatives:
+        yield from _alternative_records("alternative", alternative)
+    for veto in signature.vetoes:
+        yield from _alternative_records("veto", veto)
+
+
+def _alternative_records(record: str, alternative: Alternative) -> Iterator[tuple[str, ...]]:
+    origin = "user" if alternative.is_user_frame else "any"
+    yield (record, alternative.scope, str(alternative.specificity), origin)
+    for name, values in (
+        ("throwable", alternative.throwables),
+        ("root-cause", alternative.root_causes),
+        ("literal", alternative.literals),
+        ("frame", alternative.frames),
+    ):
+        if values:
+            yield (name, *values)
+    if alternative.regex is not None:
+        yield ("regex", to_java(alternative.regex))

@@ -1,0 +1,119 @@
+"""A regex of the ``regex`` module in, the same for ``java.util.regex`` out.
+
+Meant for ``Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS`` (``JAVA_FLAGS`` in front), under
+which ``.``, ``$``, ``\\w``, ``\\s`` and ``\\d`` mean what they do in Python.  Only what is known to
+mean the same is taken; anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+JAVA_FLAGS = "(?dU)"
+
+_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}#]")
+# Safe in a regex, but the first begins a comment and the others a quotation in a config file.
+_HEX = {"#": "\\x23", "'": "\\x27", '"': "\\x22"}
+_TOKEN = re.compile(
+    r"""
+    (?P<code>\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}))
+  | \\(?P<escape>.)
+  | \(\?P?<(?P<group>[A-Za-z_]\w*)>
+  | \(\?P=(?P<back>\w+)\)
+  | (?P<open>\((?:\?(?::|=|!|>|<=|<!|[ims]+\)|[ims]+:))?)(?!\?)
+  | \[(?P<negated>\^?)(?P<members>\]?(?:\\.|[^\]\\])*)\]
+  | (?P<repeat>\{\d+(?:,\d*)?\})
+  | \{,(?P<most>\d+)\}
+  | (?P<other>[^\\(\[])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SAME_ESCAPES = frozenset("AbBdDsSwWntrf")
+_SAME_IN_CLASS = frozenset("dDsSwWntrf")
+
+
+class Untranslatable(ValueError):
+    """The regex holds something that Java lacks or means otherwise; the text says what."""
+
+
+def to_java(pattern: str, prefix: str = "g") -> str:
+    """``pattern`` for Java, without its captures.
+
+    Groups that it refers back to keep a name, ``prefix`` and a number (Java allows no ``_``).
+    Raises ``Untranslatable``.
+    """
+    return "".join(_translate(pattern, prefix))
+
+
+def escape_java(text: str) -> str:
+    """``text`` as a Java regex that matches just it, without ``#`` and quotes."""
+    escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
+    return escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
+
+
+def _translate(pattern: str, prefix: str) -> Iterator[str]:
+    groups: dict[str, list[int]] = {}
+    referred = set(re.findall(r"\(\?P=(\w+)\)", pattern))
+    position = count = 0
+    while position < len(pattern):
+        token = _TOKEN.match(pattern, position)
+        if token is None:
+            raise Untranslatable(f"{pattern[position : position + 4]!r} has no Java form")
+        position = token.end()
+        if token["group"]:
+            count += 1
+            groups.setdefault(token["group"], []).append(count)
+            yield f"(?<{prefix}{count}>" if token["group"] in referred else "(?:"
+        elif token["back"]:
+            numbers = groups.get(token["back"], [])
+            if len(numbers) != 1:
+                raise Untranslatable(f"(?P={token['back']}) names more than one group")
+            yield f"\\k<{prefix}{numbers[0]}>"
+        elif token["members"] is not None:
+            yield f"[{token['negated']}{_members(token['members'])}]"
+        elif token["escape"]:
+            yield _escape(token["escape"], _SAME_ESCAPES)
+        elif token["most"]:
+            yield f"{{0,{token['most']}}}"
+        elif token["other"]:
+            yield _other(token["other"])
+        else:
+            yield token.group()
+
+
+def _other(char: str) -> str:
+    # A bracket that opens nothing is itself in Python and an error in Java.
+    return "\\" + char if char in "{}]" else _HEX.get(char, char)
+
+
+def _escape(char: str, same: frozenset[str]) -> str:
+    if char == "Z":
+        return "\\z"
+    if char in _HEX:
+        return _HEX[char]
+    if char in same or not (char.isalnum() or char == "_"):
+        return "\\" + char
+    raise Untranslatable(f"\\{char} has no Java form")
+
+
+def _members(text: str) -> str:
+    """The inside of ``[...]``: Java reads ``[`` and ``&&`` there as set operations."""
+    if "[:" in text:
+        raise Untranslatable("[: :] has no Java form")
+    parts: list[str] = []
+    position = 0
+    while position < len(text):
+        char = text[position]
+        if char == "\\":
+            code = re.match(r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})", text[position:])
+            if code is not None:
+                parts.append(code.group())
+                position += code.end()
+                continue
+            position += 1
+            parts.append(_escape(text[position], _SAME_IN_CLASS))
+        else:
+            parts.append("\\" + char if char in "[]&" else _HEX.get(char, char))
+        position += 1
+    return "".join(parts)

@@ -1,0 +1,110 @@
+"""Labels of the Flink Kubernetes operator: Java regexes over the messages of an exception.
+
+The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels.  Its
+``FlinkResourceExceptionUtils`` searches each (``Matcher.find``) in the *messages* of an exception's
+chain, so types, frames and loggers cannot be asked for; what needs them is left out and named.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..pack import SignaturePack
+from ..signature import Alternative, Signature
+from .java_regex import JAVA_FLAGS, Untranslatable, escape_java, to_java
+
+LABEL_MAPPER_KEY = "kubernetes.operator.exception.label.mapper"
+LabelMapperForm = Literal["config.yaml", "flink-conf.yaml"]
+
+# A short literal means nothing in a message once its type, logger or frame is no longer asked for.
+_MIN_LITERAL_CHARS = 12
+_QUALIFIED_NAME = re.compile(r"^(?:[a-z_$][\w$]*\.){2,}[\w$]+:?$")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelMapper:
+    """``labels`` by Java regex, in signature order; ``left_out`` says why of each other id."""
+
+    labels: Mapping[str, str]
+    left_out: Mapping[str, str]
+
+
+def label_mapper(pack: SignaturePack) -> LabelMapper:
+    """Signature ids as labels, for every signature that a message alone can show."""
+    labels: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    for signature in pack.signatures.values():
+        if signature.is_episodic or signature.mode != "any":
+            left_out[signature.id] = "needs more than one text"
+            continue
+        pattern = _signature_regex(signature)
+        if pattern is None:
+            left_out[signature.id] = "a message alone does not show it"
+        else:
+            labels.setdefault(pattern, signature.id)
+    return LabelMapper(labels, left_out)
+
+
+def render_label_mapper(labels: Mapping[str, str], form: LabelMapperForm = "config.yaml") -> str:
+    """One line for the operator's configuration file.
+
+    Entries are quoted the way Flink's ``ConfigurationUtils.convertToString`` does: a key that holds
+    a colon in single quotes, then an entry that holds a comma or a quote once more.
+    """
+    value = ",".join(
+        _quoted(f"{_quoted(pattern, ':')}:{_quoted(label, ':')}", ",")
+        for pattern, label in labels.items()
+    )
+    if form == "flink-conf.yaml":
+        # The old loader takes all after ": " as it stands; "#" would begin a comment.
+        return f"{LABEL_MAPPER_KEY}: {value}\n"
+    return f"{LABEL_MAPPER_KEY}: {json.dumps(value)}\n"
+
+
+def _signature_regex(signature: Signature) -> str | None:
+    """One for all alternatives: the operator adds a label as often as an entry with it matches."""
+    patterns = [
+        pattern
+        for index, alternative in enumerate(signature.alternatives)
+        if (pattern := _message_regex(signature, alternative, f"a{index}g"))
+    ]
+    joined = "|".join(dict.fromkeys(patterns))
+    if not joined:
+        return None
+    return JAVA_FLAGS + joined if any(a.regex for a in signature.alternatives) else joined
+
+
+def _message_regex(signature: Signature, alternative: Alternative, prefix: str) -> str | None:
+    """Java: every literal occurs, in any order, the regex too, and no veto's literal does."""
+    if alternative.scope in ("frame", "message") or alternative.loggers or alternative.frames:
+        return None
+    literals = [text for text in alternative.literals if not _QUALIFIED_NAME.match(text)]
+    if max((len(text) for text in literals), default=0) < _MIN_LITERAL_CHARS:
+        return None
+    try:
+        regex = to_java(alternative.regex, prefix) if alternative.regex is not None else None
+    except Untranslatable:
+        return None
+    vetoes = [
+        text
+        for veto in signature.vetoes
+        for text in veto.literals[:1]
+        if len(veto.literals) == 1 and veto == Alternative(veto.scope, literals=veto.literals)
+    ]
+    if len(literals) == 1 and not vetoes and regex is None:
+        return escape_java(literals[0])
+    present = [*(escape_java(text) for text in literals), *([f"(?:{regex})"] if regex else [])]
+    return (
+        "\\A"
+        + "".join(f"(?=[\\s\\S]*{text})" for text in present)
+        + "".join(f"(?![\\s\\S]*{escape_java(text)})" for text in vetoes)
+    )
+
+
+def _quoted(text: str, delimiter: str) -> str:
+    needs_quotes = any(mark in text for mark in (delimiter, "'", '"')) or text != text.strip()
+    return "'" + text.replace("'", "''") + "'" if needs_quotes else text

@@ -1,0 +1,190 @@
+"""Directories in, everything that makes a signature worse than it could be out.
+
+The loader refuses what cannot work; this module names what works by luck: regexes that are slow on
+hostile lines or tied to one version's numbers, patterns that match everything, missing examples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import regex
+
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+from .event_text import MAX_REGEX_CHARS
+from .pack import SignaturePack, read_pack
+from .samples import check_examples
+from .signature import Alternative, Problem, Signature
+
+# Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,
+# for signatures do not import remediation.
+ConfigChecker = Callable[[SignaturePack], Iterable[str]]
+
+# As much text as a regex is ever shown.
+_HOSTILE_CHARS = MAX_REGEX_CHARS
+# CPU time, so that a busy machine makes no regex slow.
+_SLOW_SECONDS = 0.25
+_MIN_TITLE_CHARS = 12
+# Texts that no signature may take: it would then take anything.
+_INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
+# A group that repeats without bound and holds such a repetition itself: (a+)*, (?:\\w+\\s?)+
+_NESTED_QUANTIFIER = regex.compile(
+    r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
+)
+_QUANTIFIER_OR_CLASS = regex.compile(
+    r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"
+)
+# Each has made some regex slow.
+_FILLERS = ("a", "1", " ", ".", "/", "a.", "a b ", "1, ", "'a' ", "[", "(a) ", ": ", "\n", "é")
+
+
+def lint(
+    directories: Sequence[Path],
+    check_config: ConfigChecker | None = None,
+    settings: Settings = DEFAULT_SETTINGS,
+) -> tuple[str, ...]:
+    """Problems as ``path:line: field: reason``, those of loading first; empty when all is well."""
+    pack, problems = read_pack(directories)
+    found = [str(problem) for problem in (*problems, *lint_pack(pack, settings))]
+    if check_config is not None:
+        found.extend(check_config(pack))
+    return tuple(dict.fromkeys(found))
+
+
+def lint_pack(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tuple[Problem, ...]:
+    """The problems of a pack that loads."""
+    problems = [problem for s in pack.signatures.values() for problem in lint_signature(s)]
+    problems.extend(check_examples(pack, settings))
+    return tuple(sorted(problems, key=lambda problem: (problem.path, problem.line, problem.reason)))
+
+
+def lint_signature(signature: Signature) -> tuple[Problem, ...]:
+    """What can be said of one signature without the others."""
+    found = [
+        *_lint_head(signature),
+        *_lint_examples(signature),
+        *_lint_remediation(signature),
+    ]
+    for group, alternatives in (
+        (signature.mode, signature.alternatives),
+        ("none", signature.vetoes),
+    ):
+        for index, alternative in enumerate(alternatives):
+            place = f"match.{group}[{index}]"
+            for key, reason in _lint_alternative(alternative):
+                found.append((f"{place}.{key}", reason))
+    return tuple(_problem(signature, field, reason) for field, reason in found)
+
+
+def _lint_head(signature: Signature) -> Iterator[tuple[str, str]]:
+    if len(signature.title) < _MIN_TITLE_CHARS:
+        yield "title", f'"{signature.title}" says too little; say what happened'
+    if signature.title.endswith("."):
+        yield "title", "ends in a full stop; it is a fragment"
+    if signature.severity == "info" and signature.role in ("trigger", "loop-sustainer"):
+        yield "severity", f"info is harmless, a {signature.role} makes something fail"
+    if signature.role == "benign" and signature.severity in ("critical", "major"):
+        yield "severity", f"{signature.severity} is no severity of something benign"
+    if signature.role == "benign" and signature.explains:
+        yield "explains", "something benign makes nothing fail"
+    if len(signature.cause.split()) < 8:
+        yield "cause", "is too short to explain anything"
+
+
+def _lint_examples(signature: Signature) -> Iterator[tuple[str, str]]:
+    if not signature.examples.match:
+        yield "examples.match", "is missing: give at least one whole real event"
+    if not signature.examples.no_match:
+        yield "examples.no_match", "is missing: give at least one near miss"
+
+
+def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
+    remediation = signature.remediation
+    if signature.role == "trigger" and not (remediation.steps or remediation.config):
+        yield "remediation", "has neither steps nor config: what is the reader to do?"
+    groups = _group_names(signature)
+    for index, change in enumerate(remediation.config):
+        for name in change.when.captures if change.when else ():
+            if name not in groups:
+                field = f"remediation.config[{index}].when.capture.{name}"
+                yield field, f"no regex of this signature captures {name}"
+
+
+def _group_names(signature: Signature) -> frozenset[str]:
+    patterns = [a.regex for a in signature.alternatives if a.regex is not None]
+    return frozenset(name for pattern in patterns for name in regex.compile(pattern).groupindex)
+
+
+# --- one alternative ---------------------------------------------------------------------------
+
+
+def _lint_alternative(alternative: Alternative) -> Iterator[tuple[str, str]]:
+    for literal in alternative.literals:
+        if "\n" in literal:
+            yield "literal", "spans lines; logs on one line would not have it"
+        if not any(character.isalpha() for character in literal):
+            yield "literal", f'"{literal}" has no letter and occurs everywhere'
+        if literal != literal.strip():
+            yield "literal", f'"{literal}" begins or ends with a space; wrapped logs lose it'
+    if alternative.regex is not None:
+        for reason in _lint_regex(alternative.regex, alternative.literals):
+            yield "regex", reason
+
+
+def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
+    compiled = regex.compile(pattern)
+    if any(compiled.search(text) for text in _INNOCENT_TEXTS):
+        yield "matches everything"
+    nested = _NESTED_QUANTIFIER.search(pattern)
+    if nested is not None:
+        yield f"repeats a repetition: {nested.group()}"
+    for digits in _bare_digits(pattern):
+        if not any(digits in literal for literal in literals):
+            yield f"demands the digits {digits}, which no literal does; use \\d or a literal"
+    slow = slowest_seconds(pattern, literals)
+    if slow > _SLOW_SECONDS:
+        yield f"takes {slow:.2f} s on a hostile text of {_HOSTILE_CHARS // 1024} KiB"
+
+
+def _bare_digits(pattern: str) -> list[str]:
+    """Digits that stand for themselves, outside escapes, classes, repetitions and group names."""
+    return regex.findall(r"\d+", _QUANTIFIER_OR_CLASS.sub(" ", pattern))
+
+
+def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
+    """CPU seconds of the slowest search in a hostile text; stops at the first that is too slow."""
+    compiled = regex.compile(pattern)
+    slowest = 0.0
+    for text in hostile_texts(literals):
+        started = time.thread_time()
+        try:
+            compiled.search(text, timeout=4 * _SLOW_SECONDS)
+        except TimeoutError:
+            return 4 * _SLOW_SECONDS
+        slowest = max(slowest, time.thread_time() - started)
+        if slowest > _SLOW_SECONDS:
+            break
+    return slowest
+
+
+def hostile_texts(literals: Sequence[str], size: int = _HOSTILE_CHARS) -> Iterator[str]:
+    """Long texts that hold the literals, many times or once, and almost what a regex waits for."""
+    head = " ".join(literals)
+    for filler in _FILLERS:
+        # The odd end keeps "$" from matching, so that all ways to get there are tried.
+        yield f"{head} {(filler * size)[:size]}\n~"
+        yield f"{(filler * size)[:size]}{head}"
+    for literal in literals:
+        yield (f"{literal} " * (size // (len(literal) + 1) + 1))[:size]
+
+
+def _problem(signature: Signature, field: str, reason: str) -> Problem:
+    # A field that is missing has no line; that of what should hold it is the next best.
+    place = field
+    while place and place not in signature.lines:
+        place = place.rpartition(".")[0]
+    return Problem(signature.path or signature.id, signature.lines.get(place, 1), field, reason)

@@ -1,0 +1,220 @@
+"""One signature file in, one ``Signature`` out, or every problem of the file.
+
+The schema says what the fields are; this module adds what a schema cannot: that a regex compiles,
+that an alternative has a literal, that the parts of ``match`` go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import regex
+
+from flink_triage.model import TriedFix
+
+from .documents import parse_document, read_document
+from .schema import Checked, Schema, check
+from .signature import (
+    Alternative,
+    ComputedValue,
+    ConfigSpec,
+    Examples,
+    MatchMode,
+    Problem,
+    RemediationSpec,
+    Signature,
+    TextScope,
+    Versions,
+    When,
+)
+
+_MODES: tuple[MatchMode, ...] = ("any", "all", "sequence")
+_UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def load_signature(
+    path: Path, signature_id: str, label: str, schema: Schema
+) -> tuple[Signature | None, tuple[Problem, ...]]:
+    """``label`` is how problems name the file; the signature is ``None`` when there are any."""
+    node, problems = read_document(path, label)
+    if node is None:
+        return None, problems
+    checked = check(node, schema, label)
+    checked.problems.extend(problems)
+    return _finish(checked, signature_id)
+
+
+def parse_signature(
+    text: str, signature_id: str, schema: Schema, label: str = "<text>"
+) -> tuple[Signature | None, tuple[Problem, ...]]:
+    """The same for YAML that is in no file (a draft, a test)."""
+    node, problems = parse_document(text, label)
+    if node is None:
+        return None, problems
+    checked = check(node, schema, label)
+    checked.problems.extend(problems)
+    return _finish(checked, signature_id)
+
+
+def _finish(checked: Checked, signature_id: str) -> tuple[Signature | None, tuple[Problem, ...]]:
+    if not checked.problems:
+        _check_match(checked)
+        _check_config(checked)
+    if checked.problems:
+        return None, tuple(sorted(checked.problems, key=lambda problem: problem.line))
+    return _build(checked, signature_id), ()
+
+
+# --- what a schema cannot say ------------------------------------------------------------------
+
+
+def _check_match(checked: Checked) -> None:
+    match = checked.value["match"]
+    modes = [mode for mode in _MODES if mode in match]
+    line = checked.lines["match"]
+    if len(modes) != 1:
+        got = " and ".join(modes) or "none of them"
+        checked.add(line, "match", f"must have exactly one of any, all, sequence; got {got}")
+    if "sequence" in match and "count" in match:
+        checked.add(checked.lines["match.count"], "match.count", "has no meaning with sequence")
+    if "within" in match and not ("sequence" in match or "count" in match):
+        checked.add(checked.lines["match.within"], "match.within", "needs count or sequence")
+    for group in (*modes, "none"):
+        for index, alternative in enumerate(match.get(group, ())):
+            path = f"match.{group}[{index}]"
+            _check_alternative(checked, path, alternative, needs_literal=group != "none")
+
+
+def _check_alternative(
+    checked: Checked, path: str, alternative: Mapping[str, Any], *, needs_literal: bool
+) -> None:
+    line = checked.lines[path]
+    if "throwable" in alternative and "root-cause" in alternative:
+        checked.add(line, path, "has throwable and root-cause; choose one")
+    is_waived = alternative.get("frame-origin") == "user"
+    if needs_literal and not is_waived and "literal" not in alternative:
+        reason = "has no literal; one is required, for it decides when this is tried at all"
+        checked.add(line, path, reason)
+    scope = alternative.get("scope")
+    if scope == "throwable" and "throwable" not in alternative:
+        checked.add(checked.lines[f"{path}.scope"], f"{path}.scope", "throwable needs throwable")
+    if "regex" in alternative:
+        _check_regex(checked, f"{path}.regex", alternative["regex"])
+
+
+def _check_config(checked: Checked) -> None:
+    for index, change in enumerate(checked.value["remediation"].get("config", ())):
+        path = f"remediation.config[{index}]"
+        if "value" not in change and change.get("action") != "remove":
+            checked.add(checked.lines[path], f"{path}.value", "is missing")
+        for name, pattern in change.get("when", {}).get("capture", {}).items():
+            _check_regex(checked, f"{path}.when.capture.{name}", pattern)
+
+
+def _check_regex(checked: Checked, path: str, pattern: str) -> None:
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        checked.add(checked.lines[path], path, f"is not a regex: {error}")
+
+
+# --- building ----------------------------------------------------------------------------------
+
+
+def parse_seconds(text: str) -> float:
+    """Seconds of ``10 min``; the schema has checked the form."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
+    return float(number) * _UNIT_SECONDS[text[len(number) :].strip()]
+
+
+def _build(checked: Checked, signature_id: str) -> Signature:
+    value = checked.value
+    match = value["match"]
+    mode = next(mode for mode in _MODES if mode in match)
+    examples = value.get("examples", {})
+    return Signature(
+        id=signature_id,
+        title=value["title"].strip(),
+        severity=value["severity"],
+        role=value["role"],
+        mode=mode,
+        alternatives=tuple(_alternative(item) for item in match[mode]),
+        vetoes=tuple(_alternative(item) for item in match.get("none", ())),
+        count=match.get("count", 1),
+        within_seconds=parse_seconds(match["within"]) if "within" in match else None,
+        cause=value["cause"].strip(),
+        remediation=_remediation(value),
+        explains=tuple(value.get("explains", ())),
+        versions=Versions(**value.get("versions", {})),
+        limits=value["limits"].strip() if "limits" in value else None,
+        examples=Examples(
+            match=tuple(text.rstrip("\n") for text in examples.get("match", ())),
+            no_match=tuple(text.rstrip("\n") for text in examples.get("no_match", ())),
+        ),
+        path=checked.label,
+        lines=checked.lines,
+    )
+
+
+def _alternative(value: Mapping[str, Any]) -> Alternative:
+    return Alternative(
+        scope=value.get("scope") or _default_scope(value),
+        throwables=_items(value, "throwable"),
+        root_causes=_items(value, "root-cause"),
+        literals=_items(value, "literal"),
+        regex=value.get("regex"),
+        frames=_items(value, "frame"),
+        loggers=_items(value, "logger"),
+        levels=_items(value, "level"),
+        process=value.get("process"),
+        is_user_frame=value.get("frame-origin") == "user",
+    )
+
+
+def _default_scope(value: Mapping[str, Any]) -> TextScope:
+    if "throwable" in value:
+        return "throwable"
+    return "root-cause" if "root-cause" in value else "event"
+
+
+def _items(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    item = value.get(key, ())
+    return (item,) if isinstance(item, str) else tuple(item)
+
+
+def _remediation(value: Mapping[str, Any]) -> RemediationSpec:
+    remediation = value["remediation"]
+    verify = remediation.get("verify")
+    return RemediationSpec(
+        summary=remediation["summary"].strip(),
+        steps=tuple(step.strip() for step in remediation.get("steps", ())),
+        config=tuple(_config(change) for change in remediation.get("config", ())),
+        risk=remediation["risk"],
+        verify=verify.strip() if verify else None,
+        commonly_tried=tuple(
+            TriedFix(tried["advice"].strip(), tried["assessment"].strip())
+            for tried in value.get("commonly_tried", ())
+        ),
+        references=tuple(value.get("references", ())),
+    )
+
+
+def _config(change: Mapping[str, Any]) -> ConfigSpec:
+    value = change.get("value", "")
+    when = change.get("when")
+    return ConfigSpec(
+        key=change["key"],
+        value=_computed(value) if isinstance(value, dict) else value,
+        action=change.get("action", "set"),
+        reason=change["reason"].strip(),
+        scope=change.get("scope", "cluster"),
+        when=When(when.get("flink"), when.get("option", {}), when.get("capture", {}))
+        if when
+        else None,
+    )
+
+
+def _computed(value: Mapping[str, Any]) -> ComputedValue:
+    return ComputedValue(value["factor"], value.get("at-least"), value.get("at-most"))

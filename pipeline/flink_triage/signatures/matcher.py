@@ -1,0 +1,248 @@
+"""One event in, the signatures that it shows out, with evidence.
+
+A single pass over the event finds the literals of all signatures; only alternatives all of whose
+literals occur are looked at closely.  Regexes run against a clock: a signature that spends more
+than its budget is switched off for the rest of the run and named in ``skipped``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import regex
+
+from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+from .candidates import Candidates
+from .conditions import all_frames, fails_in_user_code, is_frame, is_logger
+from .event_text import EventText, Piece, excerpt, regex_window
+from .pack import SignaturePack
+from .signature import Alternative, Signature
+
+# Levels of other logging systems, and those above ERROR that a signature need not list.
+_LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where an alternative held."""
+
+    alternative: int
+    specificity: int
+    depth: int | None
+    excerpt: str
+    captures: Mapping[str, str]
+
+    @property
+    def order(self) -> tuple[bool, int, int]:
+        """Nearest to the root cause first, outside a trace last; then the most specific."""
+        return (self.depth is None, self.depth or 0, -self.specificity)
+
+
+@dataclass(slots=True)
+class _Spent:
+    """What the regexes of one signature have cost in this process."""
+
+    seconds: float = 0.0
+    timeouts: int = 0
+    is_off: bool = False
+
+
+class Matcher:
+    """Matches one event at a time; keeps no event.  Not to be used by two threads at once."""
+
+    def __init__(
+        self,
+        pack: SignaturePack,
+        settings: Settings = DEFAULT_SETTINGS,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._signatures = pack.signatures
+        self._settings = settings
+        self._clock = clock
+        self._candidates = Candidates(pack)
+        # Compiling a regex costs a millisecond; most signatures are never tried in a run.
+        self._regexes: dict[str, Any] = {}
+        self._spent: dict[str, _Spent] = {}
+
+    @property
+    def skipped(self) -> tuple[SkippedSignature, ...]:
+        """Signatures that did not read every event to its end, in id order."""
+        return tuple(
+            SkippedSignature(signature_id, self._reason(spent))
+            for signature_id, spent in sorted(self._spent.items())
+            if spent.is_off or spent.timeouts
+        )
+
+    def _reason(self, spent: _Spent) -> str:
+        limit = self._settings.regex_timeout_seconds
+        if spent.is_off:
+            return f"switched off after its regexes had run for {spent.seconds:.1f} s"
+        return f"a regex was stopped after {limit:g} s on {spent.timeouts} texts"
+
+    def match(
+        self, event: Event, message: str, trace: StackTrace | None, process: Process | None
+    ) -> tuple[Match, ...]:
+        """Best first: named before generic, near the root cause before far, specific before vague.
+
+        ``message`` and ``trace`` are what ``traces.extract`` made of the event.  A signature
+        matches once, with its best alternative; one with ``sequence`` once per alternative that
+        holds.  What an event does not state (level, logger, process) counts as holding.
+        """
+        text = EventText(event, message, trace, process, self._settings.max_match_chars)
+        results: list[tuple[Signature, _Found]] = []
+        for signature_id, indexes in self._candidates.of(text).items():
+            signature = self._signatures[signature_id]
+            found = self._try(signature, indexes, text)
+            results.extend((signature, one) for one in found)
+        results.sort(key=lambda item: (item[0].is_generic, *item[1].order, item[0].id))
+        return tuple(
+            Match(signature.id, found.alternative, found.captures, found.excerpt, found.depth)
+            for signature, found in results
+        )
+
+    def _try(
+        self, signature: Signature, indexes: Sequence[int], text: EventText
+    ) -> Sequence[_Found]:
+        spent = self._spent.get(signature.id)
+        if spent is not None and spent.is_off:
+            return ()
+        if signature.mode == "all":
+            indexes = range(len(signature.alternatives))
+        found = []
+        for index in sorted(indexes):
+            held = self._hold(signature.id, signature.alternatives[index], index, text)
+            if held is not None:
+                found.append(held)
+            elif signature.mode == "all":
+                return ()
+        if not found or self._is_vetoed(signature, text):
+            return ()
+        return found if signature.mode == "sequence" else (_join(signature, found),)
+
+    def _is_vetoed(self, signature: Signature, text: EventText) -> bool:
+        return any(
+            self._hold(signature.id, veto, index, text) is not None
+            for index, veto in enumerate(signature.vetoes)
+        )
+
+    # --- one alternative -----------------------------------------------------------------------
+
+    def _hold(
+        self, signature_id: str, alternative: Alternative, index: int, text: EventText
+    ) -> _Found | None:
+        if not (_header_holds(alternative, text) and _trace_holds(alternative, text)):
+            return None
+        for piece in _pieces(alternative, text):
+            held = self._search(signature_id, alternative, piece)
+            if held is not None:
+                position, captures = held
+                depth = piece.depth if piece.depth is not None else _depth(alternative, text)
+                words = excerpt(piece.text, position, self._settings.max_excerpt_chars)
+                return _Found(index, alternative.specificity, depth, words, captures)
+        return None
+
+    def _search(
+        self, signature_id: str, alternative: Alternative, piece: Piece
+    ) -> tuple[int, Mapping[str, str]] | None:
+        """Where the alternative stands in a text, and what it captures there."""
+        positions = [piece.text.find(literal) for literal in alternative.literals]
+        if any(position < 0 for position in positions):
+            return None
+        position = min(positions, default=0)
+        if alternative.regex is None:
+            return position, {}
+        found = self._run_regex(signature_id, alternative.regex, piece.text, position)
+        if found is None:
+            return None
+        captures = {
+            name: value[: self._settings.max_excerpt_chars]
+            for name, value in found.groupdict().items()
+            if value is not None
+        }
+        return found.start(), captures
+
+    def _run_regex(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
+        compiled = self._regexes.get(pattern)
+        if compiled is None:
+            compiled = self._regexes[pattern] = regex.compile(pattern)
+        spent = self._spent.setdefault(signature_id, _Spent())
+        started = self._clock()
+        try:
+            start, end = regex_window(text, position)
+            timeout = self._settings.regex_timeout_seconds
+            return compiled.search(text, start, end, timeout=timeout)
+        except TimeoutError:
+            spent.timeouts += 1
+            return None
+        finally:
+            spent.seconds += self._clock() - started
+            spent.is_off = spent.seconds > self._settings.signature_budget_seconds
+
+
+# --- the conditions that are no text -----------------------------------------------------------
+
+
+def _header_holds(alternative: Alternative, text: EventText) -> bool:
+    event = text.event
+    if alternative.process and text.process and alternative.process != text.process:
+        return False
+    if alternative.levels and event.level:
+        level = event.level.upper()
+        if not {level, _LEVEL_NAMES.get(level, level)} & set(alternative.levels):
+            return False
+    if alternative.loggers and event.logger:
+        logger = event.logger
+        return any(is_logger(logger, wanted) for wanted in alternative.loggers)
+    return True
+
+
+def _trace_holds(alternative: Alternative, text: EventText) -> bool:
+    if alternative.throwables and next(text.of_type(alternative.throwables), None) is None:
+        return False
+    if alternative.root_causes and not text.is_root_cause(alternative.root_causes):
+        return False
+    if alternative.is_user_frame:
+        return text.trace is not None and fails_in_user_code(text.trace)
+    if not alternative.frames:
+        return True
+    if text.trace is None:
+        return False
+    frames = all_frames(text.trace)
+    return any(is_frame(frame, wanted) for frame in frames for wanted in alternative.frames)
+
+
+def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
+    if alternative.is_user_frame and not alternative.literals:
+        # The throwable whose frames were judged.
+        return [piece for piece in text.throwables if piece.depth == text.framed_depth][:1]
+    return list(text.pieces(alternative))
+
+
+def _depth(alternative: Alternative, text: EventText) -> int | None:
+    """How near the root cause an alternative stands whose text was found outside the throwables."""
+    types = alternative.throwables or alternative.root_causes
+    if types:
+        return next((piece.depth for piece in text.of_type(types)), None)
+    return next(
+        (
+            piece.depth
+            for piece in text.throwables
+            if any(literal in piece.text for literal in alternative.literals)
+        ),
+        None,
+    )
+
+
+def _join(signature: Signature, found: Sequence[_Found]) -> _Found:
+    """The best place of a signature, with what its other alternatives captured besides."""
+    best = min(found, key=lambda one: one.order)
+    captures = {name: value for one in found for name, value in one.captures.items()}
+    captures.update(best.captures)
+    if signature.mode == "all":
+        return _Found(0, signature.specificity, best.depth, best.excerpt, captures)
+    return _Found(best.alternative, best.specificity, best.depth, best.excerpt, captures)

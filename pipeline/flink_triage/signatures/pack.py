@@ -1,0 +1,285 @@
+"""Directories of signature files in, one checked ``SignaturePack`` out.
+
+Later directories override earlier ones signature by signature, so that a team can replace a
+built-in signature by a file of the same path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from flink_triage.errors import SignaturePackError
+
+from .documents import read_document
+from .loader import load_signature
+from .schema import Checked, Schema, check, hint, load_schema
+from .signature import Ignored, Problem, Signature
+
+IGNORE_FILE = "ignore.yaml"
+SCHEMA_FILE = "signature.schema.json"
+# Data of other stages that lives beside the signatures.
+_DATA_DIRECTORIES = frozenset({"flink-options"})
+_IGNORE_SCHEMA: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["signature", "reason"],
+        "properties": {
+            "signature": {"type": "string"},
+            "reason": {"type": "string"},
+            "expires": {
+                "type": "string",
+                "pattern": r"^\d{4}-\d\d-\d\d$",
+                "description": "a day such as 2027-01-31",
+            },
+        },
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SignaturePack:
+    """Signatures by id, in id order.
+
+    ``literals`` are all texts that an alternative needs (vetoes are only asked of events that
+    matched, so theirs are not among them); ``digest`` changes when any signature or decision to
+    ignore one does, and not when comments or the order of files do.
+    """
+
+    signatures: Mapping[str, Signature]
+    literals: tuple[str, ...]
+    digest: str
+    ignored: tuple[Ignored, ...] = ()
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """What a scanner looks for: an event without any of them matches no signature by text."""
+        return tuple(
+            sorted(
+                {
+                    anchor
+                    for signature in self.signatures.values()
+                    for alternative in signature.alternatives
+                    for anchor in alternative.anchors
+                }
+            )
+        )
+
+    def ignored_on(self, day: date) -> frozenset[str]:
+        """Ids that are not to be reported on that day."""
+        return frozenset(
+            entry.signature
+            for entry in self.ignored
+            if entry.expires is None or day <= entry.expires
+        )
+
+    def heard_on(self, day: date) -> SignaturePack:
+        """The pack as it speaks on that day: what a team ignores is benign, and still matched."""
+        ignored = self.ignored_on(day)
+        if not ignored:
+            return self
+        signatures = {
+            id_: replace(signature, role="benign") if id_ in ignored else signature
+            for id_, signature in self.signatures.items()
+        }
+        return replace(self, signatures=signatures)
+
+
+def builtin_pack_directory() -> Path:
+    """``flink_triage/_patterns`` of the wheel, or ``patterns`` of the checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_patterns"
+    return installed if installed.is_dir() else package.parents[1] / "patterns"
+
+
+def load_pack(directories: Sequence[Path]) -> SignaturePack:
+    """Every signature under ``directories``; raises ``SignaturePackError`` with every problem."""
+    pack, problems = read_pack(directories)
+    if problems:
+        raise SignaturePackError([str(problem) for problem in problems])
+    return pack
+
+
+def read_pack(directories: Sequence[Path]) -> tuple[SignaturePack, tuple[Problem, ...]]:
+    """What could be loaded, and what is wrong with the rest."""
+    schema = load_schema(builtin_pack_directory() / SCHEMA_FILE)
+    signatures: dict[str, Signature] = {}
+    ignored: list[tuple[Ignored, str, int]] = []
+    problems: list[Problem] = []
+    broken: set[str] = set()
+    for directory in directories:
+        found = _read_directory(Path(directory), schema, problems, broken)
+        signatures.update(found)
+        ignored.extend(_read_ignored(Path(directory), problems))
+    problems.extend(_cross_check(signatures, broken, ignored))
+    pack = build_pack(signatures.values(), [entry for entry, _, _ in ignored])
+    return pack, tuple(problems)
+
+
+def build_pack(signatures: Iterable[Signature], ignored: Iterable[Ignored] = ()) -> SignaturePack:
+    """A pack of signatures that are at hand; nothing is checked."""
+    by_id = {signature.id: signature for signature in sorted(signatures, key=lambda s: s.id)}
+    decisions = tuple(sorted(ignored, key=lambda entry: (entry.signature, entry.reason)))
+    literals = {
+        literal
+        for signature in by_id.values()
+        for alternative in signature.alternatives
+        for literal in alternative.literals
+    }
+    digest = _digest(by_id.values(), decisions)
+    return SignaturePack(by_id, tuple(sorted(literals)), digest, decisions)
+
+
+def _digest(signatures: Iterable[Signature], ignored: Iterable[Ignored]) -> str:
+    content = {
+        "signatures": [_canonical(signature) for signature in signatures],
+        "ignored": [asdict(entry) for entry in ignored],
+    }
+    text = json.dumps(content, sort_keys=True, default=str, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _canonical(signature: Signature) -> dict[str, object]:
+    # Where a signature lies is not what it says.
+    values = asdict(signature)
+    del values["path"], values["lines"]
+    return values
+
+
+# --- one directory -----------------------------------------------------------------------------
+
+
+def _read_directory(
+    directory: Path, schema: Schema, problems: list[Problem], broken: set[str]
+) -> dict[str, Signature]:
+    signatures: dict[str, Signature] = {}
+    if not directory.is_dir():
+        problems.append(Problem(str(directory), 1, "directory", "is not a directory"))
+        return signatures
+    for path in _yaml_files(directory):
+        relative = path.relative_to(directory)
+        problem = _misplaced(relative, schema)
+        if problem is not None:
+            problems.append(Problem(str(path), 1, "path", problem))
+            continue
+        signature_id = relative.with_suffix("").as_posix()
+        signature, found = load_signature(path, signature_id, str(path), schema)
+        problems.extend(found)
+        if signature is None:
+            broken.add(signature_id)
+        else:
+            signatures[signature_id] = signature
+    return signatures
+
+
+def _yaml_files(directory: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in directory.rglob("*.y*ml")
+        if path.suffix in (".yaml", ".yml")
+        and path.relative_to(directory).parts[0] not in _DATA_DIRECTORIES
+        and not any(part.startswith(".") for part in path.relative_to(directory).parts)
+        and path.relative_to(directory) != Path(IGNORE_FILE)
+    )
+
+
+def _misplaced(relative: Path, schema: Schema) -> str | None:
+    if relative.suffix != ".yaml":
+        return f"ends in {relative.suffix}; rename it to .yaml"
+    pattern = schema["properties"]["explains"]["items"]["pattern"]
+    if re.search(pattern, relative.with_suffix("").as_posix()):
+        return None
+    place = "<subsystem>/<name>.yaml in lower-case letters, digits and hyphens"
+    return f'"{relative.as_posix()}" is no place for a signature; allowed: {place}'
+
+
+def _read_ignored(directory: Path, problems: list[Problem]) -> list[tuple[Ignored, str, int]]:
+    path = directory / IGNORE_FILE
+    if not path.is_file():
+        return []
+    node, found = read_document(path, str(path))
+    problems.extend(found)
+    if node is None:
+        return []
+    checked = check(node, _IGNORE_SCHEMA, str(path))
+    problems.extend(checked.problems)
+    if checked.problems:
+        return []
+    return [
+        (decision, str(path), checked.lines[f"[{index}]"])
+        for index, item in enumerate(checked.value)
+        if (decision := _ignored(item, checked, index, problems)) is not None
+    ]
+
+
+def _ignored(
+    item: Mapping[str, str], checked: Checked, index: int, problems: list[Problem]
+) -> Ignored | None:
+    expires = item.get("expires")
+    try:
+        day = date.fromisoformat(expires) if expires else None
+    except ValueError:
+        field = f"[{index}].expires"
+        reason = f'"{expires}" is no day of the calendar'
+        problems.append(Problem(checked.label, checked.lines[field], field, reason))
+        return None
+    return Ignored(item["signature"], item["reason"].strip(), day)
+
+
+# --- across files ------------------------------------------------------------------------------
+
+
+def _cross_check(
+    signatures: Mapping[str, Signature],
+    broken: set[str],
+    ignored: Sequence[tuple[Ignored, str, int]],
+) -> list[Problem]:
+    known = signatures.keys() | broken
+    problems = [
+        Problem(path, line, "signature", f'"{entry.signature}" {_unknown(entry.signature, known)}')
+        for entry, path, line in ignored
+        if entry.signature not in known
+    ]
+    for signature in signatures.values():
+        for index, explained in enumerate(signature.explains):
+            if explained not in known:
+                field = f"explains[{index}]"
+                line = signature.lines.get(field, 1)
+                reason = f'"{explained}" {_unknown(explained, known)}'
+                problems.append(Problem(signature.path, line, field, reason))
+    cycle = find_cycle({key: signature.explains for key, signature in signatures.items()})
+    if cycle:
+        first = signatures[cycle[0]]
+        reason = f"goes in a circle: {' -> '.join(cycle)}"
+        problems.append(Problem(first.path, first.lines.get("explains", 1), "explains", reason))
+    return problems
+
+
+def _unknown(signature_id: str, known: Iterable[str]) -> str:
+    return f"is no signature of this pack{hint(signature_id, known)}"
+
+
+def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """A path through ``edges`` that ends where it starts, or an empty tuple."""
+    done: set[str] = set()
+    for start in sorted(edges):
+        # Each entry is a node on the current path and what is left to visit from it.
+        path: list[str] = [start]
+        pending = [iter(sorted(edges[start]))]
+        while pending:
+            following = next(pending[-1], None)
+            if following is None:
+                done.add(path.pop())
+                pending.pop()
+            elif following in path:
+                return (*path[path.index(following) :], following)
+            elif following not in done and following in edges:
+                path.append(following)
+                pending.append(iter(sorted(edges[following])))
+    return ()

@@ -1,0 +1,1 @@
+"""Spark and Delta: sessions, tables, the ledger and the run; plumbing that decides nothing."""

@@ -1,0 +1,167 @@
+"""The two Delta jars: in go the versions that pip installed, out come cached files for Spark.
+
+Spark resolves ``spark.jars.packages`` anew on every start and takes Delta's whole dependency tree
+(33 jars, 87 MB) although the Spark wheel holds all of it but two jars.  So the Ivy that ships in
+the wheel is asked once for those two, and later runs need neither Ivy nor a network.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from flink_triage.errors import EnvironmentProblem
+from flink_triage.spark.java import find_java
+
+SCALA_LINE = "2.13"
+# An own mirror: the path of an Ivy settings file.
+IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
+FETCH_TIMEOUT_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    group: str
+    artifact: str
+    version: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.artifact}-{self.version}.jar"
+
+
+def delta_jars() -> tuple[Jar, ...]:
+    """The jars that fit the installed pyspark and delta-spark.
+
+    Raises ``EnvironmentProblem`` when one of the two is not installed.
+    """
+    spark, delta = installed_version("pyspark"), installed_version("delta-spark")
+    if spark is None or delta is None:
+        missing = "pyspark" if spark is None else "delta-spark"
+        raise EnvironmentProblem(
+            f"{missing}: not installed in this Python; pip install 'flink-triage[spark]'"
+        )
+    spark_line = ".".join(spark.split(".")[:2])
+    return (
+        Jar("io.delta", f"delta-spark_{spark_line}_{SCALA_LINE}", delta),
+        Jar("io.delta", "delta-storage", delta),
+    )
+
+
+def installed_version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def jar_directory() -> Path:
+    """``$XDG_CACHE_HOME/flink-triage/jars``, by default under ``~/.cache``."""
+    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(cache) / "flink-triage" / "jars"
+
+
+def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
+    """The cached files of ``delta_jars``, or None when one is missing."""
+    home = directory or jar_directory()
+    paths = tuple(home / jar.file_name for jar in delta_jars())
+    return paths if all(_is_jar(path) for path in paths) else None
+
+
+def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
+    """The Delta jars on disk, fetched by Ivy when the cache lacks them.
+
+    Raises ``EnvironmentProblem`` when they can neither be found nor fetched.
+    """
+    home = directory or jar_directory()
+    found = cached_jars(home)
+    if found is not None:
+        return found
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(f"{home}: cannot hold the Delta jars: {error.strerror}") from None
+    for jar in delta_jars():
+        if not _is_jar(home / jar.file_name):
+            _fetch(jar, home)
+    return tuple(home / jar.file_name for jar in delta_jars())
+
+
+def _is_jar(path: Path) -> bool:
+    """A file that begins and ends as a zip archive does: a cut download is not taken for one."""
+    try:
+        with path.open("rb") as handle:
+            if handle.read(4) != b"PK\x03\x04":
+                return False
+            handle.seek(0, os.SEEK_END)
+            handle.seek(max(0, handle.tell() - 65_557))
+            return b"PK\x05\x06" in handle.read()
+    except OSError:
+        return False
+
+
+def _fetch(jar: Jar, home: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=home, prefix=".fetch-") as scratch:
+        command = _ivy_command(jar, Path(scratch))
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise EnvironmentProblem(
+                f"{jar.file_name}: not fetched within {FETCH_TIMEOUT_SECONDS} s; "
+                f"copy the file into {home}"
+            ) from None
+        fetched = Path(scratch) / jar.file_name
+        if done.returncode != 0 or not _is_jar(fetched):
+            raise EnvironmentProblem(
+                f"{jar.file_name}: not in {home} and Ivy could not fetch it "
+                f"({_reason(done.stdout + done.stderr)}); copy the file there, or name an Ivy "
+                f"settings file in {IVY_SETTINGS_VARIABLE}"
+            )
+        # Atomic: two first runs at once each put the same whole file there.
+        fetched.replace(home / jar.file_name)
+
+
+def _ivy_command(jar: Jar, scratch: Path) -> list[str]:
+    pattern = f"{scratch}/[artifact]-[revision].[ext]"
+    command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
+    settings = os.environ.get(IVY_SETTINGS_VARIABLE)
+    if settings:
+        command += ["-settings", settings]
+    command += ["-cache", str(scratch / "ivy"), "-notransitive", "-confs", "default"]
+    command += ["-dependency", jar.group, jar.artifact, jar.version, "-retrieve", pattern]
+    return command
+
+
+def _ivy_class_path() -> str:
+    import pyspark
+
+    jars = Path(pyspark.__file__).parent / "jars"
+    parts = sorted(jars.glob("ivy-*.jar")) + sorted(jars.glob("commons-cli-*.jar"))
+    if len(parts) < 2:
+        raise EnvironmentProblem(f"{jars}: no ivy-*.jar and commons-cli-*.jar; reinstall pyspark")
+    return os.pathsep.join(str(part) for part in parts)
+
+
+def _reason(output: str) -> str:
+    """The line of Ivy's report that says most, for people."""
+    lines = [line.strip(" \t:") for line in output.split("\n")]
+    for word in ("not found", "refused", "timed out", "UNRESOLVED", "rror"):
+        for line in lines:
+            if word in line:
+                return line[:160]
+    return "it gave no reason"
+
+
+def free_bytes(path: Path) -> int:
+    """Free disk space where ``path`` is or would be."""
+    at = path
+    while not at.exists() and at != at.parent:
+        at = at.parent
+    return shutil.disk_usage(at).free

@@ -1,0 +1,88 @@
+"""One writer per local warehouse: in goes its folder, out comes a lock that the kernel frees.
+
+Delta's own commit on a local disk is an existence check and a rename, and its documentation says
+that concurrent writers may lose a commit; so a local warehouse is held by ``flock`` for the whole
+of a run.  The kernel drops the lock when its holder ends in whatever way, so there is no stale lock
+to break; what the file says is only for the message to the second.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+
+from flink_triage.errors import EnvironmentProblem, OutputHeldError
+
+LOCK_NAME = ".flink-triage.lock"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@contextmanager
+def held(directory: Path, now: datetime) -> Iterator[None]:
+    """Hold ``directory`` (made when it is missing) for the length of the block.
+
+    Raises ``OutputHeldError`` when another run holds it, ``EnvironmentProblem`` when the folder
+    cannot be written.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = (directory / LOCK_NAME).open("a+", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblem(f"{directory}: cannot be written: {error.strerror}") from None
+    with handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputHeldError(f"{directory}: {describe_holder(handle)}") from None
+        except OSError as error:
+            raise EnvironmentProblem(
+                f"{directory}: this file system has no locks ({error.strerror}); "
+                "a local disk, or --catalog and --schema, have"
+            ) from None
+        _sign(handle, now)
+        try:
+            yield
+        finally:
+            handle.truncate(0)
+
+
+def _sign(handle: IO[str], now: datetime) -> None:
+    handle.seek(0)
+    handle.truncate()
+    json.dump(
+        {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "boot_id": _boot_id(),
+            "started": now.isoformat(timespec="seconds"),
+        },
+        handle,
+    )
+    handle.flush()
+
+
+def describe_holder(handle: IO[str]) -> str:
+    """A sentence on who holds the lock, as far as its file tells."""
+    handle.seek(0)
+    try:
+        holder = json.loads(handle.read())
+        return (
+            f"another run holds it: process {holder['pid']} on {holder['host']}, "
+            f"since {holder['started']}; wait for it, or write to another warehouse"
+        )
+    except (ValueError, KeyError, TypeError):
+        return "another run holds it; wait for it, or write to another warehouse"
+
+
+def _boot_id() -> str | None:
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return None

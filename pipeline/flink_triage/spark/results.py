@@ -1,0 +1,143 @@
+"""The tables in, a ``Result`` out: what `report` renders again without new work."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from flink_triage.errors import UsageError
+from flink_triage.model import (
+    Coverage,
+    Incident,
+    Quarantined,
+    Result,
+    Run,
+    SkippedSignature,
+    UnknownFailure,
+)
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.spark.ledger_rows import COUNTED, latest_files
+from flink_triage.spark.schemas import FLINK_CONFIG, INCIDENTS, RUNS, STACK_TRACES, Table
+from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.values import from_plain
+
+
+def read_result(
+    spark: SparkSession,
+    warehouse: Warehouse | str,
+    max_evidence: int = DEFAULT_SETTINGS.max_evidence,
+) -> Result:
+    """All deployments as the newest published run of each left them.
+
+    Raises ``UsageError`` when nothing has been published.
+    """
+    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    if not house.exists(spark, RUNS):
+        raise UsageError(f"{house.location('runs')}: no run has been published here")
+    newest = house.read(spark, RUNS).orderBy(F.desc("finished_at"), F.desc("run_id")).limit(1)
+    run = newest.toArrow().to_pylist()[0]
+    incidents: list[Incident] = []
+    unknown: list[UnknownFailure] = []
+    if house.exists(spark, INCIDENTS):
+        columns = ("deployment", "incident_json", "unknown_json")
+        rows = current(spark, house, INCIDENTS).select(*columns).toArrow().to_pylist()
+        for row in sorted(rows, key=lambda row: str(row["deployment"])):
+            incidents.append(from_plain(Incident, json.loads(row["incident_json"])))
+            for value in json.loads(row["unknown_json"] or "[]"):
+                unknown.append(from_plain(UnknownFailure, value))
+    return Result(
+        tool={"name": "flink-triage", "version": run["tool_version"]},
+        run=Run(run["run_id"], run["started_at"], run["finished_at"], run["signature_set"]),
+        coverage=_coverage(spark, house, run),
+        incidents=tuple(incidents),
+        unknown=merge_unknown(unknown, max_evidence),
+        effective_config=_config(spark, house),
+    )
+
+
+def current(spark: SparkSession, house: Warehouse, table: Table) -> DataFrame:
+    """Published rows of each deployment's newest run."""
+    runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
+    rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
+    newest = Window.partitionBy("deployment").orderBy(F.desc("at"), F.desc("run_id"))
+    ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
+    return ranked.select(*table.column_names)
+
+
+def merge_unknown(
+    failures: Iterable[UnknownFailure], max_evidence: int
+) -> tuple[UnknownFailure, ...]:
+    """Failures of several deployments by fingerprint, most frequent first."""
+    merged: dict[str, UnknownFailure] = {}
+    for failure in failures:
+        known = merged.get(failure.fingerprint)
+        if known is None:
+            merged[failure.fingerprint] = failure
+            continue
+        merged[failure.fingerprint] = replace(
+            known,
+            count=known.count + failure.count,
+            first_user_frame=known.first_user_frame or failure.first_user_frame,
+            deployments=tuple(sorted({*known.deployments, *failure.deployments})),
+            evidence=(*known.evidence, *failure.evidence)[:max_evidence],
+        )
+    return tuple(sorted(merged.values(), key=lambda u: (-u.count, u.fingerprint)))
+
+
+def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Coverage:
+    columns = (
+        "path",
+        "file_id",
+        "generation",
+        "state",
+        "reason",
+        "head_sha256",
+        "consumed_bytes",
+        "held_back_bytes",
+        "problems",
+        *COUNTED,
+    )
+    files = latest_files(spark, house).select(*columns).toArrow().to_pylist()
+    bad = {
+        Quarantined(file["path"], file["reason"])
+        for file in files
+        if file["state"] == "quarantined" or (file["state"] == "partial" and not file["problems"])
+    }
+    bad |= {Quarantined(p["path"], p["reason"]) for file in files for p in file["problems"] or ()}
+    # What was renamed stands in the ledger under both paths.
+    files.sort(key=lambda file: (file["consumed_bytes"], file["state"] != "alias"))
+    read = list({(file["file_id"], file["generation"]): file for file in files}.values())
+    fingerprints = 0
+    if house.exists(spark, STACK_TRACES):
+        traces = house.published(spark, STACK_TRACES)
+        fingerprints = int(traces.select("fingerprint").distinct().count())
+    return Coverage(
+        # A path that could not be opened has no head.
+        files=sum(1 for file in read if file["head_sha256"]),
+        bytes=sum(file["consumed_bytes"] + file["held_back_bytes"] for file in read),
+        events=sum(file["event_count"] for file in read),
+        stack_traces=sum(file["trace_count"] for file in read),
+        fingerprints=fingerprints,
+        quarantined=tuple(sorted(bad, key=lambda q: (q.path, q.reason))),
+        truncated=sum(file["truncated"] for file in read),
+        redactions=sum(file["redactions"] for file in read),
+        signatures_evaluated=run["signatures_evaluated"],
+        signatures_skipped=tuple(
+            SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
+        ),
+    )
+
+
+def _config(spark: SparkSession, house: Warehouse) -> dict[str, dict[str, str]]:
+    config: dict[str, dict[str, str]] = defaultdict(dict)
+    if house.exists(spark, FLINK_CONFIG):
+        rows = current(spark, house, FLINK_CONFIG).select("deployment", "key", "value")
+        for row in rows.orderBy("deployment", "key").toArrow().to_pylist():
+            config[row["deployment"]][row["key"]] = row["value"]
+    return dict(config)

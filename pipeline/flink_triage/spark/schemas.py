@@ -1,0 +1,326 @@
+"""The tables: their columns, Arrow types and comments, in the order in which they are written.
+
+A comment begins with the OpenTelemetry key, where there is one.  All timestamps are UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from flink_triage.spark.row_types import (
+    CONFIG_CHANGE,
+    COUNT,
+    EVIDENCE,
+    FLAG,
+    LIFECYCLE,
+    MATCH,
+    PROBLEM,
+    REAL,
+    SMALL,
+    TEXT,
+    TEXTS,
+    THROWABLE,
+    TIME,
+    spark_type,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: pa.DataType
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One Delta table; ``name`` is its folder under the warehouse, and its name in a schema."""
+
+    name: str
+    comment: str
+    columns: tuple[Column, ...]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+RUN_ID = Column("run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run")
+DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
+FILE_ID = Column("file_id", TEXT, "Identity of a file by content; renames and copies keep it")
+GENERATION = Column("generation", SMALL, "Counts the rewrites of a file, from 0")
+PATH = Column("path", TEXT, "log.file.path: as it was when read")
+FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the whole stack trace")
+
+RUNS = Table(
+    "runs",
+    "One row per published run, written last; readers join it",
+    (
+        RUN_ID,
+        Column("batch_id", TEXT, "Hash of the byte ranges, the parser and the signature set"),
+        Column("started_at", TIME, "When the run began"),
+        Column("finished_at", TIME, "When the run was published"),
+        Column("tool_version", TEXT, "service.version of flink-triage"),
+        Column("signature_set", TEXT, "Digest of the signatures that were used"),
+        Column("file_count", COUNT, "Files of which something was new"),
+        Column("read_bytes", COUNT, "Decompressed bytes read in this run"),
+        Column("row_counts", pa.map_(TEXT, COUNT), "Rows written, by table; verified"),
+        Column("signatures_evaluated", COUNT, "Signatures tried"),
+        Column(
+            "signatures_skipped",
+            pa.list_(pa.struct([("signature", TEXT), ("reason", TEXT)])),
+            "Signatures switched off while the run went on",
+        ),
+        Column("options_json", TEXT, "The options of the run"),
+    ),
+)
+
+LOG_FILES = Table(
+    "log_files",
+    "Ledger: what of each file has been read; the newest published row of a path counts",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        PATH,
+        FILE_ID,
+        GENERATION,
+        Column("state", TEXT, "done, partial, alias or quarantined"),
+        Column("reason", TEXT, "Why the file is partial or quarantined, or what it is an alias of"),
+        Column("size_bytes", COUNT, "log.file.size: on disk, when listed"),
+        Column("modified_at", TIME, "Modification time, when listed"),
+        Column("head_bytes", COUNT, "Decompressed bytes that head_sha256 covers, at most 64 KiB"),
+        Column("head_sha256", TEXT, "Hash of the head"),
+        Column("consumed_bytes", COUNT, "Decompressed bytes read: where the next run begins"),
+        Column("consumed_lines", COUNT, "Lines in the consumed bytes"),
+        Column("chunk_bytes", COUNT, "Size of the chunks of chunk_digests"),
+        Column("chunk_digests", pa.binary(), "sha256 of each whole chunk consumed, 32 bytes each"),
+        Column("tail_sha256", TEXT, "Hash of what was consumed after the last whole chunk"),
+        Column("compression", TEXT, "Compression, by magic bytes"),
+        Column("encoding", TEXT, "Character encoding"),
+        Column("carrier", TEXT, "What prefixes each line: container runtime, grep"),
+        Column("layout", TEXT, "Log layout"),
+        Column("layout_confidence", REAL, "Share of probed lines that the layout explains, 0 to 1"),
+        Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
+        Column("host", TEXT, "host.name"),
+        Column("flink_version", TEXT, "Flink version that the head states"),
+        Column("event_count", COUNT, "Events read so far, notable or not"),
+        Column("trace_count", COUNT, "Events with a stack trace read so far"),
+        Column("held_back_bytes", COUNT, "Unfinished last event, left for the next run"),
+        Column("redactions", COUNT, "Secrets masked so far"),
+        Column("truncated", COUNT, "Events cut to their limit so far"),
+        Column("decode_errors", COUNT, "Bytes that the encoding does not know, so far"),
+        Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, and why"),
+    ),
+)
+
+EVENTS = Table(
+    "events",
+    "One row per notable log event; of many equal ones in a minute of a file the rest is counted",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        FILE_ID,
+        GENERATION,
+        PATH,
+        Column("byte_offset", COUNT, "log.file.offset: first byte in the decompressed file"),
+        Column("size_bytes", COUNT, "Bytes of the event"),
+        Column("line", COUNT, "log.file.line: of the header, from 1"),
+        Column("logged_at", TIME, "timestamp: what the line states, never the time of reading"),
+        Column("level", TEXT, "severity_text: the log's own word"),
+        Column("logger", TEXT, "logger.name"),
+        Column("thread", TEXT, "thread.name"),
+        Column("message", TEXT, "body: the header line's message, redacted"),
+        Column("continuation", TEXT, "Lines after the header that are no stack trace"),
+        Column("exception_type", TEXT, "exception.type of the thrown throwable"),
+        Column("root_cause_type", TEXT, "exception.type of the last throwable of the chain"),
+        Column("root_cause_message", TEXT, "exception.message of the last throwable"),
+        FINGERPRINT,
+        Column("fingerprint_root_cause", TEXT, "Identity of the root cause, whatever wrapped it"),
+        Column("fingerprint_user_frames", TEXT, "Identity of the place in user code"),
+        Column("first_user_frame", TEXT, "code.function.name: innermost frame of user code"),
+        Column("has_frames", FLAG, "Whether the trace prints any frame; true without a trace"),
+        Column("product", TEXT, "Whose log the event looks like, where anything tells"),
+        Column("job_id", TEXT, "flink.job.id"),
+        Column("task", TEXT, "flink.task.name"),
+        Column("subtask", SMALL, "flink.subtask.index, from 1 as Flink prints it"),
+        Column("parallelism", SMALL, "flink.task.parallelism"),
+        Column("attempt", SMALL, "flink.attempt, from 0"),
+        Column("host", TEXT, "host.name"),
+        Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
+        Column("lifecycle", LIFECYCLE, "What the event says of job, task, checkpoint, process"),
+        Column("matches", pa.list_(MATCH), "Signatures found in the event"),
+        Column("occurrences", COUNT, "Equal events that the row stands for"),
+        Column("last_logged_at", TIME, "Time of the last of them, where there are more"),
+        Column("is_truncated", FLAG, "The event was longer than the limit"),
+    ),
+)
+
+STACK_TRACES = Table(
+    "stack_traces",
+    "One row per distinct stack trace and run; the published view folds runs",
+    (
+        RUN_ID,
+        FINGERPRINT,
+        Column("fingerprint_root_cause", TEXT, "Identity of the root cause, whatever wrapped it"),
+        Column("fingerprint_user_frames", TEXT, "Identity of the place in user code"),
+        Column("exception_type", TEXT, "exception.type of the thrown throwable"),
+        Column("root_cause_type", TEXT, "exception.type of the last throwable of the chain"),
+        Column("root_cause_message", TEXT, "exception.message of the last throwable"),
+        Column("throwables", pa.list_(THROWABLE), "The chain, outermost first, with its frames"),
+        Column("is_truncated", FLAG, "The text began or ended inside the trace"),
+        Column("masked_text", TEXT, "The trace without what differs from one to the next"),
+        Column("exemplar", TEXT, "exception.stacktrace: one of them as it was, redacted"),
+        Column("event_count", COUNT, "Events with this trace"),
+        Column("first_seen_at", TIME, "Time of the first of them"),
+        Column("last_seen_at", TIME, "Time of the last of them"),
+    ),
+)
+
+LOG_VOLUME = Table(
+    "log_volume",
+    "Counts of all that was read, notable or not, per file, level and minute",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        FILE_ID,
+        PATH,
+        Column("level", TEXT, "severity_text: the log's own word"),
+        Column("minute", TIME, "Start of the minute; null before the first timestamp"),
+        Column("line_count", COUNT, "Lines"),
+        Column("byte_count", COUNT, "Bytes"),
+        Column("event_count", COUNT, "Events"),
+    ),
+)
+
+MATCHES = Table(
+    "matches",
+    "One row per signature found in an event",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        Column("signature", TEXT, "Signature id"),
+        Column("alternative", SMALL, "Which alternative of the signature, from 0"),
+        Column("captures", pa.map_(TEXT, TEXT), "Named groups of its regex"),
+        Column("excerpt", TEXT, "The text that matched, at most 400 characters"),
+        Column("depth_from_root", SMALL, "0 at the root cause, 1 at what wraps it"),
+        FILE_ID,
+        PATH,
+        Column("byte_offset", COUNT, "log.file.offset of the event"),
+        Column("line", COUNT, "log.file.line of the text that matched, from 1"),
+        Column("logged_at", TIME, "timestamp"),
+        FINGERPRINT,
+        Column("job_id", TEXT, "flink.job.id"),
+        Column("task", TEXT, "flink.task.name"),
+        Column("subtask", SMALL, "flink.subtask.index, from 1 as Flink prints it"),
+    ),
+)
+
+INCIDENTS = Table(
+    "incidents",
+    "One row per episode of a job; a deployment's newest published run counts",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        Column("incident_id", TEXT, "Stable name of the episode"),
+        Column("job_id", TEXT, "flink.job.id"),
+        Column("job_name", TEXT, "flink.job.name"),
+        Column("flink_version", TEXT, "Flink version that was running"),
+        Column("started_at", TIME, "First fault, or first event of a healthy deployment"),
+        Column("ended_at", TIME, "Recovery, end, or last event"),
+        Column("verdict", TEXT, "diagnosed, undetermined or healthy"),
+        Column("outcome", TEXT, "recovered, failed, ongoing or unknown"),
+        Column("restarts", COUNT, "Restarts within the episode"),
+        Column("root_cause_signature", TEXT, "Signature of the diagnosis at rank 1"),
+        Column("severity", TEXT, "Severity of the diagnosis at rank 1"),
+        Column("confidence", REAL, "Confidence of the diagnosis at rank 1, 0 to 1"),
+        Column("summary", TEXT, "One sentence"),
+        Column("incident_json", TEXT, "The whole incident, as a report renders it"),
+        Column("unknown_json", TEXT, "Failures no signature names; on a deployment's first row"),
+    ),
+)
+
+DIAGNOSES = Table(
+    "diagnoses",
+    "One row per ranked explanation of an incident",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        Column("incident_id", TEXT, "The incident"),
+        Column("rank", SMALL, "1 is the root cause"),
+        Column("signature", TEXT, "Signature id"),
+        Column("title", TEXT, "What happened"),
+        Column("severity", TEXT, "critical, major, minor or info"),
+        Column("role", TEXT, "trigger, contributing, symptom, wrapper, loop-sustainer or benign"),
+        Column("confidence", REAL, "0 to 1"),
+        Column("score", REAL, "Orders the diagnoses of one incident"),
+        Column("reasons", TEXTS, "The parts of the score, as sentences"),
+        Column("occurrences", COUNT, "Events that it rests on"),
+        Column("first_seen_at", TIME, "Time of the first of them"),
+        Column("last_seen_at", TIME, "Time of the last of them"),
+        Column("subtasks", TEXTS, "Tasks and subtasks it was seen in"),
+        Column("hosts", TEXTS, "host.name, of all it was seen on"),
+        Column("captures", pa.map_(TEXT, TEXT), "Named groups of the signature's regex"),
+        Column("explains", TEXTS, "Signatures of the incident that it brought about"),
+        Column("evidence", pa.list_(EVIDENCE), "Where it is written"),
+        Column("remediation_summary", TEXT, "What to do, in a sentence"),
+        Column("steps", TEXTS, "What to do, step by step"),
+        Column("config", pa.list_(CONFIG_CHANGE), "Options to change, by the running Flink line"),
+        Column("risk", TEXT, "live, restart, state-migration or data-loss"),
+    ),
+)
+
+FLINK_CONFIG = Table(
+    "flink_config",
+    "Effective options per deployment, as its JobManager printed them",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        Column("key", TEXT, "Option"),
+        Column("value", TEXT, "Effective value, redacted"),
+        Column("path", TEXT, "log.file.path: where it is printed"),
+        Column("line", COUNT, "log.file.line"),
+        Column("logged_at", TIME, "timestamp"),
+    ),
+)
+
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        LOG_FILES,
+        EVENTS,
+        STACK_TRACES,
+        LOG_VOLUME,
+        MATCHES,
+        INCIDENTS,
+        DIAGNOSES,
+        FLINK_CONFIG,
+        RUNS,
+    )
+}
+
+
+def arrow_struct(table: Table) -> pa.DataType:
+    return pa.struct([(column.name, column.type) for column in table.columns])
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    return pa.schema([(column.name, column.type) for column in table.columns])
+
+
+def create_statement(table: Table, identifier: str) -> str:
+    """SQL that creates the table, with its comments, where it does not exist."""
+    columns = ",\n  ".join(
+        f"`{column.name}` {spark_type(column.type)} COMMENT {_quoted(column.comment)}"
+        for column in table.columns
+    )
+    return (
+        f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
+        f"COMMENT {_quoted(table.comment)}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

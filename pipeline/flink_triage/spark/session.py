@@ -1,0 +1,115 @@
+"""A Spark session with Delta: in go the flags of the command, out comes a session to work with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from flink_triage.errors import EnvironmentProblem
+from flink_triage.spark.jars import ensure_jars
+from flink_triage.spark.java import find_java
+
+QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
+# C1 code and one collector thread halve the start of a short session (18.8 s to 12.6 s on two
+# cores); without CDS archiving and perf data nothing is written outside our folders.
+SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
+LARGE_JVM = "-XX:+UseParallelGC -XX:-UsePerfData"
+
+
+def get_session(
+    master: str | None = None,
+    remote: str | None = None,
+    spark: SparkSession | None = None,
+    verbose: bool = False,
+    small: bool = True,
+) -> SparkSession:
+    """The session to work in.
+
+    ``spark`` is used as it is, and so is an active session; on Databricks and over Spark Connect
+    (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Otherwise a local session (or one on
+    ``master``) is started with Delta; ``small`` trades peak speed for a start twice as fast.
+    Raises ``EnvironmentProblem`` when Java, the jars or the server are not there.
+    """
+    if spark is not None:
+        return spark
+    address = remote or os.environ.get("SPARK_REMOTE")
+    if address and not address.startswith("local"):
+        return _connect(address)
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        return SparkSession.builder.getOrCreate()
+    return _start(master, address, verbose, small)
+
+
+def _connect(address: str) -> SparkSession:
+    try:
+        return SparkSession.builder.remote(address).getOrCreate()
+    except ImportError as error:
+        raise EnvironmentProblem(
+            f"{address}: Spark Connect needs pip install 'pyspark[connect]': {error}"
+        ) from None
+    except Exception as error:  # grpc and Connect have no common root
+        raise EnvironmentProblem(f"{address}: no Spark Connect server answers: {error}") from None
+
+
+def _start(master: str | None, remote: str | None, verbose: bool, small: bool) -> SparkSession:
+    find_java()
+    options = session_options(ensure_jars(), verbose=verbose, small=small)
+    # Workers of a local session are started with the driver's environment.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    # Without it Spark warns about, or takes, whatever address the host name resolves to.
+    if master is None or master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("flink-triage")
+    builder = builder.remote(remote) if remote else builder.master(master or "local[*]")
+    for key, value in options.items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:  # py4j, the gateway and the launcher have no common root
+        first_line = str(error).strip().split("\n")[0]
+        raise EnvironmentProblem(f"Spark did not start: {first_line}") from error
+    if not remote and not verbose:
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def session_options(jars: tuple[Path, ...], *, verbose: bool, small: bool) -> dict[str, str]:
+    """What a session that we start ourselves is given."""
+    jvm = SMALL_JVM if small else LARGE_JVM
+    # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
+    if not verbose:
+        jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
+    options = {
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.driver.extraJavaOptions": jvm,
+        "spark.driver.memory": os.environ.get("FLINK_TRIAGE_DRIVER_MEMORY", "2g"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "true" if verbose else "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.shuffle.partitions": "2" if small else "16",
+        "spark.databricks.delta.snapshotPartitions": "1" if small else "8",
+        # Python workers live on between the stages of a run.
+        "spark.python.worker.reuse": "true",
+        "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
+        # A few rows an action: neither compression codecs nor broadcasts need warming up.
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+    }
+    if small:
+        # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
+        # adaptive execution has nothing to adapt in two partitions.
+        options |= {
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.codegen.wholeStage": "false",
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        }
+    return options

@@ -1,0 +1,220 @@
+"""The stages on Spark: each takes DataFrames and returns one, in the order of its table's schema.
+
+Python is entered twice, with Arrow: once over the bytes, once over the events of a deployment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.local import Options
+from flink_triage.signatures import SignaturePack
+from flink_triage.spark.diagnosing import INCIDENT_ROWS, DiagnosisConfig, diagnosing_function
+from flink_triage.spark.row_types import (
+    CONFIG_CHANGE,
+    COUNT,
+    EVIDENCE,
+    SMALL,
+    TEXT,
+    spark_schema,
+    spark_type,
+)
+from flink_triage.spark.schemas import (
+    DIAGNOSES,
+    EVENTS,
+    FLINK_CONFIG,
+    LOG_VOLUME,
+    MATCHES,
+    STACK_TRACES,
+    Table,
+)
+from flink_triage.spark.staging import STAGED, RangeTask, WorkerConfig, staging_function
+
+STAGED_SCHEMA = spark_schema(STAGED)
+
+
+def worker_config(pack: SignaturePack, options: Options) -> WorkerConfig:
+    return WorkerConfig(pack, options.settings, options.timezone)
+
+
+def _data_columns(table: Table) -> list[str]:
+    return [name for name in table.column_names if name != "run_id"]
+
+
+def stage(spark: SparkSession, bins: list[list[RangeTask]], config: WorkerConfig) -> DataFrame:
+    """Staged rows of all ranges: one partition per bin."""
+    ids = spark.range(0, len(bins), 1, numPartitions=len(bins))
+    return ids.mapInArrow(staging_function(bins, config), STAGED_SCHEMA)
+
+
+def summaries(staged: DataFrame) -> list[dict[str, object]]:
+    """One summary per range, in order of their numbers, on the driver."""
+    rows = staged.where(F.col("kind") == "summary").select("range_number", "summary.*")
+    return sorted(rows.toArrow().to_pylist(), key=lambda row: int(row["range_number"]))
+
+
+def line_bases(
+    spark: SparkSession, tasks: Sequence[RangeTask], found: Sequence[Mapping[str, object]]
+) -> DataFrame | None:
+    """Per range the lines of its file before it; None when no range has any."""
+    bases: list[int] = []
+    newlines = {row["range_number"]: int(str(row["newline_count"] or 0)) for row in found}
+    line = 0
+    for task in tasks:
+        if task.is_first:
+            line = task.first_line
+        bases.append(line)
+        line += newlines.get(task.number, 0)
+    if not any(bases):
+        return None
+    numbers = [task.number for task in tasks]
+    rows = pa.table({"range_number": pa.array(numbers, SMALL), "base": pa.array(bases, COUNT)})
+    return spark.createDataFrame(rows)
+
+
+def events(staged: DataFrame, bases: DataFrame | None) -> DataFrame:
+    """Rows of `events`, with lines counted from the first of the file."""
+    rows = staged.where(F.col("kind") == "event").select("range_number", "event.*")
+    if bases is not None:
+        rows = rows.join(F.broadcast(bases), "range_number")
+        rows = rows.withColumn("line", F.col("line") + F.col("base"))
+    return rows.select(*_data_columns(EVENTS))
+
+
+def stack_traces(staged: DataFrame) -> DataFrame:
+    """Rows of `stack_traces`: the first range that saw a trace lends its exemplar."""
+    rows = staged.where(F.col("kind") == "trace").select("range_number", "trace.*")
+    folded = {"fingerprint", "event_count", "first_seen_at", "last_seen_at"}
+    shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
+    grouped = rows.groupBy("fingerprint").agg(
+        F.sum("event_count").alias("event_count"),
+        F.min("first_seen_at").alias("first_seen_at"),
+        F.max("last_seen_at").alias("last_seen_at"),
+        F.min_by(F.struct(*shown), F.col("range_number")).alias("shown"),
+    )
+    return grouped.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
+
+
+def log_volume(staged: DataFrame) -> DataFrame:
+    rows = staged.where(F.col("kind") == "volume").select("volume.*")
+    counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
+        F.sum("line_count").alias("line_count"),
+        F.sum("byte_count").alias("byte_count"),
+        F.sum("event_count").alias("event_count"),
+    )
+    return counted.select(*_data_columns(LOG_VOLUME))
+
+
+def matches(events: DataFrame) -> DataFrame:
+    """Rows of `matches`, out of the events that hold them."""
+    rows = events.select("*", F.explode("matches").alias("match")).select(
+        "*",
+        F.col("match.signature").alias("signature"),
+        F.col("match.alternative").alias("alternative"),
+        F.col("match.captures").alias("captures"),
+        F.col("match.excerpt").alias("excerpt"),
+        F.col("match.depth_from_root").alias("depth_from_root"),
+    )
+    rows = rows.withColumn("line", F.col("line") + F.col("match.line_offset"))
+    return rows.select(*_data_columns(MATCHES))
+
+
+def incidents(
+    spark: SparkSession,
+    history: DataFrame,
+    deployments: Sequence[str],
+    pack: SignaturePack,
+    options: Options,
+) -> DataFrame:
+    """Rows of `incidents` for ``deployments``, diagnosed over all their events."""
+    names = _names(spark, deployments)
+    columns = _data_columns(EVENTS)
+    touched = history.join(F.broadcast(names), "deployment", "left_semi").select(*columns)
+    # A deployment whose logs hold nothing notable is healthy, and is said to be.
+    markers = names.select(
+        *(
+            F.col(column.name)
+            if column.name == "deployment"
+            else F.lit(None).cast(spark_type(column.type)).alias(column.name)
+            for column in EVENTS.columns
+            if column.name != "run_id"
+        )
+    )
+    rows = touched.unionByName(markers).repartition("deployment")
+    ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
+    config = DiagnosisConfig(
+        pack, options.settings, options.flink_version, options.since, options.until
+    )
+    return ordered.groupBy("deployment").applyInArrow(
+        diagnosing_function(config), spark_schema(INCIDENT_ROWS)
+    )
+
+
+def _names(spark: SparkSession, deployments: Sequence[str]) -> DataFrame:
+    return spark.createDataFrame(pa.table({"deployment": pa.array(deployments, TEXT)}))
+
+
+# What `diagnoses` takes from the JSON of an incident.
+_DIAGNOSIS_JSON = pa.struct(
+    [
+        *((column.name, column.type) for column in DIAGNOSES.columns[3:-4]),
+        (
+            "remediation",
+            pa.struct(
+                [
+                    ("summary", TEXT),
+                    ("steps", pa.list_(TEXT)),
+                    ("config", pa.list_(CONFIG_CHANGE)),
+                    ("risk", TEXT),
+                ]
+            ),
+        ),
+    ]
+)
+assert EVIDENCE in [field.type.value_type for field in _DIAGNOSIS_JSON if field.name == "evidence"]
+
+
+def diagnoses(incidents: DataFrame) -> DataFrame:
+    """Rows of `diagnoses`, out of the incidents that hold them."""
+    shape = f"struct<diagnoses: array<{spark_type(_DIAGNOSIS_JSON)}>>"
+    parsed = F.from_json("incident_json", shape)
+    rows = incidents.select(
+        "deployment", "incident_id", F.explode(parsed["diagnoses"]).alias("diagnosis")
+    )
+    rows = rows.select("deployment", "incident_id", "diagnosis.*").select(
+        "*",
+        F.col("remediation.summary").alias("remediation_summary"),
+        "remediation.steps",
+        "remediation.config",
+        "remediation.risk",
+    )
+    return rows.select(*_data_columns(DIAGNOSES))
+
+
+def flink_config(history: DataFrame, spark: SparkSession, deployments: Sequence[str]) -> DataFrame:
+    """Rows of `flink_config`: the last word on each option, a JobManager's before others'."""
+    names = _names(spark, deployments)
+    touched = history.join(F.broadcast(names), "deployment", "left_semi")
+    printed = touched.where(F.col("lifecycle.kind") == "config").select(
+        "*", F.col("lifecycle.key").alias("key"), F.col("lifecycle.value").alias("value")
+    )
+    word = F.struct(
+        F.coalesce(F.col("role") == "jobmanager", F.lit(False)), "logged_at", "path", "byte_offset"
+    )
+    latest = (
+        printed.where(F.col("key").isNotNull())
+        .groupBy("deployment", "key")
+        .agg(
+            F.max_by(
+                F.struct(
+                    F.coalesce("value", F.lit("")).alias("value"), "path", "line", "logged_at"
+                ),
+                word,
+            ).alias("said")
+        )
+    )
+    return latest.select("*", "said.*").select(*_data_columns(FLINK_CONFIG))

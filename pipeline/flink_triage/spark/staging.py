@@ -1,0 +1,242 @@
+"""The Python side of a run: numbered byte ranges in, staged Arrow rows out; then diagnoses.
+
+The functions that Spark calls hold no reference to a module of ours, so that workers can first put
+the driver's copy of the package on their path; an installed wheel comes before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from pathlib import Path
+
+import pyarrow as pa
+
+import flink_triage
+from flink_triage.diagnosis.fold import fold
+from flink_triage.model import ByteRange, Observation, RangeResult
+from flink_triage.settings import Settings
+from flink_triage.signatures import SignaturePack
+from flink_triage.spark.content import (
+    CHUNK_BYTES,
+    Opener,
+    hash_chunks,
+    hash_prefix,
+    open_plain,
+    read_exactly,
+    sha256,
+)
+from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
+from flink_triage.spark.rows import (
+    STAGED_EVENT,
+    STAGED_TRACE,
+    STAGED_VOLUME,
+    array,
+    event_rows,
+    trace_rows,
+    volume_rows,
+)
+from flink_triage.stages import Analyzer
+
+SUMMARY = pa.struct(
+    [
+        ("newline_count", COUNT),
+        ("event_bytes", COUNT),
+        ("counted_bytes", COUNT),
+        ("quarantined_bytes", COUNT),
+        ("held_back_bytes", COUNT),
+        ("redactions", COUNT),
+        ("decode_errors", COUNT),
+        ("truncated", COUNT),
+        ("event_count", COUNT),
+        ("trace_count", COUNT),
+        ("problems", pa.list_(PROBLEM)),
+        ("failure", TEXT),
+        ("first_chunk", COUNT),
+        ("chunk_digests", pa.binary()),
+        ("tail_end", COUNT),
+        ("tail_sha256", TEXT),
+        ("event_rows", COUNT),
+        ("match_rows", COUNT),
+        ("skipped", TEXT),
+    ]
+)
+STAGED = pa.schema(
+    [
+        ("kind", TEXT),
+        ("range_number", SMALL),
+        ("event", STAGED_EVENT),
+        ("trace", STAGED_TRACE),
+        ("volume", STAGED_VOLUME),
+        ("summary", SUMMARY),
+    ]
+)
+# Rows per Arrow batch: bounds what is in flight between worker and JVM.
+BATCH_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTask:
+    """A byte range, whose file it is, and which of the file's chunks it is to hash."""
+
+    number: int
+    byte_range: ByteRange
+    file_id: str
+    size_bytes: int
+    first_line: int
+    is_active: bool
+    is_first: bool
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerConfig:
+    pack: SignaturePack
+    settings: Settings
+    timezone: tzinfo
+
+
+def staging_function(
+    tasks: list[list[RangeTask]], config: WorkerConfig
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What ``mapInArrow`` calls on rows ``id``: the index of a list of ranges to stage."""
+    package_root = str(Path(flink_triage.__file__).parent.parent)
+    folder = str(Path.cwd())
+    shipped_tasks = [pickle.dumps(task) for task in tasks]
+    shipped_config = pickle.dumps(config)
+
+    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os  # a module of ours cannot be referred to from here
+        import sys
+
+        if package_root not in sys.path:
+            sys.path.append(package_root)
+        # Inputs may be named relative to where the driver stands.
+        if os.path.isdir(folder):
+            os.chdir(folder)
+        from flink_triage.spark.staging import stage_ranges
+
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                yield from stage_ranges(shipped_tasks[index], shipped_config)
+
+    return stage
+
+
+_ANALYZERS: dict[str, Analyzer] = {}
+
+
+def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[pa.RecordBatch]:
+    """Staged rows of some ranges, in a worker."""
+    key = sha256(shipped_config)
+    config: WorkerConfig = pickle.loads(shipped_config)
+    analyzer = _ANALYZERS.get(key)
+    if analyzer is None:
+        # One at a time: a worker lives on through the runs of a session.
+        _ANALYZERS.clear()
+        analyzer = Analyzer(config.pack, config.settings, config.timezone)
+        _ANALYZERS[key] = analyzer
+    tasks: list[RangeTask] = pickle.loads(shipped_tasks)
+    for task in tasks:
+        yield from stage_range(task, analyzer, config.settings)
+
+
+def stage_range(
+    task: RangeTask, analyzer: Analyzer, settings: Settings
+) -> Iterator[pa.RecordBatch]:
+    """Staged rows of one range: events, traces, volumes, and one summary."""
+    try:
+        result = analyzer.analyze(task.byte_range, is_active=task.is_active)
+        # As the in-process runner does: what a crash loop repeats is counted, not kept.
+        observations = fold(result.observations, settings.max_observations_per_key)
+        hashes = _hashes(task, result, open_plain)
+    except OSError as error:
+        failure = f"not read: {error.strerror or error}"
+        yield from _batches("summary", task, pa.array([{"failure": failure}], SUMMARY))
+        return
+    profile = task.byte_range.profile
+    yield from _batches(
+        "event", task, event_rows(observations, task.file_id, task.byte_range.generation)
+    )
+    yield from _batches("trace", task, trace_rows(result.traces))
+    volumes = result.scan.volumes
+    yield from _batches(
+        "volume",
+        task,
+        volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path),
+    )
+    skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
+    summary = _summary(result, observations) | hashes | {"skipped": json.dumps(skipped)}
+    yield from _batches("summary", task, array([summary], SUMMARY))
+
+
+def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[str, object]:
+    scan = result.scan
+    return {
+        "newline_count": scan.newline_count,
+        "event_bytes": scan.event_bytes,
+        "counted_bytes": scan.counted_bytes,
+        "quarantined_bytes": scan.quarantined_bytes,
+        "held_back_bytes": scan.held_back_bytes,
+        "redactions": scan.redactions,
+        "decode_errors": scan.decode_errors,
+        "truncated": scan.truncated,
+        "event_count": sum(volume.event_count for volume in scan.volumes),
+        "trace_count": sum(trace.count for trace in result.traces),
+        "problems": [{"path": p.path, "reason": p.reason} for p in scan.problems],
+        "event_rows": len(observations),
+        "match_rows": sum(len(o.matches) for o in observations),
+    }
+
+
+def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str, object]:
+    """Digests of the chunks that begin in the range, while its pages are still in memory."""
+    scan, byte_range = result.scan, task.byte_range
+    path = byte_range.profile.path
+    consumed = byte_range.start + scan.event_bytes + scan.counted_bytes + scan.quarantined_bytes
+    if not task.is_first:
+        # The range begins inside an event of the one before.  Should the file have grown since it
+        # was scanned, the driver sees that this does not add up, and hashes by itself.
+        consumed = os.path.getsize(path) - scan.held_back_bytes
+    if byte_range.profile.compression != "none":
+        prefix = hash_prefix(path, open_file, consumed)
+        return {
+            "first_chunk": 0,
+            "chunk_digests": prefix.digests,
+            "tail_end": prefix.size_bytes,
+            "tail_sha256": prefix.tail_sha256,
+        }
+    start = byte_range.start
+    if task.is_first:
+        start = start // CHUNK_BYTES * CHUNK_BYTES
+    end = consumed // CHUNK_BYTES * CHUNK_BYTES if task.is_last else byte_range.end or consumed
+    first, digests = hash_chunks(path, open_file, start, end)
+    hashes: dict[str, object] = {"first_chunk": first, "chunk_digests": digests}
+    if task.is_last:
+        hashes |= {"tail_end": consumed, "tail_sha256": tail_hash(path, open_file, consumed)}
+    return hashes
+
+
+def tail_hash(path: str, open_file: Opener, consumed: int) -> str:
+    """The hash of what lies between the last whole chunk and ``consumed``."""
+    start = consumed // CHUNK_BYTES * CHUNK_BYTES
+    with open_file(path) as stream:
+        stream.seek(start)
+        return sha256(read_exactly(stream, consumed - start))
+
+
+def _batches(kind: str, task: RangeTask, values: pa.Array) -> Iterator[pa.RecordBatch]:
+    for at in range(0, len(values), BATCH_ROWS):
+        part = values.slice(at, BATCH_ROWS)
+        size = len(part)
+        columns = [
+            pa.repeat(pa.scalar(kind, TEXT), size),
+            pa.repeat(pa.scalar(task.number, SMALL), size),
+        ]
+        for field in list(STAGED)[2:]:
+            columns.append(part if field.name == kind else pa.nulls(size, field.type))
+        yield pa.RecordBatch.from_arrays(columns, schema=STAGED)

@@ -1,0 +1,185 @@
+"""Delta tables in a folder or a schema: rows go in once per batch, published rows come out."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.errors import CorruptStateError, UsageError
+from flink_triage.spark.lock import held
+from flink_triage.spark.schemas import RUNS, TABLES, Table, create_statement
+
+STAGING = "_staging"
+PROPERTIES = {
+    # A commit remembers its batch for so long; reruns of an unpublished batch come much sooner.
+    "delta.setTransactionRetentionDuration": "interval 30 days",
+    # What readers filter by stands first; minima and maxima of 32 columns take a second a commit.
+    "delta.dataSkippingNumIndexedCols": "3",
+}
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """Where the tables are: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
+
+    directory: str | None = None
+    catalog: str | None = None
+    schema: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.directory is None) == (self.schema is None):
+            raise UsageError("warehouse: give either --warehouse DIR or --schema (with --catalog)")
+        for flag, name in (("--catalog", self.catalog), ("--schema", self.schema)):
+            if name is not None and not NAME.fullmatch(name):
+                raise UsageError(f"{flag}: {name!r} is not a name of letters, digits and _")
+
+    @property
+    def local_path(self) -> Path | None:
+        """The folder, when it is on a file system of this machine."""
+        if self.directory is None:
+            return None
+        if self.directory.startswith("file:"):
+            return Path(self.directory.removeprefix("file:").replace("///", "/", 1))
+        return None if re.match(r"[a-z][a-z0-9+.-]+:", self.directory) else Path(self.directory)
+
+    def hold(self, now: datetime) -> AbstractContextManager[None]:
+        """Hold a local folder for the length of the block; elsewhere Delta sees conflicts."""
+        local = self.local_path
+        return held(local, now) if local is not None else nullcontext()
+
+    def location(self, name: str) -> str:
+        """Path of the table's folder, or its qualified name."""
+        if self.directory is not None:
+            local = self.local_path
+            root = str(local.absolute()) if local is not None else self.directory.rstrip("/")
+            return f"{root}/{name}"
+        return ".".join(f"`{part}`" for part in (self.catalog, self.schema, name) if part)
+
+    def exists(self, spark: SparkSession, table: Table) -> bool:
+        local = self.local_path
+        if local is not None:
+            return (local / table.name / "_delta_log").is_dir()
+        if self.directory is None:
+            return bool(spark.catalog.tableExists(self.location(table.name)))
+        try:
+            _ = self._load(spark, table).columns
+        except AnalysisException:
+            return False
+        return True
+
+    def _load(self, spark: SparkSession, table: Table) -> DataFrame:
+        location = self.location(table.name)
+        if self.directory is None:
+            return spark.read.table(location)
+        return spark.read.format("delta").load(location)
+
+    def read(self, spark: SparkSession, table: Table) -> DataFrame:
+        """All rows of the table, published or not, in schema order."""
+        rows = self._load(spark, table)
+        missing = [name for name in table.column_names if name not in rows.columns]
+        if missing:
+            raise CorruptStateError(
+                f"{self.location(table.name)}: has no column {', '.join(missing)}; "
+                "the folder is not ours, or of another version"
+            )
+        return rows.select(*table.column_names)
+
+    def append(self, rows: DataFrame, table: Table, batch_id: str) -> None:
+        """Append ``rows`` once: a second append of the same batch writes nothing.
+
+        The transaction's version is always 1 and its application names table and batch, because
+        Delta skips, without a word, whatever does not exceed the last version of an application.
+        """
+        writer = (
+            rows.select(*_commented(table))
+            .write.format("delta")
+            .mode("append")
+            .option("txnAppId", _application(table, batch_id))
+            .option("txnVersion", "1")
+            .options(**PROPERTIES)
+        )
+        if self.directory is None:
+            writer.saveAsTable(self.location(table.name))
+        else:
+            writer.save(self.location(table.name))
+
+    def appended_count(self, table: Table, batch_id: str) -> int | None:
+        """Rows that the batch's commit added, by the log of a local table.
+
+        None where the table is not local, or its log no longer holds the commit.
+        """
+        local = self.local_path
+        if local is None:
+            return None
+        application = _application(table, batch_id)
+        for commit in sorted((local / table.name / "_delta_log").glob("*.json"), reverse=True):
+            text = commit.read_text(encoding="utf-8")
+            if application not in text:
+                continue
+            actions = [json.loads(line) for line in text.split("\n") if line]
+            if any(action.get("txn", {}).get("appId") == application for action in actions):
+                added = [action["add"] for action in actions if "add" in action]
+                return sum(int(json.loads(add["stats"])["numRecords"]) for add in added)
+        return None
+
+    def create(self, spark: SparkSession, tables: Iterable[Table] = TABLES.values()) -> None:
+        """Create the tables that are not there, empty; a run does so by itself."""
+        for table in tables:
+            location = self.location(table.name)
+            name = location if self.directory is None else f"delta.`{location}`"
+            spark.sql(create_statement(table, name))
+
+    def published(self, spark: SparkSession, table: Table) -> DataFrame:
+        """Rows of published runs."""
+        runs = self.read(spark, RUNS)
+        if table is RUNS:
+            return runs
+        rows = self.read(spark, table)
+        return rows.join(F.broadcast(runs.select("run_id").distinct()), "run_id", "left_semi")
+
+    # --- staging: what workers hand over, kept until the run is published ---------------------
+
+    def write_staging(self, rows: DataFrame, batch_id: str) -> None:
+        name = f"{STAGING}_{batch_id[:16]}"
+        if self.directory is None:
+            rows.write.format("delta").mode("overwrite").saveAsTable(self.location(name))
+        else:
+            rows.write.mode("overwrite").option("compression", "lz4").parquet(self.location(name))
+
+    def read_staging(self, spark: SparkSession, batch_id: str, schema: str) -> DataFrame:
+        name = f"{STAGING}_{batch_id[:16]}"
+        if self.directory is None:
+            return spark.read.table(self.location(name))
+        # With the schema given, no job reads it from the files.
+        return spark.read.schema(schema).parquet(self.location(name))
+
+    def drop_staging(self, spark: SparkSession, batch_id: str) -> None:
+        """Remove this batch's staged rows, and on a local disk those that crashed runs left."""
+        local = self.local_path
+        if local is not None:
+            for left in local.glob(f"{STAGING}_*"):
+                shutil.rmtree(left, ignore_errors=True)
+        elif self.directory is None:
+            spark.sql(f"DROP TABLE IF EXISTS {self.location(f'{STAGING}_{batch_id[:16]}')}")
+
+
+def _application(table: Table, batch_id: str) -> str:
+    return f"flink-triage/{table.name}/{batch_id}"
+
+
+def _commented(table: Table) -> list[Column]:
+    return [
+        F.col(column.name).alias(column.name, metadata={"comment": column.comment})
+        for column in table.columns
+    ]

@@ -1,0 +1,99 @@
+"""From the plan to tasks: files are probed, cut at chunk boundaries, and packed for workers."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from flink_triage.local import Options
+from flink_triage.logs.files import InputFile, Listing, deployment_of
+from flink_triage.logs.profile import probe
+from flink_triage.model import ByteRange, FileProfile
+from flink_triage.settings import Settings
+from flink_triage.spark.ledger import FileWork, WorkPlan
+from flink_triage.spark.staging import RangeTask
+
+
+@dataclass(frozen=True, slots=True)
+class FileToRead:
+    """A file with something new in it, and what its head tells; quarantined with a problem."""
+
+    work: FileWork
+    profile: FileProfile
+    deployment: str
+
+
+def prepare(plan: WorkPlan, listing: Listing, options: Options) -> tuple[FileToRead, ...]:
+    """Probe the files of the plan."""
+    files: dict[str, InputFile] = {file.path: file for file in listing.files}
+    return tuple(
+        FileToRead(
+            work,
+            probe(files[work.path], options.settings),
+            deployment_of(files[work.path], options.group_by),
+        )
+        for work in plan.work
+    )
+
+
+def cut_ranges(
+    files: Sequence[FileToRead], settings: Settings, now: datetime
+) -> tuple[RangeTask, ...]:
+    """The ranges to read, numbered in order of file and offset.
+
+    A splittable file is cut at multiples of ``range_bytes`` of the file, not of what is new, so
+    that a range hashes whole chunks.
+    """
+    tasks: list[RangeTask] = []
+    for file in files:
+        if file.profile.problem is not None:
+            continue
+        work = file.work
+        age = (now - work.modified_at).total_seconds()
+        is_plain = file.profile.compression == "none"
+        starts = _starts(file, settings)
+        for index, start in enumerate(starts):
+            is_last = index == len(starts) - 1
+            end = None if is_last else starts[index + 1]
+            tasks.append(
+                RangeTask(
+                    number=len(tasks),
+                    byte_range=ByteRange(
+                        file.profile, file.deployment, start, end, work.generation
+                    ),
+                    file_id=work.file_id,
+                    size_bytes=(end or max(work.size_bytes, start)) - start,
+                    first_line=work.start_line,
+                    is_active=is_plain and age <= settings.settle_seconds,
+                    is_first=index == 0,
+                    is_last=is_last,
+                )
+            )
+    return tuple(tasks)
+
+
+def _starts(file: FileToRead, settings: Settings) -> list[int]:
+    start, step = file.work.start, max(settings.range_bytes, 1)
+    if not file.profile.is_splittable:
+        return [start]
+    first_cut = (start // step + 1) * step
+    # A last piece of under a quarter of a range is not worth a task.
+    return [start, *range(first_cut, file.work.size_bytes - step // 4, step)]
+
+
+def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTask]]:
+    """Ranges in bins of about equal size: one per large range, small files together."""
+    total = sum(task.size_bytes for task in tasks)
+    largest = max(task.size_bytes for task in tasks)
+    wanted = max(slots, -(-total // max(largest, 64 << 20)))
+    count = min(len(tasks), wanted)
+    bins: list[list[RangeTask]] = [[] for _ in range(count)]
+    heap = [(0, index) for index in range(count)]
+    for task in sorted(tasks, key=lambda task: (-task.size_bytes, task.number)):
+        load, index = heapq.heappop(heap)
+        bins[index].append(task)
+        # A file costs something whatever its size.
+        heapq.heappush(heap, (load + task.size_bytes + 4096, index))
+    return bins

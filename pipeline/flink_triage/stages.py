@@ -1,0 +1,262 @@
+"""One byte range in, everything that its events tell out: the work of one task, in either runner.
+
+``Analyzer`` is built once per process and keeps what is expensive: the compiled scanner and
+matcher, and the analysis of texts that were seen before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timezone, tzinfo
+from pathlib import Path
+
+from .logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
+from .logs.scan import Scanner
+from .model import (
+    ByteRange,
+    Event,
+    Fingerprint,
+    Observation,
+    Process,
+    RangeResult,
+    RangeScan,
+    SkippedSignature,
+    StackTrace,
+    TraceRow,
+)
+from .product import product_of
+from .recurrence import Analysis, Recurrences, line_offset, outline_of
+from .settings import DEFAULT_SETTINGS, Settings
+from .signatures import Matcher, SignaturePack, load_pack
+from .traces import extract, fingerprint, first_user_frame, mask, render
+
+# Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
+_CACHE_ENTRIES = 1024
+_PACKAGE = re.compile(r"[a-z0-9]+(?:\.[a-z0-9]+)+\.?")
+
+
+class Analyzer:
+    """Scan, parse, fingerprint and match one byte range at a time.
+
+    With ``is_recalling`` false every event is parsed and matched anew: the definition of the
+    result, and much slower.
+    """
+
+    def __init__(
+        self,
+        pack: SignaturePack | Sequence[Path],
+        settings: Settings = DEFAULT_SETTINGS,
+        default_timezone: tzinfo = timezone.utc,
+        *,
+        is_recalling: bool = True,
+    ) -> None:
+        self.pack = pack if isinstance(pack, SignaturePack) else load_pack(pack)
+        self._settings = settings
+        self._timezone = default_timezone
+        self._scanner = Scanner((*LITERALS, *telling_literals(self.pack)), settings)
+        self._matcher = Matcher(self.pack, settings)
+        self._recurrences = Recurrences(self.pack, settings) if is_recalling else None
+        self._cache: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
+        self.recalled_count = 0
+
+    @property
+    def skipped(self) -> tuple[SkippedSignature, ...]:
+        """Signatures that were switched off while this process ran."""
+        return self._matcher.skipped
+
+    def analyze(self, byte_range: ByteRange, *, is_active: bool = False) -> RangeResult:
+        scan = self._scan(byte_range, is_active)
+        traces: dict[str, _TraceCount] = {}
+        observations = []
+        process = byte_range.profile.process
+        for event in scan.events:
+            analysis = self.analyze_event(event, process)
+            if analysis.fingerprint is not None:
+                _count_trace(traces, event, analysis.trace, analysis.fingerprint)
+            observations.append(_observation(event, analysis, byte_range))
+        rows = tuple(count.row() for count in traces.values())
+        return RangeResult(replace(scan, events=()), tuple(observations), rows)
+
+    def _scan(self, byte_range: ByteRange, is_active: bool) -> RangeScan:
+        return self._scanner.scan(byte_range, is_active=is_active, default_timezone=self._timezone)
+
+    def events(self, byte_range: ByteRange) -> tuple[Event, ...]:
+        """The notable events of a range, not analysed."""
+        return self._scan(byte_range, False).events
+
+    def observe(self, event: Event, byte_range: ByteRange) -> Observation:
+        """One event with all that is known of it."""
+        analysis = self.analyze_event(event, byte_range.profile.process)
+        return _observation(event, analysis, byte_range)
+
+    def analyze_event(self, event: Event, process: Process | None) -> Analysis:
+        """What the text of an event tells; its trace is left out where it was seen before."""
+        if self._recurrences is None:
+            return self._analyze_anew(event, process)
+        outline = outline_of(event, process)
+        recalled = self._recurrences.recall(event, outline)
+        if recalled is not None:
+            self.recalled_count += 1
+            return recalled
+        key = (event.level, event.logger, event.message, event.continuation, process)
+        analysis = self._cache.get(key)
+        if analysis is None:
+            analysis = self._cache[key] = self._analyze_anew(event, process)
+            if len(self._cache) > _CACHE_ENTRIES:
+                self._cache.popitem(last=False)
+        else:
+            self._cache.move_to_end(key)
+        self._recurrences.learn(event, outline, process, analysis)
+        return analysis
+
+    def _analyze_anew(self, event: Event, process: Process | None) -> Analysis:
+        message, trace = extract(event.message, event.continuation)
+        matches = self._matcher.match(event, message, trace, process)
+        user_frame = first_user_frame(trace) if trace is not None else None
+        root = trace.root_cause if trace is not None else None
+        return Analysis(
+            message=message,
+            trace=trace,
+            fingerprint=fingerprint(trace) if trace is not None else None,
+            first_user_frame=f"{user_frame.class_name}.{user_frame.method}" if user_frame else None,
+            product=product_of(event.logger, message, trace),
+            exception_type=trace.thrown.type if trace is not None else None,
+            root_cause_type=root.type if root is not None else None,
+            root_cause_message=root.message[:2000] if root is not None else None,
+            has_frames=trace is None or any(t.frames for t in trace.throwables),
+            task=task_in_text(message) or _task_of_trace(trace),
+            job_id=job_id_in_text(message),
+            matches=tuple(replace(m, line_offset=line_offset(event, m.excerpt)) for m in matches),
+        )
+
+
+def telling_literals(pack: SignaturePack) -> tuple[str, ...]:
+    """One literal of each alternative: an event without it cannot match that alternative.
+
+    A package is told last of all: it stands in the logger of every line.
+    """
+    chosen = {
+        max(alternative.literals, key=lambda text: (not _PACKAGE.fullmatch(text), len(text), text))
+        for signature in pack.signatures.values()
+        for alternative in signature.alternatives
+        if alternative.literals
+    }
+    return tuple(sorted(chosen))
+
+
+class _TraceCount:
+    """A distinct trace of a range while its events are counted."""
+
+    __slots__ = ("_exemplar", "_fingerprint", "_trace", "count", "first_seen_at", "last_seen_at")
+
+    def __init__(self, event: Event, trace: StackTrace, identity: Fingerprint) -> None:
+        self._fingerprint = identity
+        self._trace = trace
+        self._exemplar = event.continuation if event.continuation else event.message
+        self.count = 1
+        self.first_seen_at = self.last_seen_at = event.logged_at
+
+    def add(self, at: datetime | None) -> None:
+        self.count += 1
+        self.first_seen_at = earliest(self.first_seen_at, at)
+        self.last_seen_at = latest(self.last_seen_at, at)
+
+    def row(self) -> TraceRow:
+        return TraceRow(
+            self._fingerprint,
+            self._trace,
+            mask(render(self._trace)),
+            self._exemplar,
+            self.count,
+            self.first_seen_at,
+            self.last_seen_at,
+        )
+
+
+def _count_trace(
+    traces: dict[str, _TraceCount], event: Event, trace: StackTrace | None, identity: Fingerprint
+) -> None:
+    known = traces.get(identity.full)
+    if known is not None:
+        known.add(event.logged_at)
+        return
+    if trace is None:
+        _, trace = extract(event.message, event.continuation)
+    assert trace is not None  # it has a fingerprint
+    traces[identity.full] = _TraceCount(event, trace, identity)
+
+
+def earliest(a: datetime | None, b: datetime | None) -> datetime | None:
+    return min(a, b) if a is not None and b is not None else a or b
+
+
+def latest(a: datetime | None, b: datetime | None) -> datetime | None:
+    return max(a, b) if a is not None and b is not None else a or b
+
+
+def _observation(event: Event, analysis: Analysis, byte_range: ByteRange) -> Observation:
+    lifecycle = event.lifecycle
+    job_id = event.job_id
+    named = None
+    key = None
+    if lifecycle is not None:
+        job_id = lifecycle.job_id or job_id
+        key = lifecycle.key
+        if lifecycle.task is not None:
+            named = lifecycle.task, lifecycle.subtask, lifecycle.parallelism, lifecycle.attempt
+    task, subtask, parallelism, attempt = named or analysis.task or _no_task(event)
+    if attempt is None and lifecycle is not None:
+        attempt = attempt_of_execution(key)
+    if job_id is None:
+        job_id = analysis.job_id
+    profile = byte_range.profile
+    return Observation(
+        byte_range.deployment,
+        Event(
+            event.path,
+            event.offset,
+            event.size_bytes,
+            event.line,
+            event.logged_at,
+            event.level,
+            event.logger,
+            event.thread,
+            analysis.message,
+            None,
+            job_id,
+            lifecycle,
+            event.is_truncated,
+        ),
+        profile.process,
+        profile.host,
+        analysis.fingerprint,
+        analysis.exception_type,
+        analysis.root_cause_type,
+        analysis.root_cause_message,
+        task,
+        subtask,
+        parallelism,
+        attempt,
+        analysis.matches,
+        analysis.first_user_frame,
+        analysis.has_frames,
+        "flink" if profile.flink_version else analysis.product,
+    )
+
+
+def _no_task(event: Event) -> tuple[None, int | None, int | None, int | None]:
+    lifecycle = event.lifecycle
+    if lifecycle is None:
+        return None, None, None, None
+    return None, lifecycle.subtask, lifecycle.parallelism, lifecycle.attempt
+
+
+def _task_of_trace(trace: StackTrace | None) -> tuple[str, int, int, int | None] | None:
+    for throwable in trace.throwables if trace is not None else ():
+        named = task_in_text(throwable.message)
+        if named is not None:
+            return named
+    return None

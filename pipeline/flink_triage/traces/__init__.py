@@ -1,0 +1,19 @@
+"""Event text in, cause chain with frames, masked text and fingerprint out."""
+
+from flink_triage.traces.fingerprint import fingerprint, first_user_frame
+from flink_triage.traces.frames import origin_of, parse_frame
+from flink_triage.traces.mask import mask
+from flink_triage.traces.parse import extract
+from flink_triage.traces.render import expand_frames, render, render_frame
+
+__all__ = [
+    "expand_frames",
+    "extract",
+    "fingerprint",
+    "first_user_frame",
+    "mask",
+    "origin_of",
+    "parse_frame",
+    "render",
+    "render_frame",
+]

@@ -1,0 +1,240 @@
+"""Headers and frames in printed order in, a cause chain out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from flink_triage.logs.trace_lines import HEADER, is_throwable_type
+from flink_triage.model import Frame, Relation, StackTrace, Throwable
+
+MAX_THROWABLES = 256
+MAX_MESSAGE_LINES = 1000
+# ``Suppressed:`` inside ``Suppressed:``; deeper ones join the deepest chain.
+MAX_SUPPRESSED_DEPTH = 8
+
+SERIALIZED = "org.apache.flink.util.SerializedThrowable"
+_TYPE = re.compile(r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){1,30}")
+
+
+@dataclass(slots=True)
+class _Draft:
+    type: str
+    lines: list[str]
+    relation: Relation
+    frames: list[Frame] = field(default_factory=list)
+    omitted: int = 0
+    suppressed: list[_Chain] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Chain:
+    """A chain being read; ``indent`` is that of its first line, ``depth`` its suppressed level."""
+
+    indent: int
+    depth: int
+    drafts: list[_Draft] = field(default_factory=list)
+
+
+class Assembly:
+    """Collects one trace; the caller says what each line is, indentation says where it belongs."""
+
+    def __init__(self) -> None:
+        self.is_truncated = False
+        self._main = _Chain(indent=0, depth=0)
+        self._open: list[_Chain] = [self._main]
+        self._current: _Draft | None = None
+        self._server_side: list[_Draft] = []
+        self._python: list[Throwable] = []
+        self._python_outer: tuple[Throwable, ...] = ()
+        self._is_root_first = False
+        self._count = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._current is None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further throwable is taken; asking makes the trace truncated if so."""
+        if self._count >= MAX_THROWABLES:
+            self.is_truncated = True
+        return self._count >= MAX_THROWABLES
+
+    @property
+    def in_message(self) -> bool:
+        """Whether the throwable being read has shown neither frames nor their omission."""
+        return self._current is None or not (self._current.frames or self._current.omitted)
+
+    @property
+    def message_tail(self) -> str:
+        if self._current is None:
+            return ""
+        return next((line for line in reversed(self._current.lines) if line.strip()), "")
+
+    def start(self, header: str, indent: int) -> None:
+        self._main.indent = indent
+        self._add(self._main, header, "thrown")
+
+    def add_frame(self, frame: Frame) -> None:
+        self._draft().frames.append(frame)
+
+    def add_omitted(self, count: int) -> None:
+        self._draft().omitted = count
+
+    def add_message_line(self, text: str) -> None:
+        draft = self._draft()
+        if len(draft.lines) < MAX_MESSAGE_LINES:
+            draft.lines.append(text)
+        else:
+            self.is_truncated = True
+
+    def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
+        """A cause of the innermost chain that is indented no further."""
+        self._is_root_first = self._is_root_first or is_wrapper
+        if self.is_full:
+            return
+        while len(self._open) > 1 and self._is_left(self._open[-1], indent):
+            self._open.pop()
+        chain = self._open[-1]
+        self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
+
+    def _is_left(self, chain: _Chain, indent: int) -> bool:
+        # Without indentation nothing says whose cause it is: that of the thrown chain, which
+        # nearly always has one, while suppressed throwables rarely do.
+        return indent < chain.indent or chain.indent <= self._main.indent
+
+    def add_suppressed(self, header: str, indent: int) -> None:
+        while len(self._open) > 1 and indent <= self._open[-1].indent:
+            self._open.pop()
+        owner_chain = self._open[-1]
+        if not owner_chain.drafts:
+            self._add(owner_chain, "", "thrown")
+        if owner_chain.depth >= MAX_SUPPRESSED_DEPTH:
+            self._add(owner_chain, header, "cause")
+            return
+        chain = _Chain(indent=indent, depth=owner_chain.depth + 1)
+        owner_chain.drafts[-1].suppressed.append(chain)
+        self._open.append(chain)
+        self._add(chain, header, "suppressed")
+
+    def enter_server_side(self, header: str) -> None:
+        """The REST client prints the server's trace inside its own exception's message."""
+        if self._current is not None and not self.is_full:
+            self._server_side.append(self._current)
+            self._add(self._open[-1], header, "cause")
+
+    def leave_server_side(self) -> bool:
+        if not self._server_side:
+            return False
+        self._current = self._server_side.pop()
+        return True
+
+    def add_python(self, throwables: Sequence[Throwable]) -> None:
+        """Python's errors, outermost first: the causes of all that is Java's."""
+        self._python.extend(throwables)
+
+    def wrap_in_python(self, throwables: Sequence[Throwable]) -> None:
+        """Python's errors, outermost first, around the Java trace that follows."""
+        self._python_outer += tuple(throwables)
+
+    def build(self) -> StackTrace | None:
+        chain = _finish(self._main)
+        if self._is_root_first:
+            chain = _relate(chain[::-1])
+        chain = self._python_outer + chain + tuple(self._python)
+        if not chain:
+            return None
+        return StackTrace(_relate(_unrepeat(chain)), self.is_truncated)
+
+    def _draft(self) -> _Draft:
+        if self._current is None:
+            self._add(self._main, "", "thrown")
+        assert self._current is not None
+        return self._current
+
+    def _add(self, chain: _Chain, header: str, relation: Relation) -> None:
+        type_name, message = _split_header(header)
+        self._current = _Draft(type_name, [message], relation)
+        chain.drafts.append(self._current)
+        self._count += 1
+
+
+def _split_header(header: str) -> tuple[str, str]:
+    match = HEADER.match(header)
+    if match is None:
+        return "", header
+    message = header[match.end() :].strip()
+    if message.startswith("(message:"):  # Thrift's own toString
+        message = message[len("(message:") :].removesuffix(")")
+    return match["type"], message
+
+
+def _relate(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
+    first: Relation = "thrown"
+    return tuple(
+        _with_relation(throwable, first if index == 0 else "cause")
+        for index, throwable in enumerate(chain)
+    )
+
+
+def _with_relation(throwable: Throwable, relation: Relation) -> Throwable:
+    return throwable if throwable.relation == relation else replace(throwable, relation=relation)
+
+
+def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
+    """Without the type that log4j2 puts before a SerializedThrowable's message, which states it.
+
+    ``X: X: message`` is also what ``new X(cause)`` prints for a cause of type X: then it stays.
+    """
+    result: list[Throwable] = []
+    for throwable, cause in zip(chain, (*chain[1:], None), strict=True):
+        repeated = f"{throwable.type}: "
+        is_repeated = bool(throwable.type) and throwable.message.startswith(repeated)
+        if is_repeated and (cause is None or cause.type != throwable.type):
+            message = throwable.message[len(repeated) :]
+            result.append(replace(throwable, message=message, is_serialized=True))
+        else:
+            result.append(throwable)
+    return tuple(result)
+
+
+def _finish(chain: _Chain) -> tuple[Throwable, ...]:
+    """Recursion is bounded by ``MAX_SUPPRESSED_DEPTH``."""
+    return tuple(_finish_one(draft) for draft in chain.drafts)
+
+
+def _finish_one(draft: _Draft) -> Throwable:
+    type_name, message, is_serialized = unwrap_serialized(
+        draft.type, "\n".join(draft.lines).strip()
+    )
+    return Throwable(
+        type=type_name,
+        message=message,
+        frames=tuple(draft.frames),
+        omitted_frame_count=draft.omitted,
+        relation=draft.relation,
+        is_serialized=is_serialized,
+        suppressed=tuple(_finish(chain) for chain in draft.suppressed),
+    )
+
+
+def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
+    """The real class of a ``SerializedThrowable``, whose message is ``class: message``.
+
+    Flink before 1.11 printed the message alone; then the type stays ``SerializedThrowable``.
+    """
+    is_serialized = False
+    while type_name.rpartition(".")[2] == "SerializedThrowable":
+        is_serialized = True
+        match = _TYPE.match(message)
+        if match is None:
+            break
+        rest = message[match.end() :]
+        if not (is_throwable_type(match.group()) or match.group().count(".") > 1):
+            break
+        if rest and not rest.startswith((":", "\n")):
+            break
+        type_name, message = match.group(), rest.removeprefix(":").strip()
+    return type_name, message, is_serialized

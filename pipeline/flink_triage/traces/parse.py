@@ -1,0 +1,245 @@
+"""Text of an event in, the message without its stack trace and the cause chain out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from flink_triage.logs.trace_lines import (
+    CAUSE,
+    CIRCULAR,
+    HEADER,
+    MORE,
+    NAME,
+    SUPPRESSED,
+    is_throwable_type,
+)
+from flink_triage.model import StackTrace
+from flink_triage.traces.build import Assembly
+from flink_triage.traces.frames import parse_frame
+from flink_triage.traces.lines import Line, logical_lines
+from flink_triage.traces.python import TRACEBACK, read_traceback
+
+# Foreign lines (another thread's, a wrapped tail) inside the frames of one trace.
+_MAX_NOISE_LINES = 3
+
+_IN_LINE = re.compile(
+    r"""
+    (?:^|(?<=[\s:(\[<"'|,\u3000-\uffee-]))
+    (?P<type>[A-Za-z_$][\w$]{0,255}(?:\.[\w$]{1,255}){1,30})
+    (?=:(?:\s|$)|\uff1a|\s*$)
+    """,
+    re.VERBOSE,
+)
+# Words after which a bare "Type: message" without any frame is the failure and no mention of it.
+_BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
+_GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
+_CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
+_ELLIPSIS = re.compile(
+    r"[\[(<]?(?:\.\.\.+|\u2026+)?[ ]?(?:truncated|snip|omitted|more)?(?:\.\.\.+)?[\])>]?"
+)
+_SERVER_SIDE = "<Exception on server side:"
+_SERVER_SIDE_END = "End of exception on server side"
+
+
+def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | None]:
+    """The event's text without its stack trace, and the trace.
+
+    ``message`` is the rest of the header line, ``continuation`` the lines after it.  All that is
+    not part of the trace, before or after it, stays in the returned message; a second trace stays
+    there as text.  Without a trace the message is returned with its continuation.  Never raises;
+    linear in the text.
+    """
+    text = message if continuation is None else f"{message}\n{continuation}"
+    lines = logical_lines(text.split("\n"))
+    start = _find_start(lines)
+    if start is None:
+        return text, None
+    parser = _Parser(lines)
+    rest = parser.run(*start)
+    trace = parser.assembly.build()
+    if trace is None:
+        return text, None
+    return rest, trace
+
+
+def _is_structural(text: str) -> bool:
+    return (
+        bool(CAUSE.match(text) or SUPPRESSED.match(text) or MORE.match(text))
+        or parse_frame(text) is not None
+    )
+
+
+def _header_at(text: str) -> re.Match[str] | None:
+    match = HEADER.match(text)
+    return match if match is not None and is_throwable_type(match["type"]) else None
+
+
+def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
+    """Line and column where the trace begins, or ``None`` when there is none."""
+    first = next((i for i, line in enumerate(lines) if _is_structural(line.text)), None)
+    python = next((i for i, line in enumerate(lines) if TRACEBACK in line.text), None)
+    limit = len(lines) if first is None else first
+    if python is not None:
+        limit = min(limit, python + 1)
+    for i in range(limit):
+        if _header_at(lines[i].text):
+            return i, 0
+    for i in range(limit):
+        column = _in_line_start(lines[i].text, is_certain=first is not None or python is not None)
+        if column is not None:
+            return i, column
+    if python is not None and python < limit:
+        return python, lines[python].text.index(TRACEBACK)
+    if first is None:
+        return None
+    if first > 0 and _GUESS.match(lines[first - 1].text):
+        return first - 1, 0
+    return first, 0
+
+
+def _in_line_start(text: str, is_certain: bool) -> int | None:
+    for match in _IN_LINE.finditer(text):
+        if is_throwable_type(match["type"]) and (
+            is_certain or _BLAME.search(text[max(0, match.start() - 24) : match.start()])
+        ):
+            return match.start()
+    return None
+
+
+class _Parser:
+    """Reads logical lines one by one; knows only whether a message or frames are being read."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self.assembly = Assembly()
+        self.prose: list[str] = []
+        self.last = max(
+            (i for i, line in enumerate(lines) if _is_structural(line.text)), default=-1
+        )
+        self.noise = 0
+
+    def run(self, start: int, column: int) -> str:
+        """Parses from the given place; returns the text that is not the trace."""
+        for line in self.lines[:start]:
+            self.prose.append(line.text)
+        head = self.lines[start]
+        if column:
+            self.prose.append(head.text[:column].rstrip())
+        index = self._first(start, Line(head.text[column:], head.indent))
+        while index < len(self.lines):
+            following = self._step(index)
+            if following is None:
+                break
+            index = following
+        self.prose.extend(line.text for line in self.lines[index:])
+        return "\n".join(self.prose).strip("\n")
+
+    def _first(self, start: int, line: Line) -> int:
+        if line.text.startswith(TRACEBACK):
+            return self._python_first(start)
+        if _is_structural(line.text):
+            self.assembly.is_truncated = True
+            return start
+        self.assembly.start(line.text.partition(TRACEBACK)[0], line.indent)
+        return self._after_header(start, line.text)
+
+    def _after_header(self, index: int, text: str) -> int:
+        return self._python(index) if TRACEBACK in text else index + 1
+
+    def _python(self, index: int) -> int:
+        throwables, following = read_traceback(self.lines, index, _is_structural)
+        self.assembly.add_python(throwables)
+        return following
+
+    def _python_first(self, start: int) -> int:
+        """A Python trace, which may hold the Java one that Py4J received."""
+        throwables, index = read_traceback(self.lines, start, _is_structural)
+        self.assembly.wrap_in_python(throwables)
+        if index < len(self.lines) and _header_at(self.lines[index].text):
+            self.assembly.start(self.lines[index].text, self.lines[index].indent)
+            return index + 1
+        return index
+
+    def _step(self, index: int) -> int | None:
+        """Takes one line; the next index, or ``None`` when the trace ended before this line."""
+        line = self.lines[index]
+        text = line.text
+        assembly = self.assembly
+        frame = parse_frame(text)
+        if frame is not None:
+            self.noise = 0
+            assembly.add_frame(frame)
+            return index + 1
+        more = MORE.match(text)
+        if more is not None:
+            assembly.add_omitted(int(more["count"]))
+            return index + 1
+        if CIRCULAR.match(text):
+            return index + 1
+        cause = CAUSE.match(text)
+        if cause is not None and self._is_real_cause(text[cause.end() :]):
+            return self._cause(index, text[cause.end() :], cause["word"] == "Wrapped")
+        suppressed = SUPPRESSED.match(text)
+        if suppressed is not None and self._is_real_cause(text[suppressed.end() :]):
+            if not assembly.is_full:
+                assembly.add_suppressed(text[suppressed.end() :], line.indent)
+            return index + 1
+        if assembly.in_message and not assembly.is_empty:
+            return self._message_line(index, text)
+        return self._foreign_line(index, text)
+
+    def _is_real_cause(self, rest: str) -> bool:
+        """In a message, only a line with a type is a cause; after frames, anything is."""
+        if rest.startswith("[CIRCULAR"):
+            return True
+        if not self.assembly.in_message:
+            return True
+        match = HEADER.match(rest)
+        return match is not None or _GUESS.match(rest) is not None
+
+    def _cause(self, index: int, rest: str, is_wrapper: bool) -> int:
+        assembly = self.assembly
+        if rest.startswith("[CIRCULAR"):
+            return index + 1
+        indent = self.lines[index].indent
+        assembly.add_cause(rest.partition(TRACEBACK)[0], indent, is_wrapper)
+        return self._after_header(index, rest)
+
+    def _message_line(self, index: int, text: str) -> int | None:
+        assembly = self.assembly
+        if TRACEBACK in text:
+            assembly.add_message_line(text.partition(TRACEBACK)[0].rstrip())
+            return self._python(index)
+        if assembly.message_tail.endswith(_SERVER_SIDE) and _header_at(text):
+            assembly.enter_server_side(text)
+            return index + 1
+        if _SERVER_SIDE_END in text and assembly.leave_server_side():
+            return index + 1
+        if index > self.last and not text:
+            return None
+        if _CUT_FRAME.fullmatch(text) and index == len(self.lines) - 1:
+            assembly.is_truncated = True
+            return index + 1
+        assembly.add_message_line(text)
+        return index + 1
+
+    def _foreign_line(self, index: int, text: str) -> int | None:
+        """After frames: blank, cut, noise between frames, or the end of the trace."""
+        assembly = self.assembly
+        if not text:
+            return index + 1
+        if _SERVER_SIDE_END in text and assembly.leave_server_side():
+            return index + 1
+        if _ELLIPSIS.fullmatch(text) or (
+            index == len(self.lines) - 1 and _CUT_FRAME.fullmatch(text)
+        ):
+            assembly.is_truncated = True
+            return index + 1
+        if TRACEBACK in text or _header_at(text) or index > self.last:
+            return None
+        self.noise += 1
+        if self.noise > _MAX_NOISE_LINES:
+            return None
+        self.prose.append(text)
+        return index + 1

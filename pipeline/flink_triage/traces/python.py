@@ -1,0 +1,108 @@
+"""Lines of a Python traceback in, throwables with Python frames out (PyFlink's failures).
+
+PyFlink's Java side throws ``RuntimeException: Error received from SDK harness for instruction 1:
+Traceback (most recent call last): ...``: the Python error is the cause of that exception.  Its
+type is ``python.ValueError`` for built-in errors and the printed name for those with a module.
+Python prints the innermost call last; the frames are turned round to Java's order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from flink_triage.logs.trace_lines import is_throwable_header
+from flink_triage.model import Frame, Origin, Throwable
+from flink_triage.traces.lines import Line
+
+TRACEBACK = "Traceback (most recent call last):"
+
+_FILE = re.compile(r'File "(?P<file>[^"\n]{1,1024})", line (?P<line>\d{1,9})(?:, in (?P<name>.*))?')
+_ERROR = re.compile(
+    r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
+)
+_CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
+_MODULE_ROOT = re.compile(r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?)/")
+
+
+def read_traceback(
+    lines: Sequence[Line], start: int, is_structural: Callable[[str], bool]
+) -> tuple[tuple[Throwable, ...], int]:
+    """The errors of the traceback at ``start``, outermost first, and the index after it."""
+    errors: list[Throwable] = []
+    frames: list[Frame] = []
+    message: list[str] | None = None
+    type_name = ""
+    index = start + 1
+    base = min((line.indent for line in lines[index : index + 200] if line.text), default=0)
+
+    def close() -> None:
+        nonlocal frames, message, type_name
+        if message is not None or frames:
+            text = "\n".join(message or ()).strip()
+            errors.append(Throwable(type_name, text, tuple(reversed(frames)), relation="cause"))
+        frames, message, type_name = [], None, ""
+
+    while index < len(lines):
+        line = lines[index]
+        text = line.text
+        if is_structural(text) or (message is not None and _is_java(text)):
+            break
+        if text.startswith(_CHAINED) or TRACEBACK in text:
+            close()
+        elif (found := _FILE.match(text)) is not None:
+            if message is not None:
+                close()
+            frames.append(_frame(found))
+        elif message is not None:
+            if not text and not _goes_on(lines, index, is_structural):
+                break
+            message.append(text)
+        elif line.indent <= base and (error := _ERROR.fullmatch(text)) is not None and frames:
+            name = error["type"]
+            type_name = name if "." in name else f"python.{name}"
+            message = [error["message"] or ""]
+        index += 1
+    close()
+    return tuple(reversed(errors)), index
+
+
+def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], bool]) -> bool:
+    """Whether the Python text goes on behind a blank line (chained errors have blanks around)."""
+    for line in lines[index + 1 : index + 4]:
+        if line.text.startswith(_CHAINED) or TRACEBACK in line.text:
+            return True
+    return False
+
+
+def _is_java(text: str) -> bool:
+    """Py4J prints the Java exception below the Python error, behind a colon."""
+    return text.startswith(": ") and is_throwable_header(text)
+
+
+def _frame(match: re.Match[str]) -> Frame:
+    path = match["file"]
+    module, origin = _module(path)
+    return Frame(
+        class_name=module,
+        method=(match["name"] or "<module>").strip(),
+        file=path.rpartition("/")[2],
+        line=int(match["line"]),
+        origin=origin,
+    )
+
+
+def _module(path: str) -> tuple[str, Origin]:
+    root = _MODULE_ROOT.match(path)
+    if path.startswith("<frozen "):
+        return path.strip("<>").removeprefix("frozen "), "jdk"
+    inner = path[root.end() :] if root is not None else path.rpartition("/")[2]
+    while (deeper := _MODULE_ROOT.match("/" + inner)) is not None:
+        inner = ("/" + inner)[deeper.end() :]
+    module = inner.removesuffix(".py").replace("/", ".") or path
+    if root is None:
+        return module, "user"
+    if module.startswith("pyflink."):
+        return module, "flink"
+    is_package = "site-packages" in path or "dist-packages" in path
+    return module, "library" if is_package else "jdk"

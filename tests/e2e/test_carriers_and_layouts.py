@@ -1,0 +1,206 @@
+"""One log, carried and laid out in every way people meet, says the same.
+
+The plain log is a real one of the stock layout; each transformation is what a collector, a viewer
+or another logging configuration makes of it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from flink_triage.local import Options, run_local, scan_inputs
+
+LOGS = Path(__file__).resolve().parents[1] / "logs"
+DEPLOYMENTS = (
+    "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
+    "operator/user-code-exception/npe-2.1.1",
+    "rocksdb/bad-table-magic/flip-1.16.0",
+)
+HEADER = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d),(\d{3}) (\w+)\s+(\S+)\s+\[\] - (.*)$")
+Transform = Callable[[str], "str | bytes"]
+
+
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
+def each_line(carry: Callable[[int, str], str]) -> Transform:
+    return lambda text: "".join(carry(i, line) + "\n" for i, line in enumerate(_lines(text)))
+
+
+def each_header(lay_out: Callable[..., str]) -> Transform:
+    def transform(text: str) -> str:
+        headers = ((line, HEADER.match(line)) for line in _lines(text))
+        return "".join((lay_out(*m.groups()) if m else line) + "\n" for line, m in headers)
+
+    return transform
+
+
+def _events(text: str) -> list[list[str]]:
+    events: list[list[str]] = []
+    for line in _lines(text):
+        if HEADER.match(line) or not events:
+            events.append([line])
+        else:
+            events[-1].append(line)
+    return events
+
+
+def each_event(join: Callable[[list[str]], str]) -> Transform:
+    return lambda text: "".join(join(event) + "\n" for event in _events(text))
+
+
+def as_json(make: Callable[..., dict[str, object]], stack_key: str | None) -> Transform:
+    def join(event: list[str]) -> str:
+        header = HEADER.match(event[0])
+        if header is None:
+            return event[0]
+        content = make(*header.groups())
+        if len(event) > 1 and stack_key:
+            content[stack_key] = "\n".join(event[1:])
+        return json.dumps(content)
+
+    return each_event(join)
+
+
+def cri(text: str) -> str:
+    carried = []
+    for number, line in enumerate(_lines(text)):
+        stamp = f"2026-11-21T05:00:00.{number:09d}Z stdout"
+        if len(line) > 200:
+            carried += [f"{stamp} P {line[:200]}", f"{stamp} F {line[200:]}"]
+        else:
+            carried.append(f"{stamp} F {line}")
+    return "\n".join(carried) + "\n"
+
+
+def docker(number: int, line: str) -> str:
+    at = f"2026-11-21T05:00:00.{number:09d}Z"
+    return json.dumps({"log": line + "\n", "stream": "stdout", "time": at})
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "CRI with partial lines": cri,
+    "docker json-file": each_line(docker),
+    "kubectl logs --prefix": each_line(lambda i, s: f"[pod/orders-tm-1-1/flink-main] {s}"),
+    "kubectl logs --timestamps": each_line(lambda i, s: f"2026-11-21T05:00:00.{i:09d}Z {s}"),
+    "stern": each_line(lambda i, s: f"orders-jobmanager-7d8f flink-main {s}"),
+    "docker compose": each_line(lambda i, s: f"jobmanager-1  | {s}"),
+    "syslog": each_line(lambda i, s: f"Nov 21 05:00:00 node1 flink[123]: {s}"),
+    "grep -n": each_line(lambda i, s: f"{i + 1}:{s}"),
+    "grep -rn": each_line(lambda i, s: f"logs/jm.log:{i + 1}:{s}"),
+    "Markdown quote": each_line(lambda i, s: f"> {s}"),
+    "ANSI colours": each_header(
+        lambda d, t, ms, lv, lg, m: (
+            f"{d} {t},{ms} \x1b[32m{lv:<5}\x1b[0m \x1b[36m{lg}\x1b[0m [] - {m}"
+        )
+    ),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "HTML entities": html.escape,
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "logback default": each_header(
+        lambda d, t, ms, lv, lg, m: f"{t}.{ms} [main] {lv:<5} {lg} - {m}"
+    ),
+    "logback with date": each_header(
+        lambda d, t, ms, lv, lg, m: f"{d} {t}.{ms} [main] {lv:<5} {lg} - {m}"
+    ),
+    "Spring": each_header(
+        lambda d, t, ms, lv, lg, m: f"{d}T{t}.{ms}+00:00  {lv} 1 --- [main] {lg} : {m}"
+    ),
+    "ISO with Z": each_header(lambda d, t, ms, lv, lg, m: f"{d}T{t}.{ms}Z {lv} [{lg}] {m}"),
+    "ISO with offset and micros": each_header(
+        lambda d, t, ms, lv, lg, m: f"{d}T{t}.{ms}000+0000 [{lv}] {lg}: {m}"
+    ),
+    "columns with pipes": each_header(
+        lambda d, t, ms, lv, lg, m: f"{d} {t},{ms} | {lv:<5} | main | {lg} | {m}"
+    ),
+    "level first, no date": each_header(lambda d, t, ms, lv, lg, m: f"{lv:<5} {lg} - {m}"),
+    "log4j1": each_header(
+        lambda d, t, ms, lv, lg, m: (
+            f"{d[2:].replace('-', '/')} {t} {lv} {'.'.join(lg.split('.')[-2:])}: {m}"
+        )
+    ),
+    "thread before level": each_header(
+        lambda d, t, ms, lv, lg, m: f"{d} {t},{ms} [flink-akka-4] {lv:<5} {lg} - {m}"
+    ),
+    "ECS JSON": as_json(
+        lambda d, t, ms, lv, lg, m: {
+            "@timestamp": f"{d}T{t}.{ms}Z",
+            "log.level": lv,
+            "message": m,
+            "log.logger": lg,
+        },
+        "error.stack_trace",
+    ),
+    "Logstash JSON": as_json(
+        lambda d, t, ms, lv, lg, m: {
+            "@version": "1",
+            "@timestamp": f"{d}T{t}.{ms}Z",
+            "level": lv,
+            "message": m,
+            "logger_name": lg,
+        },
+        "stack_trace",
+    ),
+    "trace on one line with tabs": each_event("\t".join),
+    "trace on one line with |": each_event("|".join),
+    "trace on one line with \\n": each_event("\\n".join),
+    "frames not indented": lambda text: re.sub(r"(?m)^\t", "", text),
+    "frames indented by spaces": lambda text: re.sub(r"(?m)^\t", "        ", text),
+    "blank line before each cause": lambda text: text.replace("\nCaused by:", "\n\nCaused by:"),
+    "no packaging data": lambda text: re.sub(r"(?m) ~?\[[^\]]*\]$", "", text),
+}
+
+
+def _write(folder: Path, transform: Transform) -> Path:
+    for deployment in DEPLOYMENTS:
+        target = folder / deployment
+        target.mkdir(parents=True)
+        for source in sorted((LOGS / deployment / "logs").glob("*.log")):
+            content = transform(source.read_text(encoding="utf-8"))
+            target.joinpath(source.name).write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
+    return folder
+
+
+def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
+    """Per deployment the verdict and the first diagnosis; and the root causes of all traces.
+
+    An exception that prints no frame, put on its header's line, is a message like any other.
+    """
+    result = run_local([str(folder)], Options())
+    leading: dict[str, tuple[str, str]] = {}
+    for incident in result.incidents:
+        first = incident.diagnoses[0].signature if incident.diagnoses else ""
+        leading.setdefault(incident.deployment, (incident.verdict, first))
+    scanned = scan_inputs([str(folder)], Options(), lambda done, total: None)
+    traces = [row for r in scanned.results for row in r.traces]
+    return leading, {t.fingerprint.root_cause for t in traces if t.trace.root_cause.frames}
+
+
+@cache
+def _plain(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
+    return _said(_write(folder, lambda text: text))
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return _plain(tmp_path_factory.mktemp("plain"))
+
+
+@pytest.mark.parametrize("name", sorted(TRANSFORMS))
+def test_it_says_the_same(name, plain, tmp_path):
+    leading, root_causes = _said(_write(tmp_path, TRANSFORMS[name]))
+    assert leading == plain[0]
+    assert root_causes == plain[1]

@@ -1,0 +1,68 @@
+"""The jobs as `spark-submit` starts them: a process of its own, from files to a report."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from flink_triage.local import Options, run_local
+from flink_triage.spark.jars import ensure_jars
+from flink_triage.spark.session import session_options
+
+ROOT = Path(__file__).parents[2]
+
+
+def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The job's end; spark-submit puts what it writes to stderr on stdout too."""
+    command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
+    for key, value in session_options(ensure_jars(), verbose=False, small=True).items():
+        command += ["--conf", f"{key}={value}"]
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "pipeline"),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    return subprocess.run(
+        [*command, str(ROOT / "jobs" / job), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_ingest_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
+    default = ROOT / ".." / "shared"
+    shared = Path(os.environ.get("FLINK_TRIAGE_SHARED", default)).resolve() / "logs"
+    if not shared.is_dir():
+        pytest.skip(f"{shared}: the recorded logs are not there; FLINK_TRIAGE_SHARED names them")
+    logs = tmp_path / "orders"
+    shutil.copytree(shared / "a2-user-npe-1.16.0" / "logs", logs, copy_function=shutil.copyfile)
+    for path in logs.rglob("*"):
+        os.utime(path, (1.7e9, 1.7e9))
+    warehouse = f"--warehouse={tmp_path / 'warehouse'}"
+    ingested = submit("ingest.py", f"--input={logs}", warehouse)
+    assert ingested.returncode == 0, ingested.stderr
+    reported = submit("report.py", warehouse, "--format=json", f"--output={tmp_path / 'r.json'}")
+    assert reported.returncode == 0, reported.stderr
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result["run"]["run_id"] == ingested.stdout.split("\n")[-2]
+    expected = run_local([str(logs)], Options())
+    assert [
+        [diagnosis["signature"] for diagnosis in incident["diagnoses"]]
+        for incident in result["incidents"]
+    ] == [[diagnosis.signature for diagnosis in i.diagnoses] for i in expected.incidents]
+
+
+def test_a_job_ends_with_the_code_of_its_error(tmp_path: Path) -> None:
+    failed = submit("ingest.py", "--input=/nowhere", f"--warehouse={tmp_path}")
+    assert failed.returncode == 2
+    assert "'/nowhere' does not exist" in failed.stdout

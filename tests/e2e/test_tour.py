@@ -1,0 +1,84 @@
+"""What the tour shows of commands that start Spark is what they do, and the SQL of tables runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from flink_triage.cli.main import main
+from flink_triage.spark.schemas import TABLES
+from flink_triage.spark.session import get_session
+from tests.unit.test_docs import blocks, is_shown_in, link_inputs, shown_commands
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which all commands of the tour that need Java have run, in their order."""
+    folder = tmp_path_factory.mktemp("tour")
+    link_inputs(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        get_session(master="local[2]")
+        for shown in shown_commands("docs/tour.md"):
+            if shown.needs_java:
+                run_as_shown(shown.words, shown.output, shown.exit_code)
+    return folder
+
+
+def run_as_shown(words: list[str], output: str, exit_code: int) -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        code = main(words)
+    assert (code, is_shown_in(output, printed.getvalue())) == (exit_code, True), printed.getvalue()
+
+
+@pytest.fixture
+def spark(toured: Path) -> SparkSession:
+    """A session whose views are the tables that the tour wrote."""
+    session = get_session()
+    for name in TABLES:
+        rows = session.read.format("delta").load(str(toured / "warehouse" / name))
+        rows.createOrReplaceTempView(name)
+    return session
+
+
+def test_the_tour_leaves_what_it_promises(toured: Path) -> None:
+    warehouse = {path.name for path in (toured / "warehouse").iterdir() if path.is_dir()}
+    assert warehouse == set(TABLES)
+    assert "<html" in (toured / "report.html").read_text(encoding="utf-8")
+    assert "flip-1.16.0" in (toured / "incidents.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("query", blocks("docs/tables.md", "sql"))
+def test_a_query_of_the_page_of_tables_finds_rows(spark: SparkSession, query: str) -> None:
+    assert spark.sql(query).count() > 0
+
+
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        "flip-1.16.0",
+        "flip-2.1.1",
+        pytest.param(
+            "flip-1.20.1-json-ecs",
+            marks=pytest.mark.xfail(
+                strict=True,
+                reason="lines of a trace inside one JSON line count as lines of the file",
+            ),
+        ),
+    ],
+)
+def test_a_diagnosis_leads_down_to_the_line_that_the_log_holds(
+    spark: SparkSession, deployment: str
+) -> None:
+    query = blocks("docs/tables.md", "sql")[0]
+    rows = [row for row in spark.sql(query).collect() if row["deployment"] == deployment]
+    assert rows
+    for row in rows:
+        lines = Path(row["path"]).read_text(encoding="utf-8").split("\n")
+        assert "Bad table magic number" in row["excerpt"]
+        assert "Bad table magic number" in lines[row["line"] - 1]

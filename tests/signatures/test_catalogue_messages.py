@@ -1,0 +1,191 @@
+"""Every message of the failure catalogue, in the layouts that logs come in, is recognised.
+
+``catalogue_messages.tsv`` holds what Flink and its libraries print, one wording a row: the
+signature, the Flink lines that print it, the throwable's class, or the logger and level where it is
+a log line of its own, the text, and the frame that throws it where that is part of what is known.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from flink_triage.signatures import Matcher, builtin_pack_directory, load_pack
+from flink_triage.signatures.samples import explained_by, match_text
+
+TABLE = Path(__file__).with_name("catalogue_messages.tsv")
+PACK = load_pack([builtin_pack_directory()])
+MATCHER = Matcher(PACK)
+
+TASK = "Customer Totals -> Sink: Audit Sink (1/2)"
+EXECUTION = "9ab62c331ebd8ec83fa17d61e78d20e8_cbc357ccb763df2852fee8c4fc7d55f2_0_0"
+STACK = (
+    "org.apache.flink.streaming.runtime.tasks.StreamTask.invoke(StreamTask.java:780)",
+    "org.apache.flink.runtime.taskmanager.Task.doRun(Task.java:728)",
+    "org.apache.flink.runtime.taskmanager.Task.run(Task.java:550)",
+    "java.base/java.lang.Thread.run(Thread.java:840)",
+)
+FAILED = (
+    f"2026-05-02 10:00:00,000 INFO  {'org.apache.flink.runtime.executiongraph.ExecutionGraph':<58} "
+    f"[] - {TASK} ({EXECUTION}) switched from RUNNING to FAILED on localhost:41243-a3f512 @ "
+    "localhost (dataPort=33019)."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    signature: str
+    type: str
+    logger: str
+    level: str
+    text: str
+    frame: str
+
+    @property
+    def header(self) -> str:
+        return f"{self.type}: {self.text}"
+
+    @property
+    def stack(self) -> str:
+        frames = (self.frame, *STACK) if self.frame else STACK
+        return "".join(f"\n\tat {frame}" for frame in frames)
+
+
+def _unescape(text: str) -> str:
+    return text.replace("\\n", "\n").replace("\\t", "\t")
+
+
+def _rows() -> list[Row]:
+    with TABLE.open(encoding="utf-8", newline="") as lines:
+        return [
+            Row(*(_unescape(row[name]) for name in Row.__slots__))
+            for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+        ]
+
+
+def _task_manager(row: Row) -> str:
+    return (
+        f"2026-05-02 10:00:00,000 WARN  {'org.apache.flink.runtime.taskmanager.Task':<58} [] - "
+        f"{TASK}#0 ({EXECUTION}) switched from RUNNING to FAILED with failure cause: "
+        f"{row.header}{row.stack}"
+    )
+
+
+def _job_manager(row: Row) -> str:
+    return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.header}{row.stack}"
+
+
+def _wrapped(row: Row) -> str:
+    frames = "".join(f"\n\tat {frame}" for frame in STACK)
+    outer = f"java.lang.Exception: java.util.concurrent.ExecutionException{frames}"
+    return f"{FAILED}\n{outer}\nCaused by: {row.header}{row.stack}\n\t... 4 more"
+
+
+def _bare_cause(row: Row) -> str:
+    return f"Caused by: {row.header}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(part.strip() for part in text.split("\n") if part.strip())
+
+
+def _flattened(row: Row) -> str:
+    return _one_line(_task_manager(row))
+
+
+def _log4j1(row: Row) -> str:
+    return (
+        f"26/05/02 10:00:00 WARN taskmanager.Task: {TASK}#0 ({EXECUTION}) switched from RUNNING to "
+        f"FAILED with failure cause: {row.header}{row.stack}"
+    )
+
+
+def _stock_line(row: Row) -> str:
+    return f"2026-05-02 10:00:00,000 {row.level:<5} {row.logger:<58} [] - {row.text}"
+
+
+def _threaded_line(row: Row) -> str:
+    return f"2026-05-02T10:00:00.000Z [main] {row.level:<5} {row.logger} - {row.text}"
+
+
+def _log4j1_line(row: Row) -> str:
+    short = ".".join(row.logger.split(".")[-2:])
+    return f"26/05/02 10:00:00 {row.level} {short}: {row.text}"
+
+
+def _flattened_line(row: Row) -> str:
+    return _one_line(_stock_line(row))
+
+
+def _bare_line(row: Row) -> str:
+    return row.text
+
+
+THROWN: Mapping[str, Callable[[Row], str]] = {
+    "TaskManager": _task_manager,
+    "JobManager, serialized": _job_manager,
+    "JobManager, wrapped": _wrapped,
+    "Caused by alone": _bare_cause,
+    "on one line": _flattened,
+    "log4j 1": _log4j1,
+}
+LOGGED: Mapping[str, Callable[[Row], str]] = {
+    "stock": _stock_line,
+    "with thread": _threaded_line,
+    "log4j 1": _log4j1_line,
+    "on one line": _flattened_line,
+    "text alone": _bare_line,
+}
+
+# What any client of HDFS prints: without a frame of Flink it is nobody's.
+ANYONES = (
+    "All datanodes ",
+    "Unable to close file because ",
+    "Failed to replace a bad datanode on the existing pipeline ",
+)
+
+
+def _cases() -> list[tuple[str, Row, Callable[[Row], str]]]:
+    return [
+        (layout, row, render)
+        for row in _rows()
+        for layout, render in (THROWN if row.type else LOGGED).items()
+    ]
+
+
+CASES = _cases()
+each = pytest.mark.parametrize(
+    ("row", "render"),
+    [(row, render) for _, row, render in CASES],
+    ids=[f"{row.signature}: {row.text[:60]!r}, {layout}" for layout, row, _ in CASES],
+)
+
+
+@cache
+def _reach(signature: str) -> frozenset[str]:
+    return explained_by(PACK, signature)
+
+
+def _is_related(one: str, other: str) -> bool:
+    return other in _reach(one) or one in _reach(other)
+
+
+@each
+def test_a_catalogue_message_is_recognised_and_taken_for_nothing_else(
+    row: Row, render: Callable[[Row], str]
+) -> None:
+    found = {match.signature for match in match_text(MATCHER, render(row))}
+
+    is_anyones = render is _bare_cause and row.text.startswith(ANYONES)
+    assert (row.signature in found) == (not is_anyones)
+    claims = {s for s in found if PACK.signatures[s].role in ("trigger", "contributing")}
+    assert {s for s in claims if s != row.signature and not _is_related(row.signature, s)} == set()
+
+
+def test_the_table_speaks_of_signatures_that_exist() -> None:
+    assert {row.signature for row in _rows()} - set(PACK.signatures) == set()

@@ -1,0 +1,153 @@
+"""Gates on the built-in pack: what a signature must keep to before it may ship."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from flink_triage.logs.layouts import parse_header
+from flink_triage.model import Match
+from flink_triage.remediation import check_pack
+from flink_triage.signatures import (
+    Matcher,
+    Signature,
+    SignaturePack,
+    build_pack,
+    builtin_pack_directory,
+    read_pack,
+)
+from flink_triage.signatures.catalogue import render_catalogue
+from flink_triage.signatures.documents import MappingNode, Node, Scalar, read_document
+from flink_triage.signatures.export import label_mapper
+from flink_triage.signatures.lint import lint_signature
+from flink_triage.signatures.samples import check_examples, match_text, overlap_matrix
+
+REPOSITORY = Path(__file__).parents[2]
+SHARED = Path(os.environ.get("FLINK_TRIAGE_SHARED", REPOSITORY.parent / "shared"))
+PACK, PROBLEMS = read_pack([builtin_pack_directory()])
+SIGNATURES = list(PACK.signatures.values())
+
+# (owner of the sample, who stands before it): accepted, each with its reason.
+KNOWN_OVERLAPS: dict[tuple[str, str], str] = {}
+
+each = pytest.mark.parametrize("signature", SIGNATURES, ids=[s.id for s in SIGNATURES])
+
+
+def test_the_pack_loads_without_a_problem() -> None:
+    assert [str(problem) for problem in PROBLEMS] == []
+
+
+def test_the_pack_is_not_empty() -> None:
+    assert len(SIGNATURES) > 50
+
+
+@each
+def test_examples_match_and_near_misses_do_not(signature: Signature) -> None:
+    assert [str(problem) for problem in check_examples(build_pack([signature]))] == []
+
+
+@each
+def test_the_linter_has_nothing_to_say(signature: Signature) -> None:
+    """Among others that no regex is slow on a hostile text."""
+    assert [str(problem) for problem in lint_signature(signature)] == []
+
+
+@each
+def test_every_option_exists_and_takes_its_value_in_each_flink_line(signature: Signature) -> None:
+    assert check_pack(build_pack([signature])) == ()
+
+
+@each
+def test_editors_and_the_loader_agree_on_the_schema(signature: Signature) -> None:
+    schema = json.loads(
+        (builtin_pack_directory() / "signature.schema.json").read_text(encoding="utf-8")
+    )
+    node, _ = read_document(Path(signature.path), signature.id)
+    assert node is not None
+    errors = jsonschema.Draft202012Validator(schema).iter_errors(_plain(node))
+    assert [f"{error.json_path}: {error.message}" for error in errors] == []
+
+
+def _plain(node: Node, key: str = "") -> object:
+    """Numbers only where the format has numbers: everything else is text, quoted or not."""
+    if isinstance(node, MappingNode):
+        return {entry.key: _plain(entry.value, entry.key) for entry in node.entries}
+    if isinstance(node, Scalar):
+        numbers = {"count": int, "factor": float}
+        return numbers[key](node.text) if key in numbers else node.text
+    return [_plain(item) for item in node.items]
+
+
+def test_the_owner_of_a_sample_stands_first_on_it() -> None:
+    surprises = [
+        f"{overlap.owner} examples.match[{overlap.sample}]: {other} stands before it"
+        for overlap in overlap_matrix(PACK)
+        for other in overlap.beaten_by
+        if (overlap.owner, other) not in KNOWN_OVERLAPS
+    ]
+    assert surprises == []
+
+
+def test_every_accepted_overlap_still_occurs() -> None:
+    occurring = {(o.owner, other) for o in overlap_matrix(PACK) for other in o.beaten_by}
+    assert set(KNOWN_OVERLAPS) - occurring == set()
+
+
+def test_no_sample_takes_long_against_the_whole_pack() -> None:
+    matcher = Matcher(PACK)
+    for signature in SIGNATURES:
+        for text in (*signature.examples.match, *signature.examples.no_match):
+            match_text(matcher, text)
+    assert matcher.skipped == ()
+
+
+@cache
+def _healthy_files() -> tuple[Path, ...]:
+    return tuple(sorted((SHARED / "logs").glob("a1-healthy-*/logs/**/*.log*")))
+
+
+@pytest.mark.skipif(not _healthy_files(), reason=f"no healthy logs under {SHARED}")
+def test_nothing_that_matters_fires_on_healthy_logs() -> None:
+    matcher = Matcher(PACK)
+    harmful = [
+        f"{path.parent.name}/{path.name}: {match.signature}: {match.excerpt}"
+        for path in _healthy_files()
+        for text in _events(path)
+        for match in match_text(matcher, text)
+        if _matters(PACK, match)
+    ]
+    assert harmful == []
+
+
+def _matters(pack: SignaturePack, match: Match) -> bool:
+    signature = pack.signatures[match.signature]
+    return not (signature.is_episodic or signature.severity == "info" or signature.role == "benign")
+
+
+def _events(path: Path) -> Iterator[str]:
+    pending: list[str] = []
+    for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
+        if pending and parse_header(line) is not None:
+            yield "\n".join(pending)
+            pending = []
+        pending.append(line)
+    yield "\n".join(pending)
+
+
+def test_the_catalogue_page_is_fresh() -> None:
+    page = REPOSITORY / "docs" / "signatures.md"
+    command = "python -m flink_triage.signatures.catalogue > docs/signatures.md"
+    assert page.is_file(), f"missing; run: {command}"
+    assert page.read_text(encoding="utf-8") == render_catalogue(PACK), f"stale; run: {command}"
+
+
+def test_labels_for_the_kubernetes_operator_name_most_of_the_pack() -> None:
+    mapper = label_mapper(PACK)
+    assert set(mapper.labels.values()) | set(mapper.left_out) == set(PACK.signatures)
+    assert len(mapper.left_out) < len(SIGNATURES) / 3

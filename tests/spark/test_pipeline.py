@@ -1,0 +1,195 @@
+"""Runs on real Spark and Delta, over a recorded log."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.errors import OutputHeldError, UsageError
+from flink_triage.local import Options, run_local
+from flink_triage.spark import pipeline
+from flink_triage.spark.lock import held
+from flink_triage.spark.pipeline import diagnose_again, run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.schemas import EVENTS, LOG_FILES, LOG_VOLUME, RUNS, TABLES
+from flink_triage.spark.tables import Warehouse
+
+Listed = Callable[[Path], set[str]]
+
+
+@pytest.fixture
+def logs(tmp_path: Path, shared_logs: Path) -> Path:
+    """A job whose user function throws, on Flink 1.16.0."""
+    recorded = shared_logs / "a2-user-npe-1.16.0" / "logs"
+    return Path(shutil.copytree(recorded, tmp_path / "orders", copy_function=shutil.copyfile))
+
+
+def jobmanager(logs: Path) -> Path:
+    return max(logs.glob("*.log"), key=lambda path: path.stat().st_size)
+
+
+def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options, data_files: Listed
+) -> None:
+    warehouse = tmp_path / "warehouse"
+    run_id = run(spark, [str(logs)], str(warehouse), settled)
+    expected, found = run_local([str(logs)], settled), read_result(spark, str(warehouse))
+    assert found.incidents == expected.incidents
+    assert found.unknown == expected.unknown
+    assert found.coverage == expected.coverage
+    assert found.effective_config == expected.effective_config
+    assert {path.name for path in warehouse.iterdir() if path.is_dir()} == set(TABLES)
+    before = data_files(warehouse)
+    assert run(spark, [str(logs)], str(warehouse), settled) == run_id
+    assert data_files(warehouse) == before
+
+
+def test_every_column_of_every_table_has_a_comment(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    house = Warehouse(str(tmp_path / "warehouse"))
+    run(spark, [str(logs)], house, settled)
+    for table in TABLES.values():
+        described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
+        comments = {row["col_name"]: row["comment"] for row in described}
+        assert comments == {column.name: column.comment for column in table.columns}
+
+
+def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    log = jobmanager(logs)
+    whole = log.read_bytes()
+    cut = whole.rindex(b"\n2", 0, len(whole) // 2) + 1
+    log.write_bytes(whole[:cut])
+    warehouse = str(tmp_path / "warehouse")
+    first = run(spark, [str(logs)], warehouse, settled)
+    log.write_bytes(whole)
+    second = run(spark, [str(logs)], warehouse, settled)
+    assert first != second
+    expected, found = run_local([str(logs)], settled), read_result(spark, warehouse)
+    assert found.incidents == expected.incidents
+    assert found.coverage == expected.coverage
+    events = Warehouse(warehouse).published(spark, EVENTS)
+    assert events.where(F.col("run_id") == second).agg(F.min("byte_offset")).first()[0] >= cut
+    assert events.count() == events.select("path", "byte_offset").distinct().count()
+
+
+def test_stored_events_are_diagnosed_again_without_their_logs(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    warehouse = str(tmp_path / "warehouse")
+    run(spark, [str(logs)], warehouse, settled)
+    before = read_result(spark, warehouse)
+    shutil.rmtree(logs)
+    again = diagnose_again(spark, warehouse, settled)
+    after = read_result(spark, warehouse)
+    assert after.run.run_id == again != before.run.run_id
+    assert replace(after, run=before.run) == before
+
+
+def test_rotation_and_gzip_add_no_event(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    run(spark, [str(logs)], warehouse, settled)
+    before = warehouse.published(spark, EVENTS).count()
+    log = jobmanager(logs)
+    log.with_name(log.name + ".1.gz").write_bytes(gzip.compress(log.read_bytes()))
+    log.unlink()
+    run(spark, [str(logs)], warehouse, settled)
+    assert warehouse.published(spark, EVENTS).count() == before
+
+
+def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_nothing(
+    spark: SparkSession,
+    logs: Path,
+    tmp_path: Path,
+    settled: Options,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(pipeline, "_publish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(spark, [str(logs)], warehouse, settled)
+    with pytest.raises(UsageError, match="no run has been published"):
+        read_result(spark, warehouse)
+    run(spark, [str(logs)], warehouse, settled)
+    assert read_result(spark, warehouse).coverage == run_local([str(logs)], settled).coverage
+    events = warehouse.read(spark, EVENTS)
+    assert events.count() == events.select("path", "byte_offset").distinct().count()
+
+
+def test_small_ranges_change_no_row(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    cut = replace(settled, settings=replace(settled.settings, range_bytes=20_000))
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    run(spark, [str(logs)], warehouse, cut)
+    expected, found = run_local([str(logs)], settled), read_result(spark, warehouse)
+    assert found.incidents == expected.incidents
+    assert found.coverage == expected.coverage
+    volume = warehouse.published(spark, LOG_VOLUME).agg(F.sum("byte_count")).first()[0]
+    assert volume == expected.coverage.bytes
+    lines = {
+        (row["path"], row["byte_offset"]): row["line"]
+        for row in warehouse.published(spark, EVENTS).collect()
+    }
+    for (path, offset), line in lines.items():
+        assert Path(path).read_bytes()[:offset].count(b"\n") + 1 == line
+
+
+def test_a_lost_commit_is_not_published(
+    spark: SparkSession,
+    logs: Path,
+    tmp_path: Path,
+    settled: Options,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    append = Warehouse.append
+
+    def losing(self: Warehouse, rows, table, batch_id):  # type: ignore[no-untyped-def]
+        append(self, rows.limit(0) if table is EVENTS else rows, table, batch_id)
+
+    monkeypatch.setattr(Warehouse, "append", losing)
+    with pytest.raises(Exception, match="the run is not published"):
+        run(spark, [str(logs)], warehouse, settled)
+    assert not warehouse.exists(spark, RUNS)
+
+
+def test_a_held_warehouse_is_left_alone(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    folder = tmp_path / "warehouse"
+    with (
+        held(folder, datetime.now(timezone.utc)),
+        pytest.raises(OutputHeldError),
+    ):
+        run(spark, [str(logs)], str(folder), settled)
+
+
+def test_what_was_not_read_is_in_the_ledger_with_its_reason(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    (logs / "core.log").write_bytes(bytes(range(256)) * 64)
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
+    run(spark, [str(logs)], warehouse, settled)
+    rows = warehouse.published(spark, LOG_FILES).where(F.col("state") == "quarantined").collect()
+    assert [(Path(row["path"]).name, bool(row["reason"])) for row in rows] == [("core.log", True)]
+    counts = json.dumps(warehouse.read(spark, RUNS).first()["row_counts"])
+    assert '"log_files"' in counts

@@ -1,0 +1,115 @@
+"""Values of the model to Arrow and back; no session is started."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pytest
+
+from flink_triage.model import (
+    Event,
+    Fingerprint,
+    Frame,
+    Lifecycle,
+    Match,
+    Observation,
+    StackTrace,
+    Throwable,
+    TraceRow,
+)
+from flink_triage.spark.row_types import spark_schema
+from flink_triage.spark.rows import event_rows, observations_of, scrub, trace_rows
+from flink_triage.spark.schemas import TABLES, arrow_schema
+from flink_triage.spark.values import from_plain, to_plain
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
+VALUES: dict[str, object] = {
+    "str": "text",
+    "int": 7,
+    "bool": True,
+    "datetime | None": AT,
+    "str | None": "text",
+    "int | None": 7,
+    "Process | None": "jobmanager",
+    "Product | None": "other",
+}
+
+
+def filled(kind: type, **given: object) -> object:
+    """A value of ``kind`` with no field left at its default, so that a lost field is seen."""
+    values = {field.name: VALUES.get(str(field.type)) for field in fields(kind)} | given
+    assert None not in values.values(), f"{kind.__name__}: a field of a type that is new here"
+    return kind(**values)
+
+
+def observation() -> Observation:
+    match = filled(Match, captures={"expected": "1", "found": "2"})
+    event = filled(Event, lifecycle=filled(Lifecycle))
+    made = filled(
+        Observation,
+        event=event,
+        fingerprint=Fingerprint("v1:a", "v1:b", "v1:c"),
+        matches=(match, match),
+        has_frames=False,
+    )
+    assert isinstance(made, Observation)
+    return made
+
+
+def test_an_observation_with_every_field_set_comes_back_whole() -> None:
+    rows = event_rows([observation()], "f", 0)
+    table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+    assert list(observations_of(table)) == [observation()]
+
+
+def test_an_observation_that_knows_nothing_comes_back_whole() -> None:
+    event = Event("p", 0, 1, 1, None, None, None, None, "")
+    names = {field.name: None for field in fields(Observation)}
+    known = {"deployment": "d", "event": event, "matches": (), "occurrences": 1, "has_frames": True}
+    bare = Observation(**(names | known))  # type: ignore[arg-type]
+    rows = event_rows([bare], "f", 0)
+    table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+    assert list(observations_of(table)) == [bare]
+
+
+def test_a_lone_surrogate_does_not_end_a_run() -> None:
+    event = Event("p", 0, 1, 1, None, None, None, None, "half \ud83d of it")
+    names = {field.name: None for field in fields(Observation)}
+    known = {"deployment": "d", "event": event, "matches": (), "occurrences": 1, "has_frames": True}
+    rows = event_rows([Observation(**(names | known))], "f", 0)  # type: ignore[arg-type]
+    assert rows.field("message").to_pylist() == ["half \ufffd of it"]
+
+
+def test_scrubbing_leaves_what_is_whole() -> None:
+    assert scrub(["\U0001f600", {"a": "é"}]) == ["\U0001f600", {"a": "é"}]
+
+
+def test_suppressed_chains_are_kept() -> None:
+    hidden = Throwable("a.Hidden", "in finally", (Frame("a.B", "close"),), relation="suppressed")
+    thrown = Throwable(
+        "a.Thrown", "m", (Frame("a.B", "run", "B.java", 3),), suppressed=((hidden,),)
+    )
+    trace = StackTrace((thrown,))
+    (row,) = trace_rows(
+        [TraceRow(Fingerprint("v1:a", "v1:b"), trace, "masked", "exemplar", 2, AT, AT)]
+    ).to_pylist()
+    suppressed = json.loads(row["throwables"][0]["suppressed_json"])
+    assert [[from_plain(Throwable, item) for item in chain] for chain in suppressed] == [[hidden]]
+
+
+def test_plain_values_come_back_as_they_were() -> None:
+    assert from_plain(Observation, json.loads(json.dumps(to_plain(observation())))) == observation()
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_a_table_says_of_every_column_what_it_is(table: object) -> None:
+    from flink_triage.spark.schemas import Table
+
+    assert isinstance(table, Table)
+    assert all(column.comment for column in table.columns)
+    assert len(set(table.column_names)) == len(table.columns)
+    assert "run_id" in table.column_names
+    assert spark_schema(arrow_schema(table)).count("`run_id` string") == 1

@@ -1,0 +1,146 @@
+"""The command as a person or a script calls it: what is printed where, and the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from flink_triage.cli import main
+
+LOGS = Path(__file__).resolve().parents[2] / "logs"
+FULL_DISK = LOGS / "checkpoint" / "tolerable-threshold-exceeded" / "disk-full-1.16.0" / "logs"
+HEALTHY = LOGS / "healthy" / "orders-2.1.1" / "logs"
+
+
+def test_a_path_alone_is_diagnosed(capsys):
+    assert main([str(FULL_DISK)]) == 0
+    shown = capsys.readouterr()
+    assert "A disk or storage volume is full" in shown.out
+    assert shown.err == ""
+
+
+def test_standard_output_is_data_only(capsys):
+    assert main(["diagnose", str(FULL_DISK), "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["incidents"][0]["diagnoses"][0]["signature"] == "disk/full"
+
+
+def test_each_format_goes_to_its_own_file(tmp_path, capsys):
+    page, report, data = (tmp_path / name for name in ("a.md", "r.html", "d.json"))
+    code = main(
+        [
+            *("diagnose", str(FULL_DISK), "--report", str(report)),
+            *("--format", "markdown", "--output", str(page)),
+            *("--format", "json", "--output", str(data)),
+        ]
+    )
+    assert code == 0
+    assert "A disk or storage volume is full" in page.read_text()
+    assert json.loads(data.read_text())["schema_version"] == 1
+    assert report.read_text().startswith("<!doctype html")
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("logs", "flags", "code"),
+    [
+        pytest.param(FULL_DISK, ["--fail-on", "critical"], 1, id="a critical finding"),
+        pytest.param(FULL_DISK, [], 0, id="findings do not fail unless asked"),
+        pytest.param(HEALTHY, ["--fail-on", "info"], 0, id="healthy logs never fail"),
+    ],
+)
+def test_exit_code_says_what_was_found(logs, flags, code, capsys):
+    assert main(["diagnose", str(logs), *flags]) == code
+
+
+def test_exit_code_is_the_same_in_every_format(capsys):
+    codes = {
+        format_: main(["diagnose", str(FULL_DISK), "--format", format_, "--fail-on", "major"])
+        for format_ in ("text", "json", "jsonl", "markdown", "html")
+    }
+    assert set(codes.values()) == {1}
+
+
+def test_strict_fails_when_something_was_not_read(tmp_path, capsys):
+    (tmp_path / "core.log").write_bytes(b"\x7fELF" + bytes(range(256)) * 64)
+    (tmp_path / "jobmanager.log").write_text("2026-11-21 05:00:00,000 INFO  a.B [] - fine\n")
+    assert main(["diagnose", str(tmp_path)]) == 0
+    assert main(["diagnose", str(tmp_path), "--strict"]) == 3
+    assert "binary" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["diagnose", "/no/such/place"], "/no/such/place", id="missing input"),
+        pytest.param(["diagnose", "{empty}"], "nothing to read", id="empty folder"),
+        pytest.param(["diagnose", "{logs}", "--since", "soon"], "--since: 'soon'", id="no time"),
+        pytest.param(["diagnose", "{logs}", "--timezone", "Mars/Olympus"], "Mars", id="no zone"),
+        pytest.param(["diagnose", "{logs}", "--group-by", "("], "--group-by", id="no regex"),
+        pytest.param(
+            ["signatures", "show", "rocksdb/bad-table-magick"], "bad-table-magic", id="id"
+        ),
+        pytest.param(["run", "--input", "{logs}"], "--warehouse DIR", id="no warehouse"),
+        pytest.param(
+            ["diagnose", "{logs}", "--format", "json", "--format", "text"],
+            "only one --format",
+            id="two formats for one screen",
+        ),
+    ],
+)
+def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
+    filled = [w.format(empty=tmp_path, logs=HEALTHY) for w in words]
+    assert main(filled) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("flink-triage: ")
+    assert said in error
+    assert "Traceback" not in error
+
+
+def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
+    folder = tmp_path / "custom"
+    folder.mkdir()
+    (folder / "one.yaml").write_text("title: x\nseverity: high\nrole: trigger\n")
+    assert main(["diagnose", str(HEALTHY), "--signatures", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "one.yaml:2: severity" in error
+    assert "critical" in error
+
+
+def test_window_leaves_out_what_happened_before_it(capsys):
+    assert main(["diagnose", str(FULL_DISK), "--since", "2027-01-01", "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {i["verdict"] for i in result["incidents"]} == {"healthy"}
+
+
+def test_every_signature_is_listed(capsys):
+    assert main(["signatures", "list"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.count("\n") >= 80
+    assert "rocksdb/bad-table-magic" in shown.out
+
+
+def test_new_drafts_a_signature_that_loads(tmp_path, capsys):
+    log = tmp_path / "logs" / "taskmanager.log"
+    log.parent.mkdir()
+    log.write_text(
+        "2026-11-21 05:00:00,000 ERROR org.apache.flink.Frob [] - oops\n"
+        "org.apache.flink.util.FlinkException: The frobnicator is out of phase by 7\n"
+        "\tat org.apache.flink.runtime.frob.Frobnicator.turn(Frobnicator.java:15)\n"
+    )
+    assert main(["signatures", "new", str(log), "--id", "custom/frobnicator"]) == 0
+    draft = capsys.readouterr().out
+    target = tmp_path / "pack" / "custom" / "frobnicator.yaml"
+    target.parent.mkdir(parents=True)
+    target.write_text(draft)
+    assert main(["diagnose", str(log), "--signatures", str(tmp_path / "pack")]) == 0
+    assert "frobnicator is out of phase" in capsys.readouterr().out
+
+
+def test_an_interrupted_write_leaves_the_old_report(tmp_path, capsys):
+    target = tmp_path / "folder-that-is-a-file" / "r.html"
+    target.parent.write_text("not a folder")
+    assert main(["diagnose", str(HEALTHY), "--report", str(target)]) == 4
+    assert target.parent.read_text() == "not a folder"

@@ -1,0 +1,49 @@
+"""Logs in words: what a few lines of log become when the stages before have read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from flink_triage.diagnosis import DeploymentDiagnosis, diagnose_deployment
+from flink_triage.local import Options, number_lines, scan_inputs
+from flink_triage.model import Observation
+from flink_triage.remediation import OptionTable
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+
+Diagnose = Callable[..., DeploymentDiagnosis]
+Observe = Callable[..., list[Observation]]
+
+
+@pytest.fixture(scope="session")
+def pack() -> SignaturePack:
+    return load_pack((builtin_pack_directory(),))
+
+
+@pytest.fixture
+def observe(tmp_path: Path) -> Observe:
+    """Observations of log texts, each given by the name of its file."""
+
+    def read(**files: str) -> list[Observation]:
+        folder = tmp_path / "deployment"
+        folder.mkdir(exist_ok=True)
+        for name, text in files.items():
+            (folder / f"flink-{name}.log").write_text(text)
+        return list(number_lines(scan_inputs([str(folder)], Options(), lambda a, b: None).results))
+
+    return read
+
+
+@pytest.fixture
+def diagnose(pack: SignaturePack, observe: Observe) -> Diagnose:
+    def run(observations: Sequence[Observation] | None = None, **files: str) -> DeploymentDiagnosis:
+        return diagnose_deployment(
+            "d",
+            observe(**files) if observations is None else observations,
+            pack,
+            OptionTable.load(),
+        )
+
+    return run

@@ -1,0 +1,229 @@
+"""Whole small logs: what is said first, what is said to follow from it, and what is not said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from flink_triage.diagnosis.fold import fold
+
+JOB = "9b1a51e416dc4303171d4287e9e52830"
+GRAPH = "ad5498bd8e6af42420707a08aa2fb304"
+
+
+def line(second: float, message: str, level: str = "INFO", logger: str = "a.B") -> str:
+    minute, rest = divmod(second, 60)
+    at = f"2026-11-21 05:{int(minute):02d}:{rest:06.3f}".replace(".", ",")
+    return f"{at} {level:<5} {logger} [] - {message}\n"
+
+
+def state(second: float, before: str, after: str, job: str = JOB) -> str:
+    return line(second, f"Job orders ({job}) switched from state {before} to {after}.")
+
+
+def completed(second: float, number: int, job: str = JOB) -> str:
+    return line(second, f"Completed checkpoint {number} for job {job} (1 bytes, x=1 ms).")
+
+
+def failed(second: float, trace: str, attempt: int = 0) -> str:
+    return (
+        line(
+            second,
+            f"Totals (1/2) ({GRAPH}_8eeed16b661251f13cfc6a3c5e75c420_0_{attempt}) switched from"
+            " RUNNING to FAILED on host:1 @ host (dataPort=1).",
+        )
+        + trace
+    )
+
+
+def completed_then(second: float, number: int, *rest: str) -> str:
+    return completed(second, number) + "".join(rest)
+
+
+FULL = (
+    "java.io.IOException: Could not perform checkpoint 5 for operator Totals (1/2)#0.\n"
+    "\tat org.apache.flink.streaming.runtime.tasks.StreamTask.triggerCheckpointOnBarrier"
+    "(StreamTask.java:1256)\n"
+    "Caused by: java.io.IOException: No space left on device\n"
+    "\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+    "\t... 3 more\n"
+)
+NPE = (
+    "java.lang.NullPointerException: null\n"
+    "\tat com.acme.Enricher.map(Enricher.java:15)\n"
+    "\tat org.apache.flink.streaming.api.operators.StreamMap.processElement(StreamMap.java:38)\n"
+)
+STRANGE = (
+    "org.apache.flink.util.FlinkException: The frobnicator is out of phase\n"
+    "\tat org.apache.flink.runtime.frob.Frobnicator.turn(Frobnicator.java:15)\n"
+)
+THRESHOLD = (
+    "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure"
+    " threshold.\n"
+    "\tat org.apache.flink.runtime.checkpoint.CheckpointFailureManager.checkFailureAgainstCounter"
+    "(CheckpointFailureManager.java:206)\n"
+)
+
+
+def loop(trace: str, count: int, start: float = 10) -> str:
+    """``count`` failures of one kind, four seconds apart, without a checkpoint between them."""
+    text = ""
+    for attempt in range(count):
+        at = start + 4 * attempt
+        text += failed(at, trace, attempt) + state(at, "RUNNING", "RESTARTING")
+        text += state(at + 3, "RESTARTING", "RUNNING")
+    return text
+
+
+def signatures(incident):
+    return [d.signature for d in incident.diagnoses]
+
+
+def test_a_log_without_failures_is_healthy(diagnose):
+    found = diagnose(jobmanager=state(1, "CREATED", "RUNNING") + completed(2, 1) + completed(4, 2))
+    assert [i.verdict for i in found.incidents] == ["healthy"]
+    assert found.incidents[0].diagnoses == ()
+
+
+def test_root_cause_stands_before_the_wrapper_in_its_own_trace(diagnose):
+    incident = diagnose(jobmanager=completed(5, 4) + loop(FULL, 2)).incidents[0]
+    assert incident.verdict == "diagnosed"
+    assert incident.diagnoses[0].signature == "disk/full"
+    assert incident.diagnoses[0].evidence[0].excerpt.endswith("No space left on device")
+    assert incident.last_healthy is not None
+    assert incident.last_healthy.checkpoint_id == 4
+    assert incident.restarts == 2
+
+
+def test_evidence_points_at_the_line_of_the_cause_not_at_the_header(diagnose):
+    text = completed(5, 4) + loop(FULL, 1)
+    evidence = diagnose(jobmanager=text).incidents[0].diagnoses[0].evidence[0]
+    assert text.split("\n")[evidence.line - 1].endswith("No space left on device")
+
+
+def test_what_keeps_failing_outranks_the_innocent_first_failure(diagnose):
+    text = completed(5, 4) + loop(NPE, 1) + loop(FULL, 3, start=14)
+    incident = diagnose(jobmanager=text).incidents[0]
+    assert signatures(incident)[:2] == ["disk/full", "operator/user-code-exception"]
+
+
+def test_a_symptom_without_its_cause_is_first_as_a_symptom(diagnose):
+    incident = diagnose(jobmanager=completed(5, 4) + loop(THRESHOLD, 2)).incidents[0]
+    assert incident.diagnoses[0].signature == "checkpoint/tolerable-threshold-exceeded"
+    assert incident.diagnoses[0].role == "symptom"
+    assert incident.missing_evidence
+
+
+def test_a_symptom_is_explained_by_its_cause(diagnose):
+    text = completed(5, 4) + line(9, "Decline checkpoint", "WARN") + FULL + loop(THRESHOLD, 2)
+    incident = diagnose(jobmanager=text).incidents[0]
+    assert incident.diagnoses[0].signature == "disk/full"
+    assert "checkpoint/tolerable-threshold-exceeded" in incident.diagnoses[0].explains
+    assert incident.diagnoses[0].confidence > 0.9
+
+
+def test_an_unknown_failure_is_undetermined_and_reported(diagnose):
+    found = diagnose(jobmanager=completed(5, 4) + loop(STRANGE, 2))
+    assert found.incidents[0].verdict == "undetermined"
+    assert "frobnicator" in found.incidents[0].first_fault.excerpt
+    assert {o.root_cause_message for o, _ in found.unknown_faults} >= {
+        "The frobnicator is out of phase"
+    }
+
+
+def test_an_unknown_first_fault_outranks_its_known_consequence(diagnose):
+    incident = diagnose(jobmanager=completed(5, 4) + loop(STRANGE + "", 1) + loop(THRESHOLD, 1, 14))
+    assert incident.incidents[0].verdict == "undetermined"
+
+
+def test_two_troubles_with_a_healthy_stretch_between_are_two_incidents(diagnose):
+    text = completed(5, 4) + loop(NPE, 1) + completed(30, 5) + completed(40, 6) + loop(FULL, 2, 50)
+    found = diagnose(jobmanager=text)
+    assert sorted(i.diagnoses[0].signature for i in found.incidents) == [
+        "disk/full",
+        "operator/user-code-exception",
+    ]
+    assert {i.restarts for i in found.incidents} == {1, 2}
+
+
+def test_one_trouble_that_comes_back_after_a_checkpoint_is_one_incident(diagnose):
+    text = completed(5, 4) + loop(FULL, 1) + completed(20, 5) + loop(FULL, 1, 30)
+    assert len(diagnose(jobmanager=text).incidents) == 1
+
+
+def test_the_same_exception_without_its_stack_is_the_same_trouble(diagnose):
+    bare = "java.lang.NullPointerException: null\n"
+    text = completed(5, 4) + loop(NPE, 1) + completed(20, 5) + loop(bare, 1, 30)
+    incidents = diagnose(jobmanager=text).incidents
+    assert [signatures(i) for i in incidents] == [["operator/user-code-exception"]]
+
+
+def test_two_jobs_that_fail_at_the_same_time_stay_apart(diagnose, observe):
+    other = "f" * 32
+    first = completed(5, 4) + loop(FULL, 2)
+    second = (completed(5, 4) + loop(NPE, 2)).replace(JOB, other).replace(GRAPH, "e" * 32)
+    tie = line(1, f"Created execution graph {GRAPH} for job {JOB}.")
+    tie += line(1, f"Created execution graph {'e' * 32} for job {other}.")
+    mixed = diagnose(jobmanager=tie + first, taskmanager=second)
+    by_job = {i.job_id: i.diagnoses[0].signature for i in mixed.incidents}
+    assert by_job == {JOB: "disk/full", other: "operator/user-code-exception"}
+
+
+def test_outcome_says_how_it_ended(diagnose):
+    trouble = completed(5, 4) + loop(FULL, 1)
+    for ending, outcome in (
+        ("", "ongoing"),
+        (completed(60, 9), "recovered"),
+        (state(60, "FAILING", "FAILED"), "failed"),
+    ):
+        assert diagnose(jobmanager=trouble + ending).incidents[0].outcome == outcome
+
+
+def test_a_thousand_turns_of_the_loop_rank_like_three(diagnose):
+    few = diagnose(jobmanager=completed(5, 4) + loop(NPE, 1) + loop(FULL, 3, 14)).incidents[0]
+    many = diagnose(jobmanager=completed(5, 4) + loop(NPE, 1) + loop(FULL, 300, 14)).incidents[0]
+    assert signatures(few) == signatures(many)
+    assert many.restarts == 301
+
+
+def test_a_clock_that_is_thirty_seconds_off_does_not_change_the_answer(diagnose, observe):
+    observations = observe(
+        jobmanager=completed(5, 4) + loop(THRESHOLD, 2), taskmanager=line(9, "x", "WARN") + FULL
+    )
+
+    def shifted(observation, seconds):
+        event = observation.event
+        if "taskmanager" not in event.path or event.logged_at is None:
+            return observation
+        return replace(
+            observation,
+            event=replace(event, logged_at=event.logged_at + timedelta(seconds=seconds)),
+        )
+
+    answers = {
+        seconds: signatures(diagnose([shifted(o, seconds) for o in observations]).incidents[0])[0]
+        for seconds in (-30, 0, 30)
+    }
+    assert answers == dict.fromkeys((-30, 0, 30), "disk/full")
+
+
+def test_logs_of_another_product_raise_no_alarm(diagnose):
+    text = line(1, "oops", "ERROR", "org.apache.bookkeeper.bookie.Bookie") + (
+        "org.rocksdb.RocksDBException: block checksum mismatch: stored = 1, computed = 2, type = 4"
+        "  in /data/ledgers/000037.sst offset 0 size 29026\n"
+        "\tat org.rocksdb.RocksDB.get(Native Method)\n"
+        "\tat org.apache.bookkeeper.bookie.storage.ldb.KeyValueStorageRocksDB.get(K.java:1)\n"
+    )
+    incident = diagnose(bookie=text).incidents[0]
+    assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
+
+
+def test_folding_keeps_counts_and_is_associative(observe):
+    observations = observe(
+        taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(40))
+    )
+    whole = fold(observations, 5)
+    parts = fold([*fold(observations[:17], 5), *fold(observations[17:], 5)], 5)
+    assert whole == parts
+    assert len(whole) == 5
+    assert sum(o.occurrences for o in whole) == 40

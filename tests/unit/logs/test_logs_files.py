@@ -1,0 +1,193 @@
+"""Files of every kind: what they are taken for, what events come out, and that bytes add up."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+from flink_triage.errors import UsageError
+from flink_triage.logs.files import deployment_of, list_inputs
+from flink_triage.logs.identity import identify
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.logs.scan import Scanner
+from flink_triage.model import ByteRange, Event, FileProfile, RangeScan
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+_STOCK = "".join(
+    f"2026-11-21 06:47:{n % 60:02},468 INFO  org.apache.flink.Foo [] - message {n}\n"
+    for n in range(200)
+)
+_FAILURE = (
+    "2026-11-21 06:48:23,468 ERROR org.apache.flink.Foo [] - it failed\n"
+    "java.io.IOException: No space left on device\n"
+    "\tat org.apache.flink.Foo.bar(Foo.java:12)\n"
+)
+_TEXT = _STOCK + _FAILURE
+_TRACE = "java.io.IOException: No space left on device\n\tat org.apache.flink.Foo.bar(Foo.java:12)"
+
+
+def _read(path: Path, limits: Settings = DEFAULT_SETTINGS) -> tuple[FileProfile, RangeScan]:
+    profile = probe(list_inputs([str(path)]).files[0], limits)
+    scan = Scanner(["No space left"], limits).scan(ByteRange(profile, "d"))
+    return profile, scan
+
+
+def _summary(events: tuple[Event, ...]) -> list[tuple[str | None, str, str | None]]:
+    return [(event.level, event.message, event.continuation) for event in events]
+
+
+_EXPECTED = [("ERROR", "it failed", _TRACE)]
+_CRI = "".join(f"2026-11-21T06:48:00.000000001Z stdout F {x}\n" for x in _TEXT.split("\n")[:-1])
+_PREFIXED = "".join(f"[pod/flink-tm-1/main] {x}\n" for x in _TEXT.split("\n")[:-1])
+_GREPPED = "".join(f"{n}:{x}\n" for n, x in enumerate(_TEXT.split("\n")[:-1], 1))
+_SYSLOG = "".join(f"Oct 21 02:34:46 host flink[12]: {x}\n" for x in _TEXT.split("\n")[:-1])
+_DOCKER = "".join(
+    json.dumps({"log": f"{x}\n", "stream": "stdout", "time": "2026-11-21T06:48:00.1Z"}) + "\n"
+    for x in _TEXT.split("\n")[:-1]
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "carrier"),
+    [
+        pytest.param(_TEXT.encode(), "none", id="plain"),
+        pytest.param(_TEXT.replace("\n", "\r\n").encode(), "none", id="CRLF"),
+        pytest.param(b"\xef\xbb\xbf" + _TEXT.encode(), "none", id="byte order mark"),
+        pytest.param(_TEXT.encode("utf-16"), "none", id="UTF-16"),
+        pytest.param(_TEXT.replace("ERROR", "\x1b[31mERROR\x1b[0m").encode(), "none", id="ANSI"),
+        pytest.param(gzip.compress(_TEXT.encode()), "none", id="gzip"),
+        pytest.param(
+            gzip.compress(_STOCK.encode()) + gzip.compress(_FAILURE.encode()), "none",
+            id="gzip of two members",
+        ),
+        pytest.param(bz2.compress(_TEXT.encode()), "none", id="bz2"),
+        pytest.param(lzma.compress(_TEXT.encode()), "none", id="xz"),
+        pytest.param(_CRI.encode(), "cri", id="CRI"),
+        pytest.param(_PREFIXED.encode(), "kubectl-prefix", id="kubectl --prefix"),
+        pytest.param(_GREPPED.encode(), "grep-line", id="grep -n"),
+        pytest.param(_SYSLOG.encode(), "syslog", id="syslog"),
+        pytest.param(_DOCKER.encode(), "docker-json", id="docker json-file"),
+    ],
+)  # fmt: skip
+def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(data)
+    profile, scan = _read(path)
+    assert profile.carrier == carrier
+    assert _summary(scan.events) == _EXPECTED
+    assert sum(volume.event_count for volume in scan.volumes) == 201
+    assert sum(volume.byte_count for volume in scan.volumes) == (
+        scan.event_bytes + scan.counted_bytes
+    )
+    assert scan.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        pytest.param(lambda data: data[:-9], "truncated", id="cut short"),
+        pytest.param(
+            lambda data: data[:-8] + b"\0\0\0\0" + data[-4:], "damaged", id="wrong checksum"
+        ),
+        pytest.param(lambda data: data + b"garbage", "followed by", id="garbage behind"),
+    ],
+)
+def test_damaged_gzip_keeps_its_good_prefix(tmp_path, damage, reason) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "a.log.gz"
+    path.write_bytes(damage(gzip.compress((_FAILURE + _STOCK).encode())))
+    _, scan = _read(path)
+    assert _summary(scan.events)[0] == _EXPECTED[0]
+    assert [reason in problem.reason for problem in scan.problems] == [True]
+
+
+def test_a_bomb_is_cut_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(gzip.compress(_STOCK.encode() * 50))
+    _, scan = _read(path, Settings(max_file_bytes=10_000))
+    assert scan.event_bytes + scan.counted_bytes == 10_000
+    assert ["limit" in problem.reason for problem in scan.problems] == [True]
+
+
+def test_binary_files_are_quarantined_with_every_byte(tmp_path: Path) -> None:
+    path = tmp_path / "core.log"
+    path.write_bytes(b"PK\x03\x04" + bytes(1000))
+    profile, scan = _read(path)
+    assert profile.problem == "binary: zip archive"
+    assert (scan.quarantined_bytes, scan.events) == (1004, ())
+
+
+def test_pasted_traces_become_events_without_time(tmp_path: Path) -> None:
+    path = tmp_path / "ticket.txt"
+    path.write_text(f"We see this:\n\n{_TRACE}\n\nWhat can we do about it?\n")
+    _, scan = _read(path)
+    head, _, rest = _TRACE.partition("\n")
+    assert _summary(scan.events) == [(None, head, rest)]
+    assert sum(volume.byte_count for volume in scan.volumes) == path.stat().st_size
+
+
+def test_streams_that_share_a_file_keep_their_traces_apart(tmp_path: Path) -> None:
+    path = tmp_path / "pods.log"
+    lines = _FAILURE.split("\n")[:-1]
+    text = "".join(f"[pod/a/main] {x}\n[pod/b/main] {x}\n" for x in lines)
+    path.write_text(text)
+    _, scan = _read(path)
+    assert _summary(scan.events) == _EXPECTED * 2
+
+
+def test_secrets_never_reach_an_event(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(_STOCK + _FAILURE.replace("it failed", "s3.secret-key: AbCdEf123456"))
+    _, scan = _read(path)
+    assert "AbCdEf123456" not in repr(scan.events)
+    assert scan.redactions == 1
+
+
+def test_process_version_and_host_come_from_banner_and_name(tmp_path: Path) -> None:
+    path = tmp_path / "flink-flink-taskexecutor-0-node7.log"
+    banner = (
+        "2026-11-21 06:47:23,000 INFO  org.apache.flink.runtime.entrypoint.ClusterEntrypoint [] -"
+        "  Starting StandaloneSessionClusterEntrypoint (Version: 1.16.0, Scala: 2.12)\n"
+    )
+    path.write_text(banner + _TEXT)
+    profile, _ = _read(path)
+    assert (profile.process, profile.flink_version, profile.host) == (
+        "jobmanager", "1.16.0", "node7",
+    )  # fmt: skip
+
+
+def test_ranges_own_every_byte_once(tmp_path: Path) -> None:
+    profile = FileProfile("a", 1000, is_splittable=True)
+    ranges = plan_ranges([(profile, "d")], Settings(range_bytes=300))
+    assert [(part.start, part.end) for part in ranges] == [
+        (0, 300),
+        (300, 600),
+        (600, 900),
+        (900, None),
+    ]
+
+
+def test_identity_is_that_of_the_decompressed_content(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "a.log", tmp_path / "a.log.1.gz"
+    plain.write_bytes(_TEXT.encode())
+    packed.write_bytes(gzip.compress(_TEXT.encode()))
+    assert identify(str(plain), DEFAULT_SETTINGS) == identify(str(packed), DEFAULT_SETTINGS)
+
+
+def test_listing_reads_hidden_names_and_reports_what_it_refuses(tmp_path: Path) -> None:
+    folder = tmp_path / "orders" / "logs"
+    folder.mkdir(parents=True)
+    (folder / "_hidden.log").write_text("x")
+    os.mkfifo(folder / "pipe")
+    listing = list_inputs([str(tmp_path)])
+    assert [Path(file.path).name for file in listing.files] == ["_hidden.log"]
+    assert [item.reason for item in listing.quarantined] == ["not a regular file"]
+    assert deployment_of(listing.files[0]) == "orders"
+    with pytest.raises(UsageError, match="does not exist"):
+        list_inputs([str(tmp_path / "nothing")])

@@ -1,0 +1,158 @@
+"""Header lines of many layouts: one line in, its parts out."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+
+import pytest
+
+from flink_triage.logs.layouts import parse_header
+from flink_triage.logs.layouts.json_lines import parse_json_line
+
+_AT = datetime(2026, 11, 21, 6, 47, 23, 468000, tzinfo=timezone.utc)
+_SECOND = _AT.replace(microsecond=0)
+_JOB = "caf54c11130659b87c41175d9fcdc6f0"
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "level", "logger", "thread", "message"),
+    [
+        pytest.param(
+            "2026-11-21 06:47:23,468 INFO  org.apache.flink.Foo   [] - hello - there",
+            _AT, "INFO", "org.apache.flink.Foo", None, "hello - there",
+            id="Flink's own layout since 1.11",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23,468 WARN  org.apache.flink.Foo    - hello",
+            _AT, "WARN", "org.apache.flink.Foo", None, "hello",
+            id="log4j 1 printed no brackets for an empty context",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23,468 INFO  [] [main] org.apache.flink.Foo - hello",
+            _AT, "INFO", "org.apache.flink.Foo", "main", "hello",
+            id="empty context and thread before the logger",
+        ),
+        pytest.param(
+            "[2026-11-21T06:47:23.468Z] [Map -> Sink[1] (1/2)#0] ERROR a.b.Foo - hello",
+            _AT, "ERROR", "a.b.Foo", "Map -> Sink[1] (1/2)#0", "hello",
+            id="ISO time in brackets and a thread name with brackets",
+        ),
+        pytest.param(
+            "26/11/21 06:47:23 INFO taskexecutor.TaskManagerRunner: hello: you",
+            _SECOND, "INFO", "taskexecutor.TaskManagerRunner", None, "hello: you",
+            id="Hadoop's log4j 1 layout with a two-digit year",
+        ),
+        pytest.param(
+            "06:47:23.468 [main] DEBUG o.a.f.Foo - hello",
+            None, "DEBUG", "o.a.f.Foo", "main", "hello",
+            id="logback's default states no date",
+        ),
+        pytest.param(
+            "2026-11-21T08:47:23,468+0200 [main] INFO  a.b.Foo - hello",
+            _AT, "INFO", "a.b.Foo", "main", "hello",
+            id="an offset without a colon",
+        ),
+        pytest.param(
+            "ERROR akka.remote.EndpointWriter   [] - dropping message",
+            None, "ERROR", "akka.remote.EndpointWriter", None, "dropping message",
+            id="level first and no time",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23,468 [myid:1] - WARN  [main:QuorumPeer@774] - hello",
+            _AT, "WARN", "QuorumPeer", "main", "hello",
+            id="ZooKeeper's layout",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23.468 | WARN | main | com.acme.Foo | hello",
+            _AT, "WARN", "com.acme.Foo", "main", "hello",
+            id="a house layout with bars",
+        ),
+        pytest.param(
+            "[INFO] [2026-11-21 06:47:23][org.apache.flink.Foo]hello",
+            _SECOND, "INFO", "org.apache.flink.Foo", None, "hello",
+            id="a house layout of brackets only",
+        ),
+    ],
+)  # fmt: skip
+def test_header_parts(
+    line: str,
+    at: datetime | None,
+    level: str,
+    logger: str | None,
+    thread: str | None,
+    message: str,
+) -> None:
+    header = parse_header(line)
+    assert header is not None
+    found = (header.logged_at, header.level, header.logger, header.thread, header.message)
+    assert found == (at, level, logger, thread, message)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("\tat org.apache.flink.Foo.bar(Foo.java:12)", id="a frame"),
+        pytest.param("Caused by: java.io.IOException: ERROR", id="a cause"),
+        pytest.param("org.rocksdb.RocksDBException: while link file", id="a throwable"),
+        pytest.param("2026 was a good year, INFO or not", id="prose that begins with a year"),
+        pytest.param("1. first set the option to 3", id="a numbered list"),
+        pytest.param("Errors happen: do not worry", id="a word that begins like a level"),
+        pytest.param("", id="nothing"),
+    ],
+)
+def test_other_lines_are_no_headers(line: str) -> None:
+    assert parse_header(line) is None
+
+
+def test_job_id_is_read_from_the_context() -> None:
+    line = f"2026-11-21 06:47:23,468 INFO  [{{flink-job-id={_JOB}}}] [main] a.b.Foo - hello"
+    header = parse_header(line)
+    assert header is not None
+    assert (header.job_id, header.thread) == (_JOB, "main")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("2026-11-21 06:47:23,468 INFO " + "[" * 100_000, id="open brackets"),
+        pytest.param("2026-11-21 06:47:23,468 INFO " + "[a] " * 50_000, id="many brackets"),
+        pytest.param("2026-11-21 06:47:23,468 INFO " + "a." * 100_000, id="an endless logger"),
+        pytest.param("2026-11-21 06:47:23,468 INFO " + " " * 200_000, id="blanks"),
+    ],
+)
+def test_hostile_lines_take_no_time(line: str) -> None:
+    begin = time.process_time()
+    parse_header(line)
+    assert time.process_time() - begin < 0.5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(
+            '{"@timestamp":"2026-11-21T06:47:23.468Z","log.level":"WARN","message":"m",'
+            '"log.logger":"a.B","process.thread.name":"t",'
+            '"error.stack_trace":"x.YException\\n\\tat z"}',
+            id="ECS with dotted names",
+        ),
+        pytest.param(
+            '{"timestamp":1795243643468,"level":"WARN","loggerName":"a.B","thread":"t",'
+            '"message":"m","thrown":{"name":"x.YException","extendedStackTrace":"\\tat z"}}',
+            id="log4j2 JSONLayout with a nested throwable",
+        ),
+        pytest.param(
+            '{"messageType":"WARN","logger":"a.B","threadName":"t","message":"m",'
+            '"timestamp":"2026-11-21T06:47:23.468Z",'
+            '"throwableInformation":["x.YException","\\tat z"]}',
+            id="Amazon Managed Service with the stack as a list",
+        ),
+    ],
+)
+def test_json_dialects_say_the_same(line: str) -> None:
+    header = parse_json_line(line)
+    assert header is not None
+    assert (header.logged_at, header.level, header.logger, header.thread, header.message) == (
+        _AT, "WARN", "a.B", "t", "m",
+    )  # fmt: skip
+    assert header.stack == "x.YException\n\tat z"

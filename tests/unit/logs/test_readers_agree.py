@@ -1,0 +1,197 @@
+"""The block reader gives what the line reader gives, however blocks and ranges are cut."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flink_triage.logs.scan import Scanner
+from flink_triage.model import ByteRange, FileProfile, RangeScan
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+LITERALS = ("Bad table magic number", "Completed checkpoint", "a|b")
+
+_TIMES = st.sampled_from(
+    [
+        "2026-11-21 06:47:23,468 ",
+        "2026-11-21 06:47:59,999 ",
+        "2026-11-21 06:48:00,000 ",
+        "2026-11-21 06:47:60,001 ",
+        "2026-99-21 06:47:23,468 ",
+    ]
+)
+_AFTER = st.sampled_from(
+    [
+        "INFO  org.apache.flink.Foo [] - ready",
+        "INFO  org.apache.flink.Foo [] - Completed checkpoint 4 for job x",
+        "INFO  o.a.Foo [] - Completed checkpoint 7 for job caf54c11130659b87c41175d9fcdc6f0"
+        " (1 bytes)",
+        "DEBUG org.apache.flink.Foo [] - a|b",
+        "TRACE org.apache.flink.Foo [] - " + "y" * 90,
+        "WARN  org.apache.flink.Foo [] - password: hunter2secret",
+        "ERROR org.apache.flink.Foo [] - \u00fcber",
+        "INFORMATION is no level",
+        "FATAL",
+        "",
+        "INFO",
+        "WARN  o.a.f.Foo [] -",
+        "WARN  o.a.f.Foo [] - \x1b[31mred\x1b[0m and \x00 nothing",
+        "WARN  o.a.f.Foo [] - ends as on Windows\r",
+        "UTC WARN  o.a.f.Foo [] - a zone behind the time",
+        "  WARNING  o.a.f.Foo [] - further to the right",
+        "SEVERE o.a.f.Foo [caf54c11130659b87c41175d9fcdc6f0] - of a job",
+        "ERROR [{flink-job-id=caf54c11130659b87c41175d9fcdc6f0}] [main] o.a.f.Foo - other layout",
+        "ERROR o.a.f.Foo [] - token=abcdefghijklmnop",
+        "ERROR o.a.f.Foo [] - Authorization failed",
+        "INFO  o.a.f.Foo [] - Map (2/4)#1 (a_b_1_1) switched from RUNNING to FAILED on x",
+    ]
+)
+_HEADERS = st.builds("{}{}".format, _TIMES, _AFTER).map(str.encode)
+_OTHERS = st.sampled_from(
+    [
+        b"",
+        b"   ",
+        b"\r",
+        b"java.io.IOException: Bad table magic number: expected 1, found 2",
+        b"\tat org.apache.flink.Foo.bar(Foo.java:12)",
+        b"Caused by: java.lang.NullPointerException",
+        b"2026-11-21 06:47:23,46",
+        b"2026-11-21 06:47:23.468 INFO  x - y",
+        b"\xff\xfe broken \x00 bytes",
+        b"x" * 150,
+        b"\xc2\xa0",
+        b"\x1c",
+        b"aws.secret.key = AKIAABCDEFGHIJKLMNOP",
+    ]
+)
+_LINES = st.lists(st.one_of(_HEADERS, _OTHERS), max_size=30)
+_SMALL = Settings(max_event_bytes=200, max_line_bytes=120)
+
+
+def _profile(path: Path, layout: str = "log4j2 <9999-99-99 99:99:99,999 > @24") -> FileProfile:
+    return FileProfile(
+        str(path), path.stat().st_size, layout=layout, layout_confidence=1.0, is_splittable=True
+    )
+
+
+def _scan(
+    profile: FileProfile,
+    limits: Settings,
+    block_bytes: int | None,
+    start: int = 0,
+    end: int | None = None,
+    is_active: bool = False,
+) -> RangeScan:
+    slow = block_bytes is None
+    scanner = Scanner(LITERALS, limits, block_bytes=block_bytes or 1, line_by_line=slow)
+    return scanner.scan(ByteRange(profile, "d", start, end), is_active=is_active)
+
+
+_QUICKLY = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@_QUICKLY
+@given(
+    lines=_LINES,
+    is_closed=st.booleans(),
+    block_bytes=st.integers(1, 400),
+    limits=st.sampled_from([_SMALL, DEFAULT_SETTINGS]),
+    is_active=st.booleans(),
+)
+def test_block_reader_equals_line_reader(
+    tmp_path: Path,
+    lines: list[bytes],
+    is_closed: bool,
+    block_bytes: int,
+    limits: Settings,
+    is_active: bool,
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"\n".join(lines) + (b"\n" if is_closed and lines else b""))
+    profile = _profile(path)
+    expected = _scan(profile, limits, None, is_active=is_active)
+    assert _scan(profile, limits, block_bytes, is_active=is_active) == expected
+    accounted = expected.event_bytes + expected.counted_bytes + expected.held_back_bytes
+    assert accounted == path.stat().st_size
+
+
+@_QUICKLY
+@given(lines=_LINES, cuts=st.lists(st.integers(1, 1500), max_size=4, unique=True))
+def test_cuts_between_ranges_change_nothing(
+    tmp_path: Path, lines: list[bytes], cuts: list[int]
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    profile = _profile(path)
+    whole = _scan(profile, DEFAULT_SETTINGS, None)
+    bounds = [0, *sorted(cuts), None]
+    parts = [
+        _scan(profile, DEFAULT_SETTINGS, 64, start or 0, end) for start, end in pairwise(bounds)
+    ]
+    assert _joined_events(parts) == list(whole.events)
+    assert _summed_volumes(parts) == _summed_volumes([whole])
+    assert sum(part.event_bytes + part.counted_bytes for part in parts) == path.stat().st_size
+
+
+def _joined_events(parts: list[RangeScan]) -> list[object]:
+    """Events with the line numbers of the file, as their readers are told to compute them."""
+    events: list[object] = []
+    newlines = 0
+    for part in parts:
+        events += [replace(event, line=event.line + newlines) for event in part.events]
+        newlines += part.newline_count
+    return events
+
+
+def _summed_volumes(
+    parts: list[RangeScan],
+) -> dict[tuple[str | None, datetime | None], tuple[int, ...]]:
+    sums: dict[tuple[str | None, datetime | None], Counter[str]] = {}
+    for part in parts:
+        for volume in part.volumes:
+            cell = sums.setdefault((volume.level, volume.minute), Counter())
+            cell.update(lines=volume.line_count, bytes=volume.byte_count, events=volume.event_count)
+    return {key: (cell["lines"], cell["bytes"], cell["events"]) for key, cell in sums.items()}
+
+
+@pytest.mark.parametrize(
+    ("layout", "line"),
+    [
+        pytest.param(
+            "logback <[9999-99-99T99:99:99.999Z] > ]2",
+            "[2026-11-21T06:54:27.012Z] [main-%d] INFO  org.apache.flink.Foo - message %d\n",
+            id="level behind the second bracket",
+        ),
+        pytest.param(
+            "log4j1 <99/99/99 99:99:99 > @18",
+            "26/11/21 06:40:%02d INFO taskexecutor.TaskManagerRunner: message %d\n",
+            id="log4j 1 with two-digit years",
+        ),
+        pytest.param(
+            "house <9999-99-99 99:99:99.999 >",
+            "2026-11-21 06:54:27.012 worker-%d INFO  org.apache.flink.Foo - message %d\n",
+            id="no anchor at all",
+        ),
+    ],
+)
+def test_other_shapes_agree_too(tmp_path: Path, layout: str, line: str) -> None:
+    path = tmp_path / "a.log"
+    text = "".join(line % (number % 60, number) for number in range(50))
+    path.write_text(text + (line % (1, 1)).replace("INFO", "ERROR") + "\tat a.B.c(B.java:1)\n")
+    profile = _profile(path, layout)
+    expected = _scan(profile, DEFAULT_SETTINGS, None)
+    assert [event.level for event in expected.events] == ["ERROR"]
+    assert [volume.event_count for volume in expected.volumes] == [1, 50]
+    for block_bytes in (1, 77, 1_000_000):
+        assert _scan(profile, DEFAULT_SETTINGS, block_bytes) == expected

@@ -1,0 +1,173 @@
+"""What every file of the project is held to: sizes, names that agree, and words that stay out."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import flink_triage
+from flink_triage.cli.demo import DEMO_LOGS, demo_logs
+
+PROJECT = Path(__file__).parents[2]
+PACKAGE = PROJECT / "pipeline" / "flink_triage"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+MAX_LINES = 400
+# Declarations without logic, which are read in one go.
+LONGER = {"model.py": 600, "spark/schemas.py": 500}
+MAX_FUNCTION_LINES = 60
+
+# What belongs to one machine or one network, and to no reader of this project.
+STAY_OUT = re.compile(
+    r"""
+    (?<![\w.~-])/(?:work|root)/                                            # somebody's folders
+  | \b(?:pypi\.org | pythonhosted\.org | repo1?\.maven\.(?:org|apache\.org)    # registries
+      | registry\.npmjs\.org | crates\.io | proxy\.golang\.org )
+  | \b(?:10|127)\.0\.0\.1:\d+/(?:simple|maven|artifactory|repository)          # mirrors
+  | \b(?:our|this|another|previous|next|other)\ coding\ session
+    """,
+    re.VERBOSE,
+)
+# This page names them.
+EXEMPT = frozenset({"tests/unit/test_project.py"})
+
+
+def project_files() -> list[Path]:
+    """Files that are, or would be, in the repository; without one, those of a source archive."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        names = listed.stdout.decode("utf-8", "surrogateescape").split("\0")
+        return [PROJECT / name for name in names if name and (PROJECT / name).is_file()]
+    folders = ("pipeline", "patterns", "jobs", "notebooks", "tests", "benchmarks", "docs")
+    found = [path for folder in folders for path in (PROJECT / folder).rglob("*")]
+    return [path for path in (*PROJECT.glob("*.*"), *found) if path.is_file()]
+
+
+def is_recorded_log(path: Path) -> bool:
+    """A log is quoted as it was; what it prints is not ours to word."""
+    return "tests/logs/" in path.as_posix() and path.name not in ("label.yaml", "README.md")
+
+
+def test_nothing_speaks_of_the_place_where_it_was_written() -> None:
+    found = []
+    for path in project_files():
+        name = path.relative_to(PROJECT).as_posix()
+        if name in EXEMPT or is_recorded_log(path):
+            continue
+        for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+            word = STAY_OUT.search(line.decode("utf-8", "replace"))
+            if word:
+                found.append(f"{name}:{number}: {word[0]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_kept_out"),
+    [
+        pytest.param("see /root/notes.md", True, id="a folder of root"),
+        pytest.param("file:/var/lib/flink/645804/ck", False, id="a path that a log printed"),
+        pytest.param("taken from a/work/item", False, id="part of a relative path"),
+        pytest.param("https://pypi.org/project/x/", True, id="a registry"),
+        pytest.param("SparkSession.getActiveSession()", False, id="a session of Spark"),
+    ],
+)
+def test_the_words_that_stay_out(line: str, is_kept_out: bool) -> None:
+    assert bool(STAY_OUT.search(line)) is is_kept_out
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_can_be_read_in_one_go(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    limit = LONGER.get(module.relative_to(PACKAGE).as_posix(), MAX_LINES)
+    assert text.count("\n") <= limit, "make it a folder"
+    long = [
+        f"{node.name}: {node.end_lineno - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_says_what_it_is_for(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert not text or ast.get_docstring(ast.parse(text))
+
+
+def test_no_module_is_named_for_nothing() -> None:
+    empty = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
+    assert [path.name for path in MODULES if path.stem in empty] == []
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
+    """``str.splitlines`` also splits at U+2028, NEL, VT and FF, which stand inside lines."""
+    calls = [
+        node.lineno
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "splitlines"
+    ]
+    assert calls == []
+
+
+# --- what is built from other folders ----------------------------------------------------------
+
+
+def test_what_the_wheel_takes_from_elsewhere_is_there() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="it is there from Python 3.11 on")
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    taken = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert [source for source in taken if not (PROJECT / source).exists()] == []
+
+
+def test_the_demo_finds_its_logs() -> None:
+    assert [folder.parent.name for folder in demo_logs()] == [Path(name).name for name in DEMO_LOGS]
+
+
+def test_the_changelog_has_the_version() -> None:
+    headings = re.findall(
+        r"^## \[([^\]]+)\]", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert headings[0] == "Unreleased"
+    assert headings[1] == flink_triage.__version__
+
+
+# --- the Makefile ------------------------------------------------------------------------------
+
+
+def makefile() -> str:
+    return (PROJECT / "Makefile").read_text(encoding="utf-8")
+
+
+def test_every_phony_target_has_a_rule() -> None:
+    phony = re.findall(r"^\.PHONY: (.*)$", makefile(), re.MULTILINE)
+    targets = set(re.findall(r"^([\w-]+):", makefile(), re.MULTILINE))
+    assert {name for names in phony for name in names.split()} - targets == set()
+
+
+def test_every_module_that_a_target_runs_exists() -> None:
+    ours = re.findall(r"python -m ((?:flink_triage|benchmarks)[\w.]*)", makefile())
+    assert ours
+    for name in ours:
+        path = PROJECT / ("pipeline" if name.startswith("flink_triage") else "")
+        module = path.joinpath(*name.split("."))
+        assert module.with_suffix(".py").exists() or (module / "__main__.py").exists(), name
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
+def test_a_page_names_only_targets_that_are_there(page: str) -> None:
+    text = (PROJECT / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:^|`)make ([a-z]+)\b", text, re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", makefile(), re.MULTILINE))
+    assert named - targets == set()

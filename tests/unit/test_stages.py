@@ -1,0 +1,179 @@
+"""What is recalled of an event is what a full analysis of it would have said."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.model import ByteRange, Event, FileProfile
+from flink_triage.recurrence import Recurrences, outline_of
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.stages import Analyzer, telling_literals
+
+LOGS = Path(__file__).parents[1] / "logs"
+_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
+_DIGITS = re.compile(r"[0-9]")
+_HEX = re.compile(r"[0-9a-f]")
+
+
+@pytest.fixture(scope="module")
+def pack() -> SignaturePack:
+    return load_pack([builtin_pack_directory()])
+
+
+def _range_of(path: Path) -> ByteRange:
+    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
+
+
+def _other_numbers(text: str, chance: random.Random) -> str:
+    """The text with other digits and ids; now and then one of another length, or an odd one."""
+
+    def other(match: re.Match[str]) -> str:
+        word = match[0]
+        if chance.random() < 0.3:
+            return word
+        if chance.random() < 0.02:
+            return chance.choice(["0", "012", "d" * len(word), "7" * len(word), "1" + word])
+        kinds = (_HEX, "0123456789abcdef") if len(word) >= 32 else (_DIGITS, "0123456789")
+        return kinds[0].sub(lambda _: chance.choice(kinds[1]), word)
+
+    lines = text.split("\n")
+    return "\n".join(x if x.startswith("\tat ") else _ID.sub(other, x) for x in lines)
+
+
+def _like(event: Event, chance: random.Random) -> Iterator[Event]:
+    """The event itself, and others that say the same of other numbers."""
+    yield event
+    text = event.message if event.continuation is None else f"{event.message}\n{event.continuation}"
+    for _ in range(3):
+        message, _, continuation = _other_numbers(text, chance).partition("\n")
+        yield replace(
+            event,
+            message=message,
+            continuation=None if event.continuation is None else continuation,
+        )
+
+
+def _some_of_each_kind(analyzer: Analyzer, path: Path, seen: set[str]) -> Iterator[Event]:
+    for event in analyzer.events(_range_of(path)):
+        kind = re.sub(r"[0-9a-f]|\tat .*", "", f"{event.message}{event.continuation}")
+        if kind not in seen:
+            seen.add(kind)
+            # Messages without a trace are many and much alike.
+            if event.continuation is not None or len(seen) % 8 == 0:
+                yield event
+
+
+def test_recalled_analyses_equal_full_ones_on_all_real_logs(pack: SignaturePack) -> None:
+    chance = random.Random(20)
+    full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
+    seen: set[str] = set()
+    count = 0
+    for path in sorted(LOGS.rglob("*.log")):
+        byte_range = _range_of(path)
+        for event in _some_of_each_kind(full, path, seen):
+            for similar in _like(event, chance):
+                count += 1
+                assert recalling.observe(similar, byte_range) == full.observe(similar, byte_range)
+    assert recalling.recalled_count > count // 5 > 100
+
+
+def _event(message: str, continuation: str | None = None) -> Event:
+    return Event("a.log", 0, 1, 1, None, "WARN", "o.a.f.Foo", None, message, continuation)
+
+
+_FRAMES = "\n\tat org.apache.flink.Foo.bar(Foo.java:12)\n\tat com.acme.Job.run(Job.java:3)"
+_RANGE = ByteRange(FileProfile("a.log", 1), "d")
+_JOB_A, _JOB_B = "caf54c11130659b87c41175d9fcdc6f0", "1a2b3c4d5e6f708192a3b4c5d6e7f809"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_recalled"),
+    [
+        pytest.param(
+            _event("Task 7 failed.", f"java.io.IOException: part 12 of {_JOB_A} is gone{_FRAMES}"),
+            _event("Task 8 failed.", f"java.io.IOException: part 98 of {_JOB_B} is gone{_FRAMES}"),
+            True,
+            id="numbers and ids of the same lengths",
+        ),
+        pytest.param(
+            _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}"),
+            _event("Task 7 failed.", f"java.io.IOException: part 123{_FRAMES}"),
+            False,
+            id="a longer number moves what stands behind it",
+        ),
+        pytest.param(
+            _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}"),
+            _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}4"),
+            False,
+            id="another line number is another frame",
+        ),
+        pytest.param(
+            _event("Failed.", f"java.io.IOException: id {_JOB_A}{_FRAMES}"),
+            _event("Failed.", f"java.io.IOException: id {'7' * 32}{_FRAMES}"),
+            False,
+            id="an id of digits alone is masked as a number",
+        ),
+        pytest.param(
+            _event("x", f"java.io.IOException: see 2026-11-21-{_JOB_B}{_FRAMES}"),
+            _event("x", f"java.io.IOException: see 2026-11-21-{_JOB_A}{_FRAMES}"),
+            False,
+            id="a date that may reach into the id behind it",
+        ),
+        pytest.param(
+            _event("x", f"java.io.IOException: a#345at com.acme.A.b(A.java:1){_FRAMES}"),
+            _event("x", f"java.io.IOException: a#012at com.acme.A.b(A.java:1){_FRAMES}"),
+            False,
+            id="a number that syslog's escaped newline looks like",
+        ),
+        pytest.param(
+            _event("Completed slot 7 of job 3"),
+            _event("Completed slot 8 of job 4"),
+            True,
+            id="a message without a trace",
+        ),
+    ],
+)
+def test_what_is_recalled(
+    pack: SignaturePack, first: Event, second: Event, is_recalled: bool
+) -> None:
+    full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
+    recalling.observe(first, _RANGE)
+    assert recalling.observe(second, _RANGE) == full.observe(second, _RANGE)
+    assert recalling.recalled_count == is_recalled
+
+
+def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flink_triage.recurrence._MAX_KEYS", 10)
+    analyzer = Analyzer(pack)
+    recurrences = Recurrences(pack, DEFAULT_SETTINGS)
+    for number in range(30):
+        event = _event("x" * number, f"java.io.IOException: y{_FRAMES}")
+        outline = outline_of(event, None)
+        recurrences.learn(event, outline, None, analyzer.analyze_event(event, None))
+    assert len(recurrences) == 10
+
+
+def test_each_alternative_is_told_by_one_literal_and_none_by_a_package(
+    pack: SignaturePack,
+) -> None:
+    telling = set(telling_literals(pack))
+    missing = [
+        (signature.id, alternative.literals)
+        for signature in pack.signatures.values()
+        for alternative in signature.alternatives
+        if alternative.literals and not telling & set(alternative.literals)
+    ]
+    assert missing == []
+    assert "org.apache.flink" not in telling
