@@ -1,9 +1,12 @@
-"""A corpus of logs for timing: real events in, files of a wanted size out.
+"""A corpus of logs for timing: real events in, a fleet in steady state of a wanted size out.
 
-    python -m benchmarks.corpus --events logs/ --output corpus/ --size-mb 1024 --files 16
+    python -m benchmarks.corpus --output corpus/ --megabytes 1024 --trace-share 0.01
 
-Events are taken whole from the given logs; ``--trace-share`` of them carry a stack trace.  Each
-copy gets a later time, so that no two files, and no two minutes of a file, are equal.
+Each deployment is a folder with one JobManager and three TaskManager files.  A file begins as a
+real one does, with one start-up; then the JobManager prints a checkpoint every ten seconds and a
+TaskManager a line every half second, drawn from the real ones.  ``--trace-share`` of all events
+carry a real stack trace.  Times rise over hours; ids, addresses of objects and large numbers are
+new in each occurrence, and the job's id is the deployment's.
 """
 
 from __future__ import annotations
@@ -11,75 +14,220 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-HEADER = re.compile(rb"(?m)^(?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
-TIME = re.compile(rb"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d")
-# Printed once per process, at start: repeated, they would make a log that does not exist.
-AT_START = (
-    b"GlobalConfiguration",
-    b"EnvironmentInformation",
-    b"BootstrapTools",
-    b"ClusterEntrypoint",
-)
+LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
+TASK_MANAGERS = 3
+CHECKPOINT_SECONDS = 10.0
+LINE_SECONDS = 0.5
+# A deployment of so many bytes spans some ten hours.
+DEPLOYMENT_BYTES = 40 << 20
 WRITE_BYTES = 1 << 20
 
+HEADER = re.compile(
+    r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO |WARN |ERROR) [a-z][^ ]* +\[\] - )"
+)
+TIME_CHARS = len("2026-01-01 00:00:00,000")
+CHECKPOINT_LINES = ("Triggering checkpoint ", "Completed checkpoint ", "Marking checkpoint ")
+# Where start-up ends, for each role.
+STARTED = {"jobmanager": "Triggering checkpoint ", "taskmanager": "Received task "}
+# What only a failing, starting or stopping process prints; the rest may recur for days.
+NOT_STEADY = re.compile(
+    r"FAILED|CANCEL|cancel|fail|Fail|RESTARTING|Shutting|shut down|Stopp|stopp|Clos|Start|start|"
+    r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
+    r"switched from state|Recover|recover|Discarding|disconnected"
+)
+VARIABLE = re.compile(
+    r"(?P<job>(?<=job )[0-9a-f]{32})|(?P<hex>\b[0-9a-f]{32}\b)|(?P<short>(?<=@|x)[0-9a-f]{6,16}\b)"
+    r"|(?P<checkpoint>(?<=[Cc]heckpoint )\d+)|(?P<number>(?<![\d.:])\d{3,}(?![\d.]))"
+)
+FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 
-def read_events(folder: Path) -> tuple[list[bytes], list[bytes]]:
-    """Whole events of the ``*.log`` files below ``folder``: without and with further lines."""
-    plain: list[bytes] = []
-    traced: list[bytes] = []
+Part = str | Callable[["_Deployment"], str]
+
+
+@dataclass(slots=True)
+class _Deployment:
+    """What the lines of one deployment share while they are written."""
+
+    chance: random.Random
+    job_id: str
+    checkpoint: int = 0
+
+    def hex(self, digits: int) -> str:
+        return f"{self.chance.getrandbits(4 * digits):0{digits}x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A real event after its time, cut at what differs from one occurrence to the next."""
+
+    parts: tuple[Part, ...]
+
+    def render(self, deployment: _Deployment) -> str:
+        return "".join(p if isinstance(p, str) else p(deployment) for p in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Events of one role: files' beginnings, steady lines, checkpoint cycles, traces."""
+
+    start_ups: tuple[tuple[Template, ...], ...]
+    steady: tuple[Template, ...]
+    checkpoints: tuple[Template, ...]
+    traced: tuple[Template, ...]
+
+
+def template_of(event: str) -> Template:
+    """Frames are left as they are: line numbers belong to the code."""
+    parts: list[Part] = []
+    for line in event[TIME_CHARS:].split("\n")[:-1]:
+        if FRAME.match(line):
+            parts.append(line + "\n")
+            continue
+        end = 0
+        for found in VARIABLE.finditer(line):
+            parts += [line[end : found.start()], _variable(found)]
+            end = found.end()
+        parts.append(line[end:] + "\n")
+    merged: list[Part] = []
+    for part in parts:
+        if merged and isinstance(part, str) and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return Template(tuple(merged))
+
+
+def _variable(found: re.Match[str]) -> Part:
+    size = len(found.group())
+    if found.lastgroup == "job":
+        return lambda d: d.job_id
+    if found.lastgroup == "checkpoint":
+        return lambda d: str(d.checkpoint)
+    if found.lastgroup == "number":
+        low, high = 10 ** (size - 1), 10**size - 1
+        return lambda d: str(d.chance.randint(low, high))
+    return lambda d: d.hex(size)
+
+
+def read_material(folder: Path) -> dict[str, Material]:
+    """The events of all logs below ``folder`` in Flink's default layout, by role."""
+    start_ups: dict[str, list[tuple[Template, ...]]] = {role: [] for role in STARTED}
+    steady: dict[str, list[Template]] = {role: [] for role in STARTED}
+    checkpoints: dict[str, Template] = {}
+    traced: dict[str, list[Template]] = {role: [] for role in STARTED}
     for path in sorted(folder.rglob("*.log")):
-        for event in HEADER.split(path.read_bytes()):
-            header = event.split(b"\n", 1)[0]
-            if any(word in header for word in AT_START):
+        role = "taskmanager" if "taskexecutor" in path.name else "jobmanager"
+        events = HEADER.split(path.read_bytes().decode("utf-8", "replace"))
+        events = [e for e in events if HEADER.match(e) and e.endswith("\n")]
+        begun = next((i for i, e in enumerate(events) if STARTED[role] in e), len(events))
+        if "healthy" in path.parts:
+            start_ups[role].append(tuple(template_of(e) for e in events[:begun]))
+        for event in events[begun:]:
+            if "Loading configuration property" in event:
                 continue
-            if TIME.match(event) and event.endswith(b"\n"):
-                (traced if b"\n\tat " in event else plain).append(event)
-    return plain, traced
+            if "\n\tat " in event:
+                traced[role].append(template_of(event))
+            elif event.count("\n") > 1 or " INFO " not in event[:30]:
+                continue
+            elif mark := next((m for m in CHECKPOINT_LINES if m in event), None):
+                checkpoints.setdefault(mark, template_of(event))
+            elif not NOT_STEADY.search(event):
+                steady[role].append(template_of(event))
+    cycle = tuple(checkpoints[mark] for mark in CHECKPOINT_LINES if mark in checkpoints)
+    return {
+        role: Material(
+            tuple(start_ups[role]),
+            tuple(steady[role]),
+            cycle if role == "jobmanager" else (),
+            tuple(traced[role]),
+        )
+        for role in STARTED
+    }
 
 
-def generate(
-    plain: Sequence[bytes], traced: Sequence[bytes], trace_share: float, seed: int
-) -> Iterator[bytes]:
-    """Events without end, one every 20 ms."""
-    chance = random.Random(seed)
-    at = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=seed)
+def events_of(
+    material: Material, deployment: _Deployment, start: datetime, trace_share: float
+) -> Iterator[str]:
+    """Events of one file without end, in order of their times."""
+    chance, at = deployment.chance, start
+    for template in chance.choice(material.start_ups):
+        at += timedelta(milliseconds=5)
+        yield _time(at) + template.render(deployment)
     while True:
-        event = chance.choice(traced if chance.random() < trace_share else plain)
-        at += timedelta(milliseconds=20)
-        yield at.strftime("%Y-%m-%d %H:%M:%S").encode() + TIME.sub(b"", event, count=1)
+        pause = CHECKPOINT_SECONDS if material.checkpoints else LINE_SECONDS
+        at += timedelta(seconds=pause * chance.uniform(0.5, 1.5))
+        deployment.checkpoint += 1
+        lines = material.checkpoints or (chance.choice(material.steady),)
+        if material.checkpoints and chance.random() < 0.3:
+            lines = (*lines, chance.choice(material.steady))
+        for line in lines:
+            at += timedelta(milliseconds=chance.randint(1, 200))
+            is_traced = material.traced and chance.random() < trace_share
+            template = chance.choice(material.traced) if is_traced else line
+            yield _time(at) + template.render(deployment)
 
 
-def write_corpus(
-    events: Path, output: Path, size_bytes: int, file_count: int, trace_share: float
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}"
+
+
+def write_corpus(source: Path, output: Path, size_bytes: int, trace_share: float) -> None:
+    """Write deployments to ``output`` until they hold ``size_bytes``."""
+    material = read_material(source)
+    for role, told in material.items():
+        if not (told.start_ups and told.steady and told.traced):
+            raise SystemExit(f"{source}: holds too few logs of a {role}")
+    count = max(8, size_bytes // DEPLOYMENT_BYTES)
+    for number in range(count):
+        folder = output / f"orders-{number:03}"
+        folder.mkdir(parents=True, exist_ok=True)
+        # The JobManager prints about a twentieth of what its TaskManagers print.
+        share = size_bytes / count / (TASK_MANAGERS + TASK_MANAGERS / 20)
+        _write(
+            folder / "flink-jobmanager-0.log",
+            material["jobmanager"],
+            share * 0.15,
+            number,
+            0,
+            trace_share,
+        )
+        for task_manager in range(TASK_MANAGERS):
+            path = folder / f"flink-taskexecutor-{task_manager}.log"
+            _write(path, material["taskmanager"], share, number, task_manager + 1, trace_share)
+
+
+def _write(
+    path: Path, material: Material, size: float, number: int, member: int, trace_share: float
 ) -> None:
-    plain, traced = read_events(events)
-    if not plain or not traced:
-        raise SystemExit(f"{events}: holds no *.log with events both with and without a trace")
-    output.mkdir(parents=True, exist_ok=True)
-    for number in range(file_count):
-        stream = generate(plain, traced, trace_share, number)
-        with (output / f"flink-taskmanager-{number:04}.log").open("wb") as log:
-            left = size_bytes // file_count
-            while left > 0:
-                block = bytearray()
-                while len(block) < min(left, WRITE_BYTES):
-                    block += next(stream)
-                left -= log.write(block)
+    shared = random.Random(number)
+    job_id = f"{shared.getrandbits(128):032x}"
+    deployment = _Deployment(random.Random(1000 * number + member), job_id)
+    start = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(minutes=number)
+    events = events_of(material, deployment, start, trace_share)
+    left = int(size)
+    with path.open("wb") as log:
+        while left > 0:
+            block: list[str] = []
+            held = 0
+            while held < min(left, WRITE_BYTES):
+                block.append(next(events))
+                held += len(block[-1])
+            left -= log.write("".join(block).encode())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=Path, required=True, help="logs to take events from")
+    parser.add_argument("--source", type=Path, default=LOGS, help="logs to take events from")
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--size-mb", type=int, default=256)
-    parser.add_argument("--files", type=int, default=8)
-    parser.add_argument("--trace-share", type=float, default=0.02, help="of the events, 0 to 1")
+    parser.add_argument("--megabytes", type=int, default=256)
+    parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
     given = parser.parse_args(argv)
-    write_corpus(given.events, given.output, given.size_mb << 20, given.files, given.trace_share)
+    write_corpus(given.source, given.output, given.megabytes << 20, given.trace_share)
     return 0
 
 

@@ -99,9 +99,15 @@ def run_local(
     )
 
 
+def pack_of(options: Options) -> SignaturePack:
+    """The built-in signatures and those of ``options``, without what is ignored today."""
+    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    return pack.heard_on(datetime.now(timezone.utc).date())
+
+
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
     """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
-    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    pack = pack_of(options)
     listing = list_inputs(inputs)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
@@ -167,8 +173,20 @@ def coverage_of(scanned: Scanned) -> Coverage:
         truncated=sum(s.truncated for s in scans),
         redactions=sum(s.redactions for s in scans),
         signatures_evaluated=len(scanned.pack.signatures),
-        signatures_skipped=tuple(sorted(set(scanned.skipped), key=lambda s: s.signature)),
+        signatures_skipped=tuple(
+            sorted({*scanned.skipped, *ignored_in(scanned.pack)}, key=lambda s: s.signature)
+        ),
     )
+
+
+def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
+    """What a team has decided not to hear of today, and why."""
+    today = datetime.now(timezone.utc).date()
+    return {
+        SkippedSignature(entry.signature, f"ignored: {entry.reason}")
+        for entry in pack.ignored
+        if entry.expires is None or today <= entry.expires
+    }
 
 
 def _analyze(

@@ -6,7 +6,6 @@ matcher, and the analysis of texts that were seen before.
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +34,6 @@ from .traces import extract, fingerprint, first_user_frame, mask, render
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
 _CACHE_ENTRIES = 1024
-_PACKAGE = re.compile(r"[a-z0-9]+(?:\.[a-z0-9]+)+\.?")
 
 
 class Analyzer:
@@ -56,7 +54,7 @@ class Analyzer:
         self.pack = pack if isinstance(pack, SignaturePack) else load_pack(pack)
         self._settings = settings
         self._timezone = default_timezone
-        self._scanner = Scanner((*LITERALS, *telling_literals(self.pack)), settings)
+        self._scanner = Scanner((*LITERALS, *self.pack.anchors), settings)
         self._matcher = Matcher(self.pack, settings)
         self._recurrences = Recurrences(self.pack, settings) if is_recalling else None
         self._cache: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
@@ -77,6 +75,8 @@ class Analyzer:
             if analysis.fingerprint is not None:
                 _count_trace(traces, event, analysis.trace, analysis.fingerprint)
             observations.append(_observation(event, analysis, byte_range))
+        if byte_range.profile.layout == "json":
+            observations = [_on_one_line(o) for o in observations]
         rows = tuple(count.row() for count in traces.values())
         return RangeResult(replace(scan, events=()), tuple(observations), rows)
 
@@ -131,20 +131,6 @@ class Analyzer:
             job_id=job_id_in_text(message),
             matches=tuple(replace(m, line_offset=line_offset(event, m.excerpt)) for m in matches),
         )
-
-
-def telling_literals(pack: SignaturePack) -> tuple[str, ...]:
-    """One literal of each alternative: an event without it cannot match that alternative.
-
-    A package is told last of all: it stands in the logger of every line.
-    """
-    chosen = {
-        max(alternative.literals, key=lambda text: (not _PACKAGE.fullmatch(text), len(text), text))
-        for signature in pack.signatures.values()
-        for alternative in signature.alternatives
-        if alternative.literals
-    }
-    return tuple(sorted(chosen))
 
 
 class _TraceCount:
@@ -244,6 +230,15 @@ def _observation(event: Event, analysis: Analysis, byte_range: ByteRange) -> Obs
         analysis.first_user_frame,
         analysis.has_frames,
         "flink" if profile.flink_version else analysis.product,
+    )
+
+
+def _on_one_line(observation: Observation) -> Observation:
+    """A JSON event is one line of its file, however many lines its trace has."""
+    if not any(match.line_offset for match in observation.matches):
+        return observation
+    return replace(
+        observation, matches=tuple(replace(m, line_offset=0) for m in observation.matches)
     )
 
 

@@ -175,9 +175,10 @@ def _write(folder: Path, transform: Transform) -> Path:
 
 
 def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
-    """Per deployment the verdict and the first diagnosis; and the root causes of all traces.
+    """Per deployment the verdict and the first diagnosis; and the root causes of what went wrong.
 
-    An exception that prints no frame, put on its header's line, is a message like any other.
+    An exception that prints no frame, put on its header's line, is a message like any other; and
+    one that was logged for information may be passed over.
     """
     result = run_local([str(folder)], Options())
     leading: dict[str, tuple[str, str]] = {}
@@ -185,8 +186,12 @@ def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
         first = incident.diagnoses[0].signature if incident.diagnoses else ""
         leading.setdefault(incident.deployment, (incident.verdict, first))
     scanned = scan_inputs([str(folder)], Options(), lambda done, total: None)
-    traces = [row for r in scanned.results for row in r.traces]
-    return leading, {t.fingerprint.root_cause for t in traces if t.trace.root_cause.frames}
+    return leading, {
+        o.fingerprint.root_cause
+        for r in scanned.results
+        for o in r.observations
+        if o.fingerprint is not None and o.has_frames and o.matches
+    }
 
 
 @cache

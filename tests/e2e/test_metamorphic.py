@@ -129,7 +129,7 @@ CORRUPT = (
         pytest.param(EXPIRED, ("", ""), "checkpoint/expired", id="expired under backpressure"),
         pytest.param(FULL_DISK, ("", ""), "disk/full", id="disk full"),
         pytest.param(READ_ONLY, ("", ""), "checkpoint/storage-not-writable", id="read-only"),
-        pytest.param(READ_ONLY, DENIED, "checkpoint/storage-not-writable", id="permission"),
+        pytest.param(READ_ONLY, DENIED, "checkpoint/storage-permission-denied", id="denied"),
         pytest.param(FULL_DISK, CORRUPT, "rocksdb/sst-block-checksum-mismatch", id="RocksDB"),
     ],
 )

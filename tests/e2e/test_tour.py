@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from flink_triage.cli.main import main
 from flink_triage.spark.schemas import TABLES
 from flink_triage.spark.session import get_session
-from tests.unit.test_docs import blocks, is_shown_in, link_inputs, shown_commands
+from tests.e2e.test_docs import blocks, is_shown_in, link_inputs, shown_commands
 
 
 @pytest.fixture(scope="module")

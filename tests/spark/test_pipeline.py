@@ -108,6 +108,8 @@ def test_rotation_and_gzip_add_no_event(
     log.unlink()
     run(spark, [str(logs)], warehouse, settled)
     assert warehouse.published(spark, EVENTS).count() == before
+    expected = run_local([str(logs)], settled).coverage
+    assert read_result(spark, warehouse).coverage == expected
 
 
 def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_nothing(

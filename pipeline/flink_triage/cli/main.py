@@ -81,7 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    signatures = commands_of.add_parser("signatures", help="list, show, lint, test, draft")
+    signatures = commands_of.add_parser("signatures", help="list, show, lint, test, draft, export")
     actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, help_ in (
         ("list", "every signature with subsystem, severity and role"),
@@ -89,6 +89,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
         ("lint", "every problem of every file, as path:line: field: reason"),
         ("test", "each signature on its own examples and near misses"),
         ("new", "draft a signature from an unknown failure"),
+        ("export", "the pack for Flink's failure enrichers or the Kubernetes operator"),
     ):
         action = actions.add_parser(name, help=help_)
         if name == "show":
@@ -99,7 +100,16 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
             action.add_argument("paths", nargs="+", metavar="PATH", help="logs that hold it")
             action.add_argument("--fingerprint", help="which one; default: the most frequent")
             action.add_argument("--id", default="custom/new-failure", dest="signature_id")
-        if name in ("list", "show", "new"):
+        if name == "export":
+            action.add_argument("--to", choices=("failure-enricher", "label-mapper"), required=True)
+            action.add_argument("--output", default=".", metavar="DIR|FILE")
+            action.add_argument(
+                "--form",
+                choices=("config.yaml", "flink-conf.yaml"),
+                default="config.yaml",
+                help="of the label mapper",
+            )
+        if name in ("list", "show", "new", "export"):
             action.add_argument("--signatures", action="append", default=[], metavar="DIR")
         action.set_defaults(run=commands.signatures)
 

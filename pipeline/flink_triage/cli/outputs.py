@@ -43,7 +43,8 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a name has stopped a job all the same: it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return _EXIT_FINDINGS
-    is_incomplete = coverage.quarantined or coverage.truncated or coverage.signatures_skipped
+    gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
+    is_incomplete = bool(coverage.quarantined) or coverage.truncated > 0 or gave_up
     return _EXIT_INCOMPLETE if strict and is_incomplete else 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..diagnosis.unknown import is_unknown
-from ..errors import UsageError
+from ..errors import EnvironmentProblem, UsageError
 from ..local import Options, scan_inputs
 from ..signatures import SignaturePack, builtin_pack_directory, load_pack
 
@@ -105,10 +105,25 @@ def new(arguments: argparse.Namespace) -> int:
     raise UsageError(f"no {which} in these logs; there are: {known}")
 
 
+def export(arguments: argparse.Namespace) -> int:
+    from ..signatures.export import export as export_pack
+
+    target = Path(arguments.output)
+    try:
+        summary = export_pack(_pack(arguments), arguments.to, target, arguments.form)
+    except OSError as problem:
+        raise EnvironmentProblem(f"cannot write {target}: {problem.strerror or problem}") from None
+    for place, reason in summary.left_out.items():
+        print(f"left out {place}: {reason}", file=sys.stderr)
+    print(f"{summary.signatures} signatures in {summary.path}", file=sys.stderr)
+    return 0
+
+
 ACTIONS: Mapping[str, Callable[[argparse.Namespace], int]] = {
     "list": list_,
     "show": show,
     "lint": lint,
     "test": test,
     "new": new,
+    "export": export,
 }

@@ -127,9 +127,10 @@ def _with_omitted_stacks(
             if observation.has_frames:
                 last_with_stack[kind] = observation
             elif earlier is not None:
+                place = max((m.line_offset for m in observation.matches), default=0)
                 observation = replace(
                     observation,
-                    matches=tuple(replace(m, line_offset=0) for m in earlier.matches),
+                    matches=tuple(replace(m, line_offset=place) for m in earlier.matches),
                     first_user_frame=earlier.first_user_frame,
                 )
         completed.append((observation, at))

@@ -343,9 +343,10 @@ class _Open:
         if _SECTION.match(text):
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
-            if self.header is not None:
-                return self._frames_seen and not self._throwable_open
-            return not self._throwable_open
+            if self._throwable_open:
+                # One without frames ended at the blank line.
+                return self._blank_seen
+            return self._frames_seen or self.header is None
         if self._blank_seen:
             # A message may hold blank lines; its throwable has no frame yet.
             return not (self._throwable_open and len(self._head) < 40)

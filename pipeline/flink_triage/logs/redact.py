@@ -124,7 +124,7 @@ _MAYBE = (
     rb"api[-_.]?token",
     rb"(token|sas|sig|signature|pwd)[\w-]{0,8}(\\{0,3}[\x22']|%22|&quot;)?\s{0,8}([=:,<>]|%3d|%3a)",
     rb"--?[\w.-]{0,64}(token|sas|pwd)\s",
-    rb"authorization",
+    rb"authorization(\\{0,3}[\x22']|%22|&quot;)?\s{0,4}([:=]|%3d|%3a)",
     rb"(bearer|basic) [a-z0-9._~+/-]{8}",
     rb"://[^\s/@:]*:[^\s]*@",
     rb"PRIVATE KEY-----",
@@ -161,6 +161,11 @@ class _Prefilter(threading.local):
 
 
 _prefilter = _Prefilter()
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether ``text`` is worth a closer look; clean text rarely is."""
+    return _prefilter.may_hold_secret(text)
 
 
 def redact(text: str, *, pii: bool = False) -> tuple[str, int]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
 from flink_triage.settings import Settings
 
-from .redact import _prefilter, redact
+from .redact import may_hold_secret, redact
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
+# What a browser's view of a page's source makes of a trace: "Map -&gt; Sink", "&lt;init&gt;".
+_ENTITY = re.compile(r"&(?:lt|gt|quot|#39|#x27);")
 # A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
 _NUL_RUN = re.compile("\0{64,}")
 
@@ -28,11 +31,15 @@ def decode(data: bytes) -> tuple[str, int]:
 
 
 def clean(text: str) -> str:
-    """``text`` without escape codes, lone surrogates, NULs and carriage returns before newlines."""
+    """``text`` without escape codes, lone surrogates, NULs, carriage returns before newlines, and
+    HTML's entities.
+    """
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if "\0" in text:
         text = _NUL_RUN.sub(lambda run: f"\u2400 x {len(run[0])}", text).replace("\0", "\u2400")
+    if "&" in text and _ENTITY.search(text):
+        text = html.unescape(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         text = text[:-1] if text.endswith("\r") else text
@@ -55,7 +62,9 @@ def plain_text(data: bytes) -> str | None:
     for character in _UNCLEAN:
         if character in text:
             return None
-    return None if _prefilter.may_hold_secret(text) else text
+    if "&" in text and _ENTITY.search(text):
+        return None
+    return None if may_hold_secret(text) else text
 
 
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:

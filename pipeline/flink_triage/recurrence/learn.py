@@ -13,6 +13,7 @@ from flink_triage.model import Event, Match, Process
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.event_text import MAX_REGEX_CHARS, EventText, Piece, excerpt
+from flink_triage.signatures.literals import LiteralIndex
 from flink_triage.signatures.signature import Alternative, Signature
 
 from .outline import Outline, line_pattern
@@ -29,6 +30,16 @@ class Learner:
         self._settings = settings
         self._sensitive = sensitive
         self._regexes: dict[str, Any] = {}
+        self._searching = [
+            (signature, alternative)
+            for signature in pack.signatures.values()
+            for alternative in (*signature.alternatives, *signature.vetoes)
+            if alternative.regex is not None
+        ]
+        literals = sorted({literal for _, one in self._searching for literal in one.literals})
+        self._literals = LiteralIndex(literals)
+        numbers = {literal: number for number, literal in enumerate(literals)}
+        self._needed = [{numbers[text] for text in one.literals} for _, one in self._searching]
 
     def shape_of(
         self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
@@ -74,18 +85,14 @@ class Learner:
         self, text: EventText, numbers: Mapping[int, int]
     ) -> Iterable[tuple[Signature, Alternative, Probe]]:
         """Each regex on each piece up to the first in which it is found."""
-        searched = text.searched(with_frames=True)
-        for signature in self._pack.signatures.values():
-            for alternative in (*signature.alternatives, *signature.vetoes):
-                if alternative.regex is None:
-                    continue
-                if not all(literal in searched for literal in alternative.literals):
-                    continue
+        found = self._literals.find(text.searched(with_frames=True))
+        for (signature, alternative), needed in zip(self._searching, self._needed, strict=True):
+            if needed <= found:
                 for number, piece in _pieces(text, alternative, numbers):
                     position = _position(alternative, piece)
                     if position is None:
                         continue
-                    probe = self._probe(alternative.regex, number, piece.text, position)
+                    probe = self._probe(alternative.regex or "", number, piece.text, position)
                     yield signature, alternative, probe
                     if probe.spans is not None:
                         break

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 
 from flink_triage.errors import SignaturePackError
@@ -99,11 +100,29 @@ def builtin_pack_directory() -> Path:
 
 
 def load_pack(directories: Sequence[Path]) -> SignaturePack:
-    """Every signature under ``directories``; raises ``SignaturePackError`` with every problem."""
-    pack, problems = read_pack(directories)
+    """Every signature under ``directories``; raises ``SignaturePackError`` with every problem.
+
+    Within a process, files that have not changed are read once.
+    """
+    return _load_pack(tuple(map(str, directories)), _stamp(directories))
+
+
+@lru_cache(maxsize=8)
+def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
+    del stamp  # it only tells one state of the files from another
+    pack, problems = read_pack([Path(directory) for directory in directories])
     if problems:
         raise SignaturePackError([str(problem) for problem in problems])
     return pack
+
+
+def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
+    stamps: list[object] = []
+    for directory in map(Path, directories):
+        for path in sorted(directory.rglob("*.y*ml")) if directory.is_dir() else ():
+            status = path.stat()
+            stamps.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 def read_pack(directories: Sequence[Path]) -> tuple[SignaturePack, tuple[Problem, ...]]:

@@ -35,6 +35,8 @@ from flink_triage.spark.schemas import (
 from flink_triage.spark.staging import STAGED, RangeTask, WorkerConfig, staging_function
 
 STAGED_SCHEMA = spark_schema(STAGED)
+# A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
+MAX_PARTITIONS = 256
 
 
 def worker_config(pack: SignaturePack, options: Options) -> WorkerConfig:
@@ -144,7 +146,7 @@ def incidents(
             if column.name != "run_id"
         )
     )
-    rows = touched.unionByName(markers).repartition("deployment")
+    rows = touched.unionByName(markers).repartition(_partitions(len(deployments)), "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
     config = DiagnosisConfig(
         pack, options.settings, options.flink_version, options.since, options.until
@@ -152,6 +154,11 @@ def incidents(
     return ordered.groupBy("deployment").applyInArrow(
         diagnosing_function(config), spark_schema(INCIDENT_ROWS)
     )
+
+
+def _partitions(deployments: int) -> int:
+    """Enough that hashing seldom puts two deployments together: one alone takes seconds."""
+    return 1 if deployments == 1 else min(4 * deployments, MAX_PARTITIONS)
 
 
 def _names(spark: SparkSession, deployments: Sequence[str]) -> DataFrame:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from flink_triage.logs.trace_lines import FRAME
 from flink_triage.model import Frame, Origin
 
 NATIVE_METHOD = "Native Method"
 
-_JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
+JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
 
-_CONNECTOR = (
+CONNECTOR = (
     "org.apache.flink.connector.",
     "org.apache.flink.connectors.",
     "org.apache.flink.streaming.connectors.",
@@ -47,7 +48,7 @@ _CONNECTOR = (
 )
 
 # These live under org.apache.flink but are what users start from.
-_FLINK_EXAMPLES = (
+FLINK_EXAMPLES = (
     "org.apache.flink.examples.",
     "org.apache.flink.streaming.examples.",
     "org.apache.flink.table.examples.",
@@ -56,7 +57,7 @@ _FLINK_EXAMPLES = (
     "org.apache.flink.walkthrough.",
 )
 
-_LIBRARY = (
+LIBRARY = (
     "akka.",
     "avro.",
     "ch.qos.logback.",
@@ -125,8 +126,8 @@ _LIBRARY = (
 
 # Code that Flink's planner generates with Janino: no package, a counter, no source file
 # (org.apache.flink.table.planner.codegen.CodeGenUtils.newName).
-_GENERATED = re.compile(r"[A-Za-z_]\w{0,200}\$\d{1,9}(?:\$\w{1,200})*")
-_SHADED = re.compile(r"(?:^|\.)shaded\d{0,3}\.(?:[a-z]\w{0,40}\d\.(?=[a-z]\w*\.))?")
+GENERATED = re.compile(r"[A-Za-z_]\w{0,200}\$\d{1,9}(?:\$\w{1,200})*")
+SHADED = re.compile(r"(?:^|\.)shaded\d{0,3}\.(?:[a-z]\w{0,40}\d\.(?=[a-z]\w*\.))?")
 
 
 def parse_frame(line: str) -> Frame | None:
@@ -134,6 +135,19 @@ def parse_frame(line: str) -> Frame | None:
 
     ``file`` is ``Native Method`` for native methods and ``None`` where the source is unknown.
     """
+    return _known_frame(line) if len(line) < _SHORT_CHARS else _frame(line)
+
+
+# The same few thousand frames make up all traces of a log.
+_SHORT_CHARS = 400
+
+
+@lru_cache(maxsize=32768)
+def _known_frame(line: str) -> Frame | None:
+    return _frame(line)
+
+
+def _frame(line: str) -> Frame | None:
     match = FRAME.match(line)
     if match is None:
         return None
@@ -157,19 +171,19 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
     Shaded copies belong to what was shaded; a class of no known package is the user's.  ``native``
     is a native method of a library (RocksDB's JNI); the JDK's native methods stay ``jdk``.
     """
-    if class_name.startswith(_JDK):
+    if class_name.startswith(JDK):
         return "jdk"
-    shaded = _SHADED.search(class_name)
+    shaded = SHADED.search(class_name)
     if shaded is not None:
         inner = origin_of(class_name[shaded.end() :], file)
         return "library" if inner in ("user", "flink") else inner
-    if class_name.startswith(_CONNECTOR):
+    if class_name.startswith(CONNECTOR):
         return "connector"
     if class_name.startswith("org.apache.flink."):
-        return "user" if class_name.startswith(_FLINK_EXAMPLES) else "flink"
-    if class_name.startswith(_LIBRARY):
+        return "user" if class_name.startswith(FLINK_EXAMPLES) else "flink"
+    if class_name.startswith(LIBRARY):
         return "native" if file == NATIVE_METHOD else "library"
-    if "." not in class_name and file is None and _GENERATED.fullmatch(class_name):
+    if "." not in class_name and file is None and GENERATED.fullmatch(class_name):
         return "flink"
     return "user"
 

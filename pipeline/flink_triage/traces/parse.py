@@ -64,9 +64,8 @@ def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | N
 
 
 def _is_structural(text: str) -> bool:
-    return (
-        bool(CAUSE.match(text) or SUPPRESSED.match(text) or MORE.match(text))
-        or parse_frame(text) is not None
+    return parse_frame(text) is not None or bool(
+        CAUSE.match(text) or SUPPRESSED.match(text) or MORE.match(text)
     )
 
 

@@ -144,3 +144,18 @@ def test_an_interrupted_write_leaves_the_old_report(tmp_path, capsys):
     target.parent.write_text("not a folder")
     assert main(["diagnose", str(HEALTHY), "--report", str(target)]) == 4
     assert target.parent.read_text() == "not a folder"
+
+
+def test_what_a_team_ignores_is_not_reported_but_counted(tmp_path, capsys):
+    (tmp_path / "ignore.yaml").write_text(
+        "- signature: kafka/offset-commit-failed\n  reason: lag is read elsewhere\n"
+        '  expires: "2999-01-31"\n'
+    )
+    logs = LOGS / "kafka" / "offset-commit-failed" / "broker-frozen-1.20.1" / "logs"
+    assert main(["diagnose", str(logs), "--signatures", str(tmp_path), "--format", "json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    told = {d["signature"] for i in result["incidents"] for d in i["diagnoses"]}
+    assert "kafka/offset-commit-failed" not in told
+    assert result["coverage"]["signatures_skipped"] == [
+        {"signature": "kafka/offset-commit-failed", "reason": "ignored: lag is read elsewhere"}
+    ]

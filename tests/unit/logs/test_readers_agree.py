@@ -41,6 +41,7 @@ _AFTER = st.sampled_from(
         "FATAL",
         "",
         "INFO",
+        "INFO  o.a.f.Foo [] - a lease expired, which is no literal",
         "WARN  o.a.f.Foo [] -",
         "WARN  o.a.f.Foo [] - \x1b[31mred\x1b[0m and \x00 nothing",
         "WARN  o.a.f.Foo [] - ends as on Windows\r",
@@ -195,3 +196,12 @@ def test_other_shapes_agree_too(tmp_path: Path, layout: str, line: str) -> None:
     assert [volume.event_count for volume in expected.volumes] == [1, 50]
     for block_bytes in (1, 77, 1_000_000):
         assert _scan(profile, DEFAULT_SETTINGS, block_bytes) == expected
+
+
+def test_a_level_word_at_the_anchor_outweighs_the_layout(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text("2026-11-21 06:54:27.012 [ERROR handler] INFO  org.apache.flink.Foo - m\n" * 3)
+    profile = _profile(path, "logback <9999-99-99 99:99:99.999 > @25")
+    expected = _scan(profile, DEFAULT_SETTINGS, None)
+    assert [event.level for event in expected.events] == ["ERROR"] * 3
+    assert _scan(profile, DEFAULT_SETTINGS, 64) == expected

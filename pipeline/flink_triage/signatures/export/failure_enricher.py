@@ -117,12 +117,12 @@ def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
     yield ("flink-triage-rules", RULES_VERSION)
     yield ("signature-set", rules.digest)
     # Whose code a frame is: one list for both, so that they agree on what is the user's.
-    yield ("origin", "jdk", *origins._JDK)
-    yield ("origin", "connector", *origins._CONNECTOR)
-    yield ("origin", "example", *origins._FLINK_EXAMPLES)
-    yield ("origin", "library", *origins._LIBRARY)
-    yield ("generated", to_java(origins._GENERATED.pattern))
-    yield ("shaded", to_java(origins._SHADED.pattern))
+    yield ("origin", "jdk", *origins.JDK)
+    yield ("origin", "connector", *origins.CONNECTOR)
+    yield ("origin", "example", *origins.FLINK_EXAMPLES)
+    yield ("origin", "library", *origins.LIBRARY)
+    yield ("generated", to_java(origins.GENERATED.pattern))
+    yield ("shaded", to_java(origins.SHADED.pattern))
     for signature in rules.pack.signatures.values():
         yield from _signature_records(signature)
 

@@ -1,6 +1,6 @@
 """The pages say what the program does: commands run, tables, messages and links are all there.
 
-``python tests/unit/test_docs.py`` writes the generated part of ``docs/tables.md`` again.
+``python tests/e2e/test_docs.py`` writes the generated part of ``docs/tables.md`` again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PACKAGE = PROJECT / "pipeline" / "flink_triage"
 PAGES = sorted([*PROJECT.glob("*.md"), *DOCS.rglob("*.md"), *(PROJECT / "tests").rglob("*.md")])
 COMMAND_PAGES = ("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/reading-a-report.md",
                  "docs/troubleshooting.md", "docs/tables.md", "tests/logs/README.md")  # fmt: skip
-GENERATED = "<!-- Generated from spark/schemas.py: python tests/unit/test_docs.py -->\n"
+GENERATED = "<!-- Generated from spark/schemas.py: python tests/e2e/test_docs.py -->\n"
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 _EXIT_CODE = re.compile(r"^exit code (?P<code>\d+)\n", re.MULTILINE)
 

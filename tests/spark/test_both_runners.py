@@ -1,0 +1,102 @@
+"""Every log of the project through both runners: one result; and the tables by plain Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from flink_triage.local import Options, run_local
+from flink_triage.model import Result
+from flink_triage.report import to_json
+from flink_triage.settings import Settings
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.schemas import TABLES
+
+LOGS = Path(__file__).parents[1] / "logs"
+OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
+
+DOWN_TO_THE_LINE = """
+    SELECT d.deployment, d.signature, m.path, m.byte_offset, m.line, m.excerpt, e.size_bytes
+    FROM diagnoses d
+    JOIN incidents i ON i.run_id = d.run_id AND i.incident_id = d.incident_id
+    JOIN runs r ON r.run_id = d.run_id
+    JOIN events e ON e.deployment = d.deployment
+    JOIN matches m
+      ON m.path = e.path AND m.byte_offset = e.byte_offset AND m.signature = d.signature
+    WHERE d.rank = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tables of a run over all logs of the project."""
+    folder = tmp_path_factory.mktemp("all")
+    run(spark, [str(LOGS)], str(folder), OPTIONS)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected() -> Result:
+    return run_local([str(LOGS)], OPTIONS)
+
+
+@pytest.mark.parametrize("part", ["incidents", "unknown", "coverage", "effective_config"])
+def test_both_runners_say_the_same_of_every_log(
+    spark: SparkSession, warehouse: Path, expected: Result, part: str
+) -> None:
+    found = by_deployment(to_json(read_result(spark, str(warehouse)))[part])
+    wanted = by_deployment(to_json(expected)[part])
+    assert found == wanted
+    assert list(found) == list(wanted)
+
+
+def by_deployment(part: Any) -> Any:
+    """Lists of incidents as one list per deployment, so that a difference names its own."""
+    if not isinstance(part, list):
+        return part
+    grouped: dict[str, list[Any]] = {}
+    for item in part:
+        grouped.setdefault(item.get("deployment") or item["fingerprint"], []).append(item)
+    return grouped
+
+
+def test_a_second_run_over_every_log_writes_nothing(
+    spark: SparkSession, warehouse: Path, data_files: Callable[[Path], set[str]]
+) -> None:
+    before = data_files(warehouse)
+    run(spark, [str(LOGS)], str(warehouse), OPTIONS)
+    assert data_files(warehouse) == before
+
+
+@pytest.fixture(scope="module")
+def joined(spark: SparkSession, warehouse: Path) -> list[Row]:
+    for name in TABLES:
+        rows = spark.read.format("delta").load(str(warehouse / name))
+        rows.createOrReplaceTempView(name)
+    return spark.sql(DOWN_TO_THE_LINE).collect()
+
+
+def test_plain_sql_leads_from_each_first_diagnosis_to_lines(
+    joined: list[Row], expected: Result
+) -> None:
+    first = {(i.deployment, i.diagnoses[0].signature) for i in expected.incidents if i.diagnoses}
+    assert len(first) > 10
+    assert {(row["deployment"], row["signature"]) for row in joined} == first
+
+
+def test_the_log_holds_at_the_offset_what_the_match_says(joined: list[Row]) -> None:
+    for row in joined:
+        with Path(row["path"]).open("rb") as log:
+            log.seek(row["byte_offset"])
+            event = log.read(row["size_bytes"]).decode("utf-8", "replace")
+        assert words_of(row["excerpt"]) in " ".join(event.split()), row
+
+
+def words_of(excerpt: str) -> str:
+    """The first words of an excerpt, as far as nothing in them can have been cut or masked."""
+    return " ".join(excerpt.split()[:4]).rstrip("….")

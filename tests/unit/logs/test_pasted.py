@@ -1,0 +1,65 @@
+"""Text pasted from a page: where an event ends that no header ends."""
+
+from __future__ import annotations
+
+from datetime import timezone
+from pathlib import Path
+
+import pytest
+
+from flink_triage.logs.scan import Scanner
+from flink_triage.model import ByteRange, FileProfile
+from flink_triage.settings import DEFAULT_SETTINGS
+
+_FRAME = "    at org.apache.flink.Foo.bar(Foo.java:12)"
+_FIRST = "org.apache.kafka.common.errors.TimeoutException: no answer"
+_SECOND = (
+    "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure threshold"
+)
+_HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to commit"
+
+
+@pytest.mark.parametrize(
+    ("lines", "starts"),
+    [
+        pytest.param(
+            [_HEADER, _FIRST, "Reason: too many clients", "", _SECOND, _FRAME],
+            [1, 5],
+            id="a trace without frames under a header ends at a blank line and another throwable",
+        ),
+        pytest.param(
+            [_FIRST, "", "or", "", _SECOND, _FRAME],
+            [1, 5],
+            id="so it does without a header",
+        ),
+        pytest.param(
+            [_HEADER, _FIRST, "Table options are:", "", "'connector'='kafka'", _FRAME],
+            [1],
+            id="a blank line inside a message ends nothing",
+        ),
+        pytest.param(
+            [_HEADER, "", _FIRST, _FRAME],
+            [1],
+            id="the first throwable belongs to its header, a blank line or not",
+        ),
+        pytest.param(
+            [_HEADER, _FIRST, _SECOND, _FRAME],
+            [1],
+            id="two throwables without a blank line are one message",
+        ),
+        pytest.param(
+            [_FIRST, _FRAME, _SECOND, _FRAME],
+            [1, 3],
+            id="a throwable after frames begins an event",
+        ),
+    ],
+)
+def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int]) -> None:
+    path = tmp_path / "paste.txt"
+    path.write_text("\n".join(lines) + "\n")
+    profile = FileProfile(str(path), path.stat().st_size)
+    scan = Scanner((), DEFAULT_SETTINGS).scan(
+        ByteRange(profile, "d"), default_timezone=timezone.utc
+    )
+    assert [event.line for event in scan.events] == starts
+    assert sum(event.size_bytes for event in scan.events) == path.stat().st_size
