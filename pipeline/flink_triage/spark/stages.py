@@ -158,7 +158,7 @@ def incidents(
 
 def _partitions(deployments: int) -> int:
     """Enough that hashing seldom puts two deployments together: one alone takes seconds."""
-    return 1 if deployments == 1 else min(4 * deployments, MAX_PARTITIONS)
+    return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
 def _names(spark: SparkSession, deployments: Sequence[str]) -> DataFrame:
