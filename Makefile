@@ -33,11 +33,11 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
-test: java $(STAMP) ## every test, with real Spark and Delta
-	$(BIN)/python -m pytest tests
+test: java unit ## every test, with real Spark and Delta
+	$(BIN)/python -m pytest tests/signatures tests/e2e tests/spark
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
-	$(BIN)/python -m pytest tests/unit tests/signatures
+	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal
 
 check: $(STAMP) ## format, lint, types, unit tests, the signature pack
 	$(BIN)/ruff format --check .
@@ -45,7 +45,7 @@ check: $(STAMP) ## format, lint, types, unit tests, the signature pack
 	$(BIN)/mypy
 	$(BIN)/flink-triage signatures lint
 	$(BIN)/flink-triage signatures test
-	$(BIN)/python -m pytest tests/unit tests/signatures
+	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
 
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)

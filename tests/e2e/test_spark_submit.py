@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pyspark
-import pytest
 
 from flink_triage.local import Options, run_local
 from flink_triage.spark.jars import ensure_jars
@@ -40,12 +39,9 @@ def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_ingest_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
-    default = ROOT / ".." / "shared"
-    shared = Path(os.environ.get("FLINK_TRIAGE_SHARED", default)).resolve() / "logs"
-    if not shared.is_dir():
-        pytest.skip(f"{shared}: the recorded logs are not there; FLINK_TRIAGE_SHARED names them")
     logs = tmp_path / "orders"
-    shutil.copytree(shared / "a2-user-npe-1.16.0" / "logs", logs, copy_function=shutil.copyfile)
+    recorded = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
+    shutil.copytree(recorded, logs, copy_function=shutil.copyfile)
     for path in logs.rglob("*"):
         os.utime(path, (1.7e9, 1.7e9))
     warehouse = f"--warehouse={tmp_path / 'warehouse'}"

@@ -63,13 +63,7 @@ def test_a_query_of_the_page_of_tables_finds_rows(spark: SparkSession, query: st
     [
         "flip-1.16.0",
         "flip-2.1.1",
-        pytest.param(
-            "flip-1.20.1-json-ecs",
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="lines of a trace inside one JSON line count as lines of the file",
-            ),
-        ),
+        "flip-1.20.1-json-ecs",
     ],
 )
 def test_a_diagnosis_leads_down_to_the_line_that_the_log_holds(

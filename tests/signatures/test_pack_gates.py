@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -29,7 +28,6 @@ from flink_triage.signatures.lint import lint_signature
 from flink_triage.signatures.samples import check_examples, match_text, overlap_matrix
 
 REPOSITORY = Path(__file__).parents[2]
-SHARED = Path(os.environ.get("FLINK_TRIAGE_SHARED", REPOSITORY.parent / "shared"))
 PACK, PROBLEMS = read_pack([builtin_pack_directory()])
 SIGNATURES = list(PACK.signatures.values())
 
@@ -109,11 +107,11 @@ def test_no_sample_takes_long_against_the_whole_pack() -> None:
 
 @cache
 def _healthy_files() -> tuple[Path, ...]:
-    return tuple(sorted((SHARED / "logs").glob("a1-healthy-*/logs/**/*.log*")))
+    return tuple(sorted((REPOSITORY / "tests" / "logs" / "healthy").glob("*/logs/*.log")))
 
 
-@pytest.mark.skipif(not _healthy_files(), reason=f"no healthy logs under {SHARED}")
 def test_nothing_that_matters_fires_on_healthy_logs() -> None:
+    assert _healthy_files()
     matcher = Matcher(PACK)
     harmful = [
         f"{path.parent.name}/{path.name}: {match.signature}: {match.excerpt}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,12 +27,8 @@ def settled() -> Options:
 
 
 @pytest.fixture
-def shared_logs() -> Path:
-    default = Path(__file__).parents[2] / ".." / "shared"
-    logs = Path(os.environ.get("FLINK_TRIAGE_SHARED", default)).resolve() / "logs"
-    if not logs.is_dir():
-        pytest.skip(f"{logs}: the recorded logs are not there; FLINK_TRIAGE_SHARED names them")
-    return logs
+def recorded_logs() -> Path:
+    return Path(__file__).parents[1] / "logs"
 
 
 @pytest.fixture

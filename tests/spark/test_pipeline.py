@@ -27,9 +27,9 @@ Listed = Callable[[Path], set[str]]
 
 
 @pytest.fixture
-def logs(tmp_path: Path, shared_logs: Path) -> Path:
+def logs(tmp_path: Path, recorded_logs: Path) -> Path:
     """A job whose user function throws, on Flink 1.16.0."""
-    recorded = shared_logs / "a2-user-npe-1.16.0" / "logs"
+    recorded = recorded_logs / "operator/user-code-exception/npe-1.16.0/logs"
     return Path(shutil.copytree(recorded, tmp_path / "orders", copy_function=shutil.copyfile))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LINES: tuple[str, ...] = (
     "1.13",
@@ -36,6 +37,7 @@ def parse_version(text: str | None) -> Version | None:
     return tuple(int(part) for part in found[1].split(".")) if found else None
 
 
+@lru_cache(maxsize=256)
 def flink_line(version: str | None) -> str | None:
     """The known line that stands for a version, or ``None`` when the version says nothing.
 

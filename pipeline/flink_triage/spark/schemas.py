@@ -50,7 +50,7 @@ class Table:
 
 RUN_ID = Column("run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run")
 DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
-FILE_ID = Column("file_id", TEXT, "Identity of a file by content; renames and copies keep it")
+FILE_ID = Column("file_id", TEXT, "Identity of a file by content; rotation and renames keep it")
 GENERATION = Column("generation", SMALL, "Counts the rewrites of a file, from 0")
 PATH = Column("path", TEXT, "log.file.path: as it was when read")
 FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the whole stack trace")
