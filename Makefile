@@ -54,7 +54,10 @@ bench: java $(STAMP) ## run against a plain copy to Delta (BENCH_MB, BENCH_TRACE
 	$(BIN)/python -m benchmarks.bench --megabytes $(BENCH_MB) \
 	  --trace-share $(BENCH_TRACE_SHARE) --pairs $(BENCH_PAIRS)
 
-catalogue: $(STAMP) ## write docs/signatures.md again
+catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md again
+	$(BIN)/python -m flink_triage.signatures.catalogue --quality tests/logs/healthy \
+	  > docs/signature-quality.md.new
+	mv docs/signature-quality.md.new docs/signature-quality.md
 	$(BIN)/python -m flink_triage.signatures.catalogue > docs/signatures.md.new
 	mv docs/signatures.md.new docs/signatures.md
 

@@ -84,7 +84,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
     signatures = commands_of.add_parser("signatures", help="list, show, lint, test, draft, export")
     actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, help_ in (
-        ("list", "every signature with subsystem, severity and role"),
+        ("list", "every signature: subsystem/name, severity, role, Flink lines"),
         ("show", "one signature, whole"),
         ("lint", "every problem of every file, as path:line: field: reason"),
         ("test", "each signature on its own examples and near misses"),

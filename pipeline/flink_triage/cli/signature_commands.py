@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,7 +25,12 @@ def _pack(arguments: argparse.Namespace) -> SignaturePack:
 def list_(arguments: argparse.Namespace) -> int:
     pack = _pack(arguments)
     for signature in pack.signatures.values():
-        print(f"{signature.id:<44} {signature.severity:<9} {signature.role:<14} {signature.title}")
+        affected = signature.versions.affected or "All"
+        lines = "all" if affected.startswith("All") else re.split(r"[;,(:]", affected)[0].strip()
+        print(
+            f"{signature.id:<44} {signature.severity:<9} {signature.role:<14}"
+            f" {lines[:20]:<20} {signature.title}"
+        )
     print(f"{len(pack.signatures)} signatures, pack {pack.digest[:12]}", file=sys.stderr)
     return 0
 

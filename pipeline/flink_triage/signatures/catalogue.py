@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.traces import extract
@@ -19,6 +20,15 @@ from .signature import Alternative, ComputedValue, ConfigSpec, Signature
 
 _JIRA = re.compile(r"^[A-Z][A-Z0-9]+-\d+$")
 _TIMING_ROUNDS = 5
+_QUALITY_HEAD = """# How well each signature is tested
+
+<!-- Generated: python -m flink_triage.signatures.catalogue --quality tests/logs/healthy -->
+
+Examples that it must match, near misses that it must not, hits on the healthy logs of the project,
+samples of other signatures on which it fires too, and the microseconds that matching takes for one
+distinct trace. Times are those of the machine that wrote this page.
+
+"""
 _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs/signatures.md -->"
 
 
@@ -253,5 +263,16 @@ def render_quality(rows: Sequence[Quality]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _healthy_events(folder: Path) -> list[str]:
+    """Events of the logs below ``folder``, split at their dates."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.log"))]
+    return [event for text in texts for event in re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", text)]
+
+
 if __name__ == "__main__":
-    sys.stdout.write(render_catalogue(load_pack([builtin_pack_directory()])))
+    pack = load_pack([builtin_pack_directory()])
+    if len(sys.argv) == 3 and sys.argv[1] == "--quality":
+        rows = measure_quality(pack, _healthy_events(Path(sys.argv[2])))
+        sys.stdout.write(_QUALITY_HEAD + render_quality(rows))
+    else:
+        sys.stdout.write(render_catalogue(pack))
