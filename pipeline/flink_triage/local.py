@@ -184,8 +184,7 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
     today = datetime.now(timezone.utc).date()
     return {
         SkippedSignature(entry.signature, f"ignored: {entry.reason}")
-        for entry in pack.ignored
-        if entry.expires is None or today <= entry.expires
+        for entry in pack.decisions_on(today)
     }
 
 

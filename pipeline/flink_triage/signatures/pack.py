@@ -74,11 +74,11 @@ class SignaturePack:
 
     def ignored_on(self, day: date) -> frozenset[str]:
         """Ids that are not to be reported on that day."""
-        return frozenset(
-            entry.signature
-            for entry in self.ignored
-            if entry.expires is None or day <= entry.expires
-        )
+        return frozenset(entry.signature for entry in self.decisions_on(day))
+
+    def decisions_on(self, day: date) -> tuple[Ignored, ...]:
+        """The decisions to ignore a signature that hold on that day."""
+        return tuple(e for e in self.ignored if e.expires is None or day <= e.expires)
 
     def heard_on(self, day: date) -> SignaturePack:
         """The pack as it speaks on that day: what a team ignores is benign, and still matched."""

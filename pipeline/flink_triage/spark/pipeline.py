@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 
 from flink_triage import __version__
 from flink_triage.errors import CorruptStateError, UsageError
-from flink_triage.local import Options
+from flink_triage.local import Options, ignored_in, pack_of
 from flink_triage.logs.files import Listing, deployment_of, list_inputs
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
 from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
@@ -76,7 +76,7 @@ def run(
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
-    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    pack = pack_of(options)
     listing = list_inputs(inputs)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
@@ -105,7 +105,7 @@ def diagnose_again(
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
-    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    pack = pack_of(options)
     with house.hold(started_at):
         newest = last_run_id(spark, house)
         files = latest_files(spark, house).where(F.col("deployment").isNotNull())
@@ -300,6 +300,7 @@ def _publish(
     counts: Mapping[str, int],
 ) -> None:
     skipped = {tuple(s) for m in summaries for s in json.loads(str(m["skipped"] or "[]"))}
+    skipped |= {(s.signature, s.reason) for s in ignored_in(batch.pack)}
     row = {
         "run_id": batch.run_id,
         "batch_id": batch.run_id,
