@@ -40,9 +40,13 @@ NOT_STEADY = re.compile(
     r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
     r"switched from state|Recover|recover|Discarding|disconnected"
 )
+# Whole words only: part of a name that happens to look like a number stays.
 VARIABLE = re.compile(
-    r"(?P<job>(?<=job )[0-9a-f]{32})|(?P<hex>\b[0-9a-f]{32}\b)|(?P<short>(?<=@|x)[0-9a-f]{6,16}\b)"
-    r"|(?P<checkpoint>(?<=[Cc]heckpoint )\d+)|(?P<number>(?<![\d.:])\d{3,}(?![\d.]))"
+    r"(?P<job>(?<=job )[0-9a-f]{32})"
+    r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z]))"
+    r"|(?P<short>(?:(?<=@)|(?<=0x))[0-9a-f]{6,16}\b)"
+    r"|(?P<checkpoint>(?<=[Cc]heckpoint )\d+)"
+    r"|(?P<number>(?<![\w.:])\d{3,}(?![\w.]))"
 )
 FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 

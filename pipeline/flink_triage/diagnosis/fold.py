@@ -7,10 +7,11 @@ parts, or how often, it is done.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from ..logs.routine import drop_routine, routine_key
 from ..model import Observation
 
 # Kinds that the diagnosis counts or reads one by one, and that are rare or tell a value.
@@ -49,7 +50,11 @@ def fold(observations: Iterable[Observation], keep: int) -> list[Observation]:
     for group in groups.values():
         folded += group
     folded.sort(key=_place)
-    return folded
+    return drop_routine(folded, _routine_key)
+
+
+def _routine_key(observation: Observation) -> Hashable | None:
+    return None if observation.matches else routine_key(observation.event)
 
 
 def _place(observation: Observation) -> tuple[str, int]:

@@ -49,11 +49,6 @@ _TABLE: tuple[_Kind, ...] = (
     ),
     # CheckpointCoordinator
     _kind(
-        "checkpoint-triggered",
-        "Triggering checkpoint ",
-        rf"Triggering checkpoint (?P<checkpoint_id>\d+) .*for job (?P<job_id>{_ID})",
-    ),
-    _kind(
         "checkpoint-completed",
         "Completed checkpoint ",
         rf"Completed checkpoint (?P<checkpoint_id>\d+) for job (?P<job_id>{_ID})",

@@ -18,7 +18,8 @@ from .lifecycle import LITERALS
 from .literals import finder_of
 from .pasted import PastedEvents
 from .physical import physical_lines
-from .shaped import BLOCK_BYTES, ByteSource, Window, read_blocks, read_lines
+from .shaped import BLOCK_BYTES, read_blocks
+from .shaped_lines import ByteSource, Window, read_lines
 from .tally import Tally
 
 

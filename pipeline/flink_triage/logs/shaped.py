@@ -1,15 +1,13 @@
-"""Two readers of files whose header lines have a fixed shape; both give the same account.
+"""The reader of files whose header lines have a fixed shape: blocks of some MiB at a time.
 
-``read_lines`` goes line by line and is the definition.  ``read_blocks`` looks at blocks of some
-MiB with numpy and one literal scan, and runs Python for notable events only; it is what is used.
-A range owns the events whose first byte lies in it and is read past its end to finish the last.
+Blocks are looked at with numpy and one literal scan; Python runs for notable events only.  It gives
+what ``shaped_lines.read_lines`` gives.  A range owns the events whose first byte lies in it and is
+read past its end to finish the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +15,9 @@ import numpy.typing as npt
 from .event_text import ShapedEvents
 from .layouts.shape import SHAPE_WIDTH, masks_of
 from .literals import LiteralFinder
+from .routine import job_of_completed
 from .rows import IS_WORD, WholeEvents, rows_at
+from .shaped_lines import ByteSource, Window
 from .tally import Tally
 from .text import head_and_tail_bytes, join_cut
 
@@ -30,73 +30,6 @@ _LEVELS: tuple[str | None, ...] = ("INFO", "DEBUG", "TRACE", "WARN", "ERROR", "F
 _LEVEL_CODES = {level: code for code, level in enumerate(_LEVELS)}
 _OTHER_LEVEL = _LEVEL_CODES[None]
 _UNRESOLVED = len(_LEVELS)
-
-
-class ByteSource(Protocol):
-    def read(self, size: int, /) -> bytes: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Where reading starts and which events are owned: those that start before ``end``."""
-
-    start: int
-    end: int | None
-    is_active: bool
-
-    def owns(self, offset: int) -> bool:
-        return self.end is None or offset < self.end
-
-
-def read_lines(source: ByteSource, window: Window, build: ShapedEvents, tally: Tally) -> None:
-    """Reads ``source``, which stands at ``window.start``, line by line."""
-    reader = _Lines(source)
-    lines: list[bytes] = []
-    offset = window.start
-    at = window.start
-    number = 1
-    for line in reader:
-        if lines and build.shape.is_header(line):
-            _close_lines(build, tally, offset, number, lines)
-            number += len(lines)
-            offset, lines = at, []
-        if not lines and not window.owns(at):
-            return
-        lines.append(line)
-        at += len(line)
-    if lines and window.is_active:
-        tally.held_back_bytes += at - offset
-    elif lines:
-        _close_lines(build, tally, offset, number, lines)
-
-
-class _Lines:
-    def __init__(self, source: ByteSource) -> None:
-        self._source = source
-
-    def __iter__(self) -> Iterator[bytes]:
-        rest = b""
-        while block := self._source.read(BLOCK_BYTES):
-            parts = (rest + block).split(b"\n")
-            rest = parts.pop()
-            for part in parts:
-                yield part + b"\n"
-        if rest:
-            yield rest
-
-
-def _close_lines(
-    build: ShapedEvents, tally: Tally, offset: int, number: int, lines: list[bytes]
-) -> None:
-    data = b"".join(lines)
-    minute = build.minute_of(lines[0]) if build.shape.is_header(lines[0]) else None
-    built = build.build(offset, len(data), number, data)
-    tally.newline_count += data.count(b"\n")
-    tally.count(built.level, minute, len(lines), len(data), 1)
-    if built.event is None:
-        tally.counted_bytes += len(data)
-    else:
-        tally.keep(built.event, built.redactions, built.decode_errors)
 
 
 def read_blocks(
@@ -136,8 +69,15 @@ class _Blocks:
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         limits = build.settings
         self._cut_bytes = min(limits.max_event_bytes, limits.max_line_bytes)
+        # Minute and job of the run of completed checkpoints that is read, and the last of them.
+        self._routine: tuple[datetime | None, bytes] | None = None
+        self._last_routine: tuple[int, int, bytes] | None = None
 
     def run(self) -> None:
+        self._read()
+        self._end_routine()
+
+    def _read(self) -> None:
         carry = b""
         while self._window.owns(self._offset):
             block = self._source.read(self._block_bytes)
@@ -172,6 +112,7 @@ class _Blocks:
         """Counts one event on its own; ``is_open`` says that its last line has no newline."""
         shape = self._build.shape
         minute = self._build.minute_of(data) if shape.is_header(data) else None
+        self._end_routine()
         built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
         self._tally.newline_count += newlines
         self._line += newlines
@@ -279,8 +220,11 @@ class _Blocks:
             strict=True,
         ):
             data = view.data[start:end]
-            if not judged and not self._finder.contains(data):
-                continue
+            if not judged:
+                if self._is_routine(self._offset + start, self._line + line, data):
+                    continue
+                if not self._finder.contains(data):
+                    continue
             built = self._build.build(
                 self._offset + start,
                 end - start,
@@ -290,9 +234,40 @@ class _Blocks:
             )
             levels[index] = _LEVEL_CODES.get(built.level, _OTHER_LEVEL)
             if built.event is not None:
+                self._end_routine()
                 self._tally.keep(built.event, built.redactions, built.decode_errors)
                 self._tally.counted_bytes -= end - start
         self._count_volumes(view, levels, sizes, line_counts)
+
+    def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
+        """Whether the event says that a checkpoint was completed; then it is dealt with.
+
+        The first of a run is kept at once, the last when the run ends; what is between would be
+        dropped.
+        """
+        job = job_of_completed(data)
+        if job is None:
+            return False
+        key = self._build.minute_of(data), job
+        if key == self._routine:
+            self._last_routine = offset, line, data
+        else:
+            self._end_routine()
+            self._keep_routine(offset, line, data)
+            self._routine = key
+        return True
+
+    def _keep_routine(self, offset: int, line: int, data: bytes) -> None:
+        built = self._build.build(offset, len(data), line, data, has_literal=True)
+        if built.event is not None:
+            self._tally.keep(built.event, built.redactions, built.decode_errors)
+            self._tally.counted_bytes -= len(data)
+
+    def _end_routine(self) -> None:
+        """Keeps the last event of the run, unless that is its first."""
+        if self._last_routine is not None:
+            self._keep_routine(*self._last_routine)
+        self._routine = self._last_routine = None
 
     def _may_hold_literals(
         self, view: WholeEvents, is_judged: npt.NDArray[np.bool_]

@@ -7,6 +7,8 @@ from datetime import datetime
 
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 
+from .routine import drop_routine, routine_key
+
 
 class Tally:
     """Adds up one range; ``finish`` gives the ``RangeScan``."""
@@ -42,15 +44,19 @@ class Tally:
 
     def finish(self, byte_range: ByteRange, problems: Sequence[Quarantined] = ()) -> RangeScan:
         self.events.sort(key=lambda event: event.offset)
+        events = drop_routine(self.events, routine_key)
+        routine_bytes = 0
+        if len(events) < len(self.events):
+            routine_bytes = self.event_bytes - sum(event.size_bytes for event in events)
         keys = sorted(
             self._volumes, key=lambda key: (key[1] is not None, key[1] or 0, key[0] or "")
         )
         return RangeScan(
             range=byte_range,
-            events=tuple(self.events),
+            events=tuple(events),
             newline_count=self.newline_count,
-            event_bytes=self.event_bytes,
-            counted_bytes=self.counted_bytes,
+            event_bytes=self.event_bytes - routine_bytes,
+            counted_bytes=self.counted_bytes + routine_bytes,
             held_back_bytes=self.held_back_bytes,
             volumes=tuple(
                 Volume(level, minute, *self._volumes[level, minute]) for level, minute in keys

@@ -121,6 +121,7 @@ def test_job_id_is_read_from_the_context() -> None:
         pytest.param("2026-11-21 06:47:23,468 INFO " + " " * 200_000, id="blanks"),
     ],
 )
+@pytest.mark.timing
 def test_hostile_lines_take_no_time(line: str) -> None:
     begin = time.process_time()
     parse_header(line)

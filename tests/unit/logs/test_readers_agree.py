@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flink_triage.logs.routine import drop_routine, routine_key
 from flink_triage.logs.scan import Scanner
-from flink_triage.model import ByteRange, FileProfile, RangeScan
+from flink_triage.model import ByteRange, Event, FileProfile, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
 LITERALS = ("Bad table magic number", "Completed checkpoint", "a|b")
@@ -54,7 +55,19 @@ _AFTER = st.sampled_from(
         "INFO  o.a.f.Foo [] - Map (2/4)#1 (a_b_1_1) switched from RUNNING to FAILED on x",
     ]
 )
+_ONE_JOB = "d1dfe426caf54c11130659b87c41175d"
+_COMPLETED = st.sampled_from(
+    [
+        f"INFO  o.a.f.Foo [] - Completed checkpoint 7 for job {_ONE_JOB} (4711 bytes,"
+        " checkpointDuration=12 ms, finalizationTime=3 ms).",
+        f"INFO  o.a.f.Foo [] - Completed checkpoint 8 for job {_ONE_JOB} (9 bytes in 812 ms).",
+        "INFO  o.a.f.Foo [] - Completed checkpoint 9 for job 0000000000000000000000000000000a"
+        " (4711 bytes, checkpointDuration=12 ms, finalizationTime=3 ms).",
+        "INFO  o.a.f.Foo [] - nothing of note",
+    ]
+)
 _HEADERS = st.builds("{}{}".format, _TIMES, _AFTER).map(str.encode)
+_CHECKPOINTS = st.builds("{}{}".format, _TIMES, _COMPLETED).map(str.encode)
 _OTHERS = st.sampled_from(
     [
         b"",
@@ -72,7 +85,10 @@ _OTHERS = st.sampled_from(
         b"aws.secret.key = AKIAABCDEFGHIJKLMNOP",
     ]
 )
-_LINES = st.lists(st.one_of(_HEADERS, _OTHERS), max_size=30)
+_LINES = st.one_of(
+    st.lists(st.one_of(_HEADERS, _OTHERS), max_size=30),
+    st.lists(st.one_of(_CHECKPOINTS, _CHECKPOINTS, _CHECKPOINTS, _HEADERS), max_size=40),
+)
 _SMALL = Settings(max_event_bytes=200, max_line_bytes=120)
 
 
@@ -140,14 +156,14 @@ def test_cuts_between_ranges_change_nothing(
     parts = [
         _scan(profile, DEFAULT_SETTINGS, 64, start or 0, end) for start, end in pairwise(bounds)
     ]
-    assert _joined_events(parts) == list(whole.events)
+    assert drop_routine(_joined_events(parts), routine_key) == list(whole.events)
     assert _summed_volumes(parts) == _summed_volumes([whole])
     assert sum(part.event_bytes + part.counted_bytes for part in parts) == path.stat().st_size
 
 
-def _joined_events(parts: list[RangeScan]) -> list[object]:
+def _joined_events(parts: list[RangeScan]) -> list[Event]:
     """Events with the line numbers of the file, as their readers are told to compute them."""
-    events: list[object] = []
+    events: list[Event] = []
     newlines = 0
     for part in parts:
         events += [replace(event, line=event.line + newlines) for event in part.events]
@@ -205,3 +221,27 @@ def test_a_level_word_at_the_anchor_outweighs_the_layout(tmp_path: Path) -> None
     expected = _scan(profile, DEFAULT_SETTINGS, None)
     assert [event.level for event in expected.events] == ["ERROR"] * 3
     assert _scan(profile, DEFAULT_SETTINGS, 64) == expected
+
+
+def test_of_completed_checkpoints_in_a_minute_the_first_and_the_last_are_kept(
+    tmp_path: Path,
+) -> None:
+    def completed(second: int, number: int, job: str = _ONE_JOB) -> str:
+        return (
+            f"2026-11-21 06:{47 + second // 60:02d}:{second % 60:02d},468 INFO  o.a.f.Foo [] - "
+            f"Completed checkpoint {number} for job {job} (9 bytes in 812 ms).\n"
+        )
+
+    fault = "2026-11-21 06:47:35,000 ERROR o.a.f.Foo [] - Authorization failed\n"
+    path = tmp_path / "a.log"
+    path.write_text(
+        "".join(completed(10 * n, n) for n in range(4))
+        + fault
+        + "".join(completed(36 + 10 * n, 10 + n) for n in range(9))
+        + completed(130, 99, "0000000000000000000000000000000a")
+    )
+    scan = _scan(_profile(path), DEFAULT_SETTINGS, 1_000_000)
+    kept = [e.lifecycle.checkpoint_id if e.lifecycle else None for e in scan.events]
+    assert kept == [0, 3, None, 10, 12, 13, 18, 99]
+    assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
+    assert scan.event_bytes == sum(event.size_bytes for event in scan.events)

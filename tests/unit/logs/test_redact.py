@@ -183,6 +183,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.timing
 def test_cost_grows_with_the_length(unit: str) -> None:
     def cost(repeats: int) -> float:
         best = float("inf")

@@ -220,6 +220,7 @@ def test_values_that_the_reader_must_choose_are_known(value: str, expected: bool
 
 @pytest.mark.parametrize("text", ["9" * 200_000, "'" * 200_001, "[" * 200_000, "a:" * 100_000])
 @pytest.mark.parametrize("type_", ["Duration", "Integer", "Double", "List<String>", "Map"])
+@pytest.mark.timing
 def test_hostile_values_are_refused_or_read_quickly(type_: str, text: str) -> None:
     start = time.perf_counter()
     measure(type_, text)

@@ -49,6 +49,7 @@ def test_cleaning_twice_changes_nothing_more(raw: str) -> None:
 @pytest.mark.parametrize(
     "hostile", ["\x1b]" * 50_000, "\x1b[" + "0;" * 50_000, "\x1b" + " " * 100_000, "\x9d" * 100_000]
 )
+@pytest.mark.timing
 def test_endless_escape_sequences_cost_little(hostile: str) -> None:
     began = time.perf_counter()
     clean(hostile)

@@ -401,6 +401,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("before", ["", f"{RT}: x\n"], ids=["alone", "in a trace"])
+@pytest.mark.timing
 def test_cost_grows_with_the_length(before: str, unit: str) -> None:
     def cost(size: int) -> float:
         text = before + unit * (size // len(unit))

@@ -168,6 +168,7 @@ def test_mask(text: str, masked: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["a", "1", "a.", "1.", "/", "'", '"', "a-", "1:", "://", "a1"])
+@pytest.mark.timing
 def test_cost_of_masking_grows_with_the_length(unit: str) -> None:
     def cost(size: int) -> float:
         text = unit * (size // len(unit))
