@@ -17,7 +17,7 @@ from .layouts.headers import (
     parse_header,
     parts_of_match,
 )
-from .layouts.shape import Shape
+from .layouts.shape import Shape, sub_minute_columns
 from .layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
@@ -65,11 +65,19 @@ class ShapedEvents:
         self._after_time = layout.after_time if layout is not None else None
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
+        columns = sub_minute_columns(shape.columns)
+        self._below_minute = (min(columns), max(columns) + 1) if columns else (0, 0)
+        self._no_seconds = shape.columns[slice(*self._below_minute)].replace("9", "0")
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
 
     def minute_of(self, line: bytes) -> datetime | None:
         """The minute that the shape's columns of a header line state."""
-        return _minute(line[: len(self.shape.columns)].decode("latin-1"), self._timezone)
+        text = line[: len(self.shape.columns)].decode("latin-1")
+        start, end = self._below_minute
+        # All seconds of a minute are looked up as one; 60 is no second.
+        if start < end <= len(text) and text[start] < "6":
+            text = f"{text[:start]}{self._no_seconds}{text[end:]}"
+        return _minute(text, self._timezone)
 
     def build(
         self,

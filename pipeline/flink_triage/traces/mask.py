@@ -3,32 +3,46 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # One pass over the text; the first alternative that fits wins, so the long shapes come first.
 # Every alternative starts with a distinct kind of character or is bounded: no nested repetition.
-_VARIABLE = re.compile(
-    r"""
-    (?P<url>(?<![A-Za-z0-9])[a-z][a-z0-9+.-]{1,24}://[^\s"'<>()\[\]{},;|]{1,2048})
-  | (?P<time>(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)?
+_URL = r"(?P<url>(?<![A-Za-z0-9])[a-z][a-z0-9+.-]{1,24}://[^\s\"'<>()\[\]{},;|]{1,2048})"
+_EARLY = r"""
+    (?P<time>(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)?
         (?:Z|[+-]\d\d:?\d\d)?)
   | (?P<uuid>(?<![0-9A-Za-z])[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?![0-9A-Za-z]))
   | (?P<quoted>"[^"\n]{0,1024}"|`[^`\n]{0,1024}`
         |(?<![A-Za-z0-9])'[^'\n]{0,1024}'(?![A-Za-z0-9]))
   # Addresses go with what Flink appends to them: the resource id `10.0.0.1:6122-d7afae`.
   | (?P<address>(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?(?:-[0-9a-f]{4,8}\b)?(?![\w.]\d))
-  | (?P<hostport>(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}[/:]\d{2,5}(?![\w.])
+"""
+_HOSTPORT = r"""
+    (?P<hostport>(?<![\w.-])[A-Za-z][\w-]{0,62}(?:\.[\w-]{1,63}){0,8}[/:]\d{2,5}(?![\w.])
         (?:-[0-9a-f]{4,8}\b)?)
+"""
+_LATE = r"""
   # A colon belongs to a path only inside it (`/tmp/tm_host:6122-ab/job`), never at its end.
-  | (?P<path>(?<![\w./-])(?:[A-Za-z]:\\|/)(?:[^\s"'<>()\[\]{},;:|]|:(?=[\w/])){1,2048})
+    (?P<path>(?<![\w./-])(?:[A-Za-z]:\\|/)(?:[^\s"'<>()\[\]{},;:|]|:(?=[\w/])){1,2048})
   | (?P<lambda>\$\$Lambda(?:\$\d{1,9})?/(?:0x)?[0-9a-fA-F]{1,20})
   | (?P<object>@[0-9a-f]{4,16}(?![0-9A-Za-z]))
   # Digits alone are a number, whatever their count: a counter must not change its kind.
   | (?P<hex>(?<![0-9A-Za-z])(?:0x[0-9a-fA-F]{1,32}
         |(?=\d{0,63}[a-f])(?=[a-f]{0,63}\d)[0-9a-f]{5,64})(?![0-9A-Za-z]))
   | (?P<number>(?<![A-Za-z0-9])[-+]?\d(?:[\d_,.]{0,64}\d)?(?:[eE][-+]?\d{1,4}(?![0-9A-Za-z]))?)
-    """,
-    re.VERBOSE,
-)
+"""
+_HAS_PORT = re.compile(r"[/:]\d\d")
+
+
+@lru_cache(maxsize=4)
+def _variable(has_url: bool, has_port: bool) -> re.Pattern[str]:
+    """The regex of what varies; it may leave out what begins at every word, and is rare."""
+    parts = [_URL, _EARLY, _HOSTPORT, _LATE]
+    wanted = [has_url, True, has_port, True]
+    chosen = (part for part, is_wanted in zip(parts, wanted, strict=True) if is_wanted)
+    return re.compile("|".join(chosen), re.VERBOSE)
+
+
 _BLANKS = re.compile(r"\s+")
 
 
@@ -37,7 +51,16 @@ def mask(text: str) -> str:
 
     Words stay, so masks of different failures differ; blanks are folded.  Linear.
     """
-    return _BLANKS.sub(" ", _VARIABLE.sub(_placeholder, text)).strip()
+    if "\n" not in text:
+        return _mask_line(text)
+    # Nothing that varies goes over a line's end, and frames are the same time and again.
+    return " ".join(filter(None, map(_mask_line, text.split("\n"))))
+
+
+@lru_cache(maxsize=8192)
+def _mask_line(line: str) -> str:
+    variable = _variable("://" in line, _HAS_PORT.search(line) is not None)
+    return _BLANKS.sub(" ", variable.sub(_placeholder, line)).strip()
 
 
 def _placeholder(match: re.Match[str]) -> str:

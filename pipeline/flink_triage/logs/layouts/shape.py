@@ -186,7 +186,7 @@ class ShapeMasks:
 def masks_of(shape: Shape) -> ShapeMasks:
     columns = shape.columns
     literal_mask, literal, digit, minute = (bytearray(SHAPE_WIDTH) for _ in range(4))
-    skipped = _sub_minute_columns(columns)
+    skipped = sub_minute_columns(columns)
     for index, character in enumerate(columns):
         if character == "9":
             digit[index] = 0xFF
@@ -200,7 +200,7 @@ def masks_of(shape: Shape) -> ShapeMasks:
     return ShapeMasks(words[0], words[1], words[2], words[3], (len(columns) + 7) // 8)
 
 
-def _sub_minute_columns(columns: str) -> frozenset[int]:
+def sub_minute_columns(columns: str) -> frozenset[int]:
     """Columns of the seconds and of the fraction; date, hours, minutes and offset tell minutes."""
     match = re.search(r"(?<=99:99:)99(?:[.,:]9+)?", columns)
     return frozenset(range(*match.span())) if match else frozenset()
