@@ -8,6 +8,8 @@ a log line of its own, the text, and the frame that throws it where that is part
 from __future__ import annotations
 
 import csv
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -189,3 +191,36 @@ def test_a_catalogue_message_is_recognised_and_taken_for_nothing_else(
 
 def test_the_table_speaks_of_signatures_that_exist() -> None:
     assert {row.signature for row in _rows()} - set(PACK.signatures) == set()
+
+
+SOURCES = Path(
+    os.environ.get("FLINK_TRIAGE_SHARED", Path(__file__).resolve().parents[2].parent / "shared")
+).joinpath("messages-by-version.tsv")
+# What stands in a message for a value: a Java expression, a slot of a format, a line end.
+SLOT = re.compile(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>|\$\{[^}]*\}|\$\w+|\{\}|%[sdS]|⏎|\.\*")
+QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+NO_FAILURE = (
+    # Logged below INFO on every start without Hadoop.
+    "Hadoop is not in the classpath/dependencies. The extended set",
+    # Of the scheduler for materialized tables, not of a record.
+    "Failed to deserialize JSON string to",
+)
+
+
+def _longest_fixed_part(text: str, source: str) -> str:
+    if source != "flink":
+        text = max(QUOTED.findall(text), key=len, default=text)
+    parts = SLOT.split(text.replace('\\"', '"'))
+    # Long ones end in links to documentation that moves from line to line.
+    return max((part.split("https://")[0] for part in parts), key=len).strip(" .\"'\\n")[:90]
+
+
+@pytest.mark.skipif(not SOURCES.exists(), reason="needs the messages collected from the sources")
+def test_every_message_collected_from_the_sources_of_all_lines_is_in_the_table() -> None:
+    with SOURCES.open(encoding="utf-8", newline="") as lines:
+        collected = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    known = [row.text for row in _rows()]
+    parts = {_longest_fixed_part(row["text"], row["source"]) for row in collected}
+    missing = {p for p in parts if not any(p in text for text in known)}
+    assert len(collected) > 200
+    assert {part for part in missing if not part.startswith(NO_FAILURE)} == set()

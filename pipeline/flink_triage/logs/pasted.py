@@ -346,7 +346,9 @@ class _Open:
             if self._throwable_open:
                 # One without frames ended at the blank line.
                 return self._blank_seen
-            return self._frames_seen or self.header is None
+            # A title that quotes the cause of the trace below it belongs to that trace.
+            is_title = self.line_count == 1 and "Caused by: " in self._last
+            return self._frames_seen or (self.header is None and not is_title)
         if self._blank_seen:
             # A message may hold blank lines; its throwable has no frame yet.
             return not (self._throwable_open and len(self._head) < 40)

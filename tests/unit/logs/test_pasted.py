@@ -28,6 +28,16 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="a trace without frames under a header ends at a blank line and another throwable",
         ),
         pytest.param(
+            [f"[Bug] Caused by: {_FIRST}", _SECOND, _FRAME],
+            [1],
+            id="a title that quotes the cause belongs to the trace below it",
+        ),
+        pytest.param(
+            [f"It fails, see below: {_FIRST}", _SECOND, _FRAME],
+            [1, 2],
+            id="any other sentence above a trace does not",
+        ),
+        pytest.param(
             [_FIRST, "", "or", "", _SECOND, _FRAME],
             [1, 5],
             id="so it does without a header",
