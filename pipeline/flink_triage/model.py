@@ -409,8 +409,63 @@ class TimelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class AffectedJob:
+    """A job that an incident hit; ``started_at`` is its own first fault."""
+
+    job_id: str | None
+    job_name: str | None
+    started_at: datetime | None
+    outcome: Outcome
+    restarts: int
+    last_healthy: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MinuteCount:
+    """Faults within one minute, and how many jobs they hit."""
+
+    minute: datetime
+    faults: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlastRadius:
+    """How far an incident reached; a fault of the cluster reaches more than one job.
+
+    ``hosts`` are those that logged a fault, ``taskmanagers`` those that a fault names.
+    ``per_minute`` leaves out minutes without faults and ends after the first 120.
+    """
+
+    jobs: tuple[AffectedJob, ...]
+    hosts: tuple[str, ...] = ()
+    taskmanagers: tuple[str, ...] = ()
+    per_minute: tuple[MinuteCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCause:
+    """A cause other than the first, and what would tell them apart.
+
+    ``considered``: the log shows it.  ``possible``: it is known to bring about the symptom that the
+    log shows, and ``look_for`` are words that it would have left where the logs are missing.
+    """
+
+    signature: str
+    title: str
+    standing: Literal["considered", "possible"]
+    reason: str
+    look_for: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one job (or of a whole deployment, when no job is named)."""
+    """One episode of one job, or of several that one fault of the cluster hit.
+
+    ``job_id`` is ``None`` when the logs name no job and when ``blast_radius`` names several.
+    ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes`` say
+    what was assumed, as of clocks that disagree.
+    """
 
     incident_id: str
     deployment: str
@@ -428,6 +483,10 @@ class Incident:
     timeline: tuple[TimelineEntry, ...] = ()
     summary: str = ""
     missing_evidence: tuple[str, ...] = ()
+    blast_radius: BlastRadius | None = None
+    other_causes: tuple[OtherCause, ...] = ()
+    config: tuple[ConfigChange, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack
 from .episodes import find_episodes
 from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
+from .reach import rank_episodes
 from .timeline import build_timeline
 from .unknown import group_unknown
 
@@ -44,8 +45,8 @@ def diagnose_deployment(
     timeline = build_timeline(deployment, observations, flink_version)
     if timeline.is_foreign:
         return DeploymentDiagnosis((foreign_incident(timeline),), (), {})
-    episodes = find_episodes(timeline, pack)
-    built = [(e, build_incident(timeline, e, pack, options, settings)) for e in episodes]
+    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    built = [(e, build_incident(timeline, e, r, pack, options, settings)) for e, r in ranked]
     incidents = [incident for _, incident in built if incident is not None]
     faults = tuple(
         (moment.observation, evidence_of(moment, settings))

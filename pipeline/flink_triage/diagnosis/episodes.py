@@ -19,9 +19,9 @@ from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # JobManager and TaskManager log one failure within moments of each other, on clocks that may
 # differ a little: a fault this much after a job's failure still belongs to that failure.
-_SLACK = timedelta(seconds=2)
+SLACK = timedelta(seconds=2)
 # Cluster-wide faults (a lost TaskManager) precede what they do to a job by a heartbeat timeout.
-_CLUSTER_LEAD = timedelta(minutes=5)
+CLUSTER_LEAD = timedelta(minutes=5)
 
 # So long without a fault, and a job that takes no checkpoints counts as recovered.
 _RUNS_ON = timedelta(minutes=2)
@@ -41,7 +41,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One stretch of trouble of one job, or of the cluster when ``job_id`` is ``None``."""
+    """One stretch of trouble of one job, or of the cluster when ``job_id`` is ``None``.
+
+    ``parts`` are the episodes of single jobs that were joined because one fault hit them all.
+    """
 
     job_id: str | None
     attempts: tuple[Attempt, ...]
@@ -49,6 +52,11 @@ class Episode:
     outcome: Outcome
     restarts: int
     ended_at: datetime | None
+    parts: tuple[Episode, ...] = ()
+
+    @property
+    def job_ids(self) -> frozenset[str | None]:
+        return frozenset(part.job_id for part in self.parts) or frozenset({self.job_id})
 
     @property
     def has_failed(self) -> bool:
@@ -151,7 +159,7 @@ def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
         times = sorted({m.at for m in moments if wanted(m)})
         if times:
             kept = [times[0]]
-            kept += [b for a, b in itertools.pairwise(times) if b - a > _SLACK]
+            kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
             return kept
     return []
 
@@ -174,7 +182,7 @@ def _attempts(
     windows: list[list[Moment]] = [[] for _ in range(len(failures) + 1)]
     position = 0
     for moment in moments:
-        while position < len(failures) and moment.at > failures[position] + _SLACK:
+        while position < len(failures) and moment.at > failures[position] + SLACK:
             position += 1
         if is_fault(moment, pack):
             windows[position].append(moment)
@@ -215,7 +223,7 @@ def _episode(
 ) -> Episode:
     started, last_fault = group[0].faults[0].at, group[-1].faults[-1].at
     after = history.between(last_fault, until)
-    within = history.between(started - _SLACK, last_fault + _SLACK)
+    within = history.between(started - SLACK, last_fault + SLACK)
     return Episode(
         job_id=job_id,
         attempts=tuple(group),
@@ -276,7 +284,7 @@ def _attach(
             if _is_near(fault.at, episodes[i]):
                 given.setdefault(i, []).append(fault)
                 is_near = True
-            elif fault.at != NO_TIME and ends[i] + _SLACK < fault.at:
+            elif fault.at != NO_TIME and ends[i] + SLACK < fault.at:
                 break
         if not is_near:
             left.append(fault)
@@ -287,14 +295,14 @@ def _attach(
 
 
 def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
-    return len(starts) if at == NO_TIME else bisect_right(starts, at + _CLUSTER_LEAD)
+    return len(starts) if at == NO_TIME else bisect_right(starts, at + CLUSTER_LEAD)
 
 
 def _is_near(at: datetime, episode: Episode) -> bool:
     first, last = episode.faults[0].at, episode.faults[-1].at
     if NO_TIME in (at, first):
         return True
-    return first - _CLUSTER_LEAD <= at <= last + _SLACK
+    return first - CLUSTER_LEAD <= at <= last + SLACK
 
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
@@ -304,7 +312,7 @@ def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
             (
                 i
                 for i, attempt in enumerate(episode.attempts)
-                if attempt.failed_at is None or fault.at <= attempt.failed_at + _SLACK
+                if attempt.failed_at is None or fault.at <= attempt.failed_at + SLACK
             ),
             len(attempts) - 1,
         )

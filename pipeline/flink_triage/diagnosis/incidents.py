@@ -15,17 +15,17 @@ from ..model import (
     TimelineEntry,
     Verdict,
 )
-from ..remediation import OptionTable, resolve
+from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import SignaturePack
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
-from .ranking import Candidate, Hit, rank
+from .gaps import missing_evidence, other_causes
+from .ranking import Candidate, Hit
+from .reach import ANSWERS, blast_radius
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
 
-# Roles that can be an answer; the others only report or prolong a failure.
-_ANSWERS = frozenset({"trigger", "contributing", "symptom"})
 _MAX_TIMELINE_ENTRIES = 60
 _LEAD_IN = timedelta(minutes=10)
 _LEAD_OUT = timedelta(minutes=5)
@@ -67,18 +67,21 @@ def _quiet_incident(timeline: DeploymentTimeline, verdict: Verdict, summary: str
 def build_incident(
     timeline: DeploymentTimeline,
     episode: Episode,
+    ranked: Sequence[Candidate],
     pack: SignaturePack,
     options: OptionTable,
     settings: Settings,
 ) -> Incident | None:
-    """The incident of ``episode``, or ``None`` when it holds nothing that anyone must act on."""
-    ranked = rank(episode, pack)
-    answers = [c for c in ranked if c.signature.role in _ANSWERS]
+    """The incident of ``episode`` with its ``ranked`` candidates.
+
+    ``None`` when it holds nothing that anyone must act on.
+    """
+    answers = [c for c in ranked if c.signature.role in ANSWERS]
     unknown = first_unknown(episode, pack)
     if not episode.has_failed and not _matters(episode, answers):
         return None
     verdict = _verdict(answers, unknown)
-    ordered = [*answers, *(c for c in ranked if c.signature.role not in _ANSWERS)]
+    ordered = [*answers, *(c for c in ranked if c.signature.role not in ANSWERS)]
     diagnoses = tuple(
         _diagnosis(number, candidate, ranked, timeline, options, settings)
         for number, candidate in enumerate(ordered, start=1)
@@ -107,7 +110,15 @@ def build_incident(
         diagnoses=diagnoses,
         timeline=_timeline_entries(timeline, episode, settings),
         summary=_summary(verdict, episode, answers, unknown),
-        missing_evidence=_missing_evidence(verdict, answers, timeline),
+        missing_evidence=missing_evidence(verdict, answers, unknown, timeline, episode),
+        blast_radius=blast_radius(timeline, episode),
+        other_causes=other_causes(answers, pack),
+        config=merge_changes(
+            [(d.rank, d.remediation.config) for d in diagnoses],
+            timeline.flink_version,
+            table=options,
+        ),
+        notes=tuple(skew.sentence for skew in timeline.skews),
     )
 
 
@@ -242,28 +253,13 @@ def _summary(
     if verdict == "diagnosed":
         best = answers[0]
         effects = f"; it explains {', '.join(best.explains)}" if best.explains else ""
-        return f"{best.signature.title}{effects}."
+        jobs = f" for {len(episode.job_ids)} jobs" if episode.parts else ""
+        return f"{best.signature.title}{jobs}{effects}."
     if unknown is not None:
         observation = unknown.observation
         what = observation.root_cause_type or observation.event.message[:120]
         return f"No signature names the first fault: {what}."
     return "The logs report a failure, but not its cause."
-
-
-def _missing_evidence(
-    verdict: Verdict, answers: Sequence[Candidate], timeline: DeploymentTimeline
-) -> tuple[str, ...]:
-    """What would tell more, where the best answer is a symptom or there is none."""
-    if verdict == "diagnosed" and answers[0].signature.role != "symptom":
-        return ()
-    missing = []
-    for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
-        if timeline.processes and process not in timeline.processes:
-            missing.append(f"No {name} log is among the inputs: the cause may stand there.")
-    best = answers[0] if answers else None
-    if best is not None and best.signature.limits:
-        missing.append(best.signature.limits.strip())
-    return tuple(missing)
 
 
 def _timeline_entries(
@@ -275,7 +271,7 @@ def _timeline_entries(
     shown: list[TimelineEntry] = []
     cut = 0
     for moment in timeline.between(first - _LEAD_IN, last + _LEAD_OUT):
-        if moment.job_id not in (None, episode.job_id):
+        if moment.job_id is not None and moment.job_id not in episode.job_ids:
             continue
         entry = _timeline_entry(moment, id(moment) in faults, first, settings)
         if entry is None:

@@ -8,6 +8,7 @@ which leaves a sentence in ``reasons``:
     persistence   it is there at every failure, and at the last one
     precedence    it was there at the first fault
     severity      breaks near ties
+    breadth       one host or subtask of many shows it: a single machine, disk or key (no points)
     explained     another fault of the episode causes it: by the causal graph, or because it wraps
                   that fault in the same stack trace
 """
@@ -103,11 +104,16 @@ class _Score:
         self.reasons.append(f"{reason} ({points:+.0f})")
 
 
-def rank(episode: Episode, pack: SignaturePack) -> list[Candidate]:
-    """Candidates of ``episode``, root cause first; benign ones are left out."""
+def rank(
+    episode: Episode, pack: SignaturePack, hosts: frozenset[str] = frozenset()
+) -> list[Candidate]:
+    """Candidates of ``episode``, root cause first; benign ones are left out.
+
+    ``hosts`` are all that run TaskManagers, to tell a single bad one by.
+    """
     candidates = _candidates(episode, pack)
     causes = _causes(candidates, pack)
-    scored = [_scored(c, episode, candidates, causes.get(c.id, set())) for c in candidates]
+    scored = [_scored(c, episode, candidates, causes.get(c.id, set()), hosts) for c in candidates]
     scored = _with_explains(scored)
     return sorted(scored, key=_rank_key)
 
@@ -137,7 +143,7 @@ def _causes(candidates: Sequence[Candidate], pack: SignaturePack) -> dict[str, s
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
-        for effect in _reachable(candidate.id, pack):
+        for effect in reachable(candidate.id, pack):
             if effect in by_id and _precedes(candidate, by_id[effect]):
                 direct.setdefault(effect, set()).add(candidate.id)
     for inner, outer in _wrapped_pairs(candidates):
@@ -146,7 +152,7 @@ def _causes(candidates: Sequence[Candidate], pack: SignaturePack) -> dict[str, s
     return direct
 
 
-def _reachable(signature: str, pack: SignaturePack) -> set[str]:
+def reachable(signature: str, pack: SignaturePack) -> set[str]:
     """Ids that ``signature`` explains, over any number of edges of the causal graph."""
     found: set[str] = set()
     edges = list(pack.signatures[signature].explains)
@@ -186,7 +192,11 @@ def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]
 
 
 def _scored(
-    candidate: Candidate, episode: Episode, all_: Sequence[Candidate], causes: set[str]
+    candidate: Candidate,
+    episode: Episode,
+    all_: Sequence[Candidate],
+    causes: set[str],
+    hosts: frozenset[str],
 ) -> Candidate:
     score = _Score()
     signature = candidate.signature
@@ -203,7 +213,7 @@ def _scored(
     return replace(
         candidate,
         score=score.total,
-        reasons=tuple(score.reasons),
+        reasons=(*score.reasons, *_breadth(candidate, hosts)),
         explained_by=tuple(sorted(causes)),
     )
 
@@ -258,6 +268,32 @@ def _score_frequency(score: _Score, candidate: Candidate, all_: Sequence[Candida
     if most > 1 and candidate.signature.severity != "info":
         share = math.log(candidate.occurrences) / math.log(most)
         score.add(14.0 * share, f"it is seen {candidate.occurrences} times")
+
+
+def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
+    """Where it was seen against where it could have been; no part of the score."""
+    observed = [hit.moment.observation for hit in candidate.hits]
+    seen_on = {o.host for o in observed if o.process == "taskmanager" and o.host}
+    if len(hosts) > 1 and seen_on:
+        if len(seen_on) == 1:
+            yield (
+                f"of {len(hosts)} hosts with TaskManagers only {min(seen_on)} shows it: look at "
+                "that machine, its disk and its network first"
+            )
+        else:
+            yield f"{len(seen_on)} of {len(hosts)} hosts with TaskManagers show it"
+    subtasks: dict[tuple[str, int], set[int]] = {}
+    for o in observed:
+        if o.task and o.subtask is not None and o.parallelism and o.parallelism > 1:
+            subtasks.setdefault((o.task, o.parallelism), set()).add(o.subtask)
+    for (task, parallelism), seen in sorted(subtasks.items()):
+        if len(seen) == 1 and parallelism > 2:
+            yield (
+                f"only subtask {min(seen)} of {parallelism} of {task} shows it: its data, key or "
+                "machine differs from the others"
+            )
+        elif len(seen) == parallelism:
+            yield f"all {parallelism} subtasks of {task} show it"
 
 
 def _with_explains(candidates: Sequence[Candidate]) -> list[Candidate]:

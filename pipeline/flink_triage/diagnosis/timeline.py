@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from ..model import Observation
+from .skew import Skew, find_skews
 
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
@@ -17,8 +18,8 @@ NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 class Moment:
     """An observation with the time that orders it and the job it belongs to.
 
-    ``at`` is the event's own time or that of the nearest timed event before it in its file;
-    ``NO_TIME`` where a file states none.
+    ``at`` is the event's own time or that of the nearest timed event before it in its file, by the
+    JobManager's clock where the file's is known to be off; ``NO_TIME`` where a file states none.
     """
 
     observation: Observation
@@ -41,6 +42,7 @@ class DeploymentTimeline:
     """All moments of one deployment, in time order, and what holds for all of them.
 
     ``times`` are those of ``moments``; ``is_foreign`` says that these are logs of another product.
+    ``skews`` are the clocks that were found to be off; ``hosts`` those that run TaskManagers.
     """
 
     deployment: str
@@ -51,6 +53,8 @@ class DeploymentTimeline:
     processes: frozenset[str]
     times: tuple[datetime, ...]
     is_foreign: bool = False
+    skews: tuple[Skew, ...] = ()
+    hosts: frozenset[str] = frozenset()
 
     def between(self, start: datetime, end: datetime) -> tuple[Moment, ...]:
         """Moments of [start, end)."""
@@ -64,7 +68,9 @@ def build_timeline(
 
     ``flink_version`` overrides the banner, for logs that lost theirs.
     """
-    timed = _with_omitted_stacks(_in_time_order(list(observations)))
+    observed = list(observations)
+    skews = {path: skew for path, skew in find_skews(observed).items() if skew.correction}
+    timed = _with_omitted_stacks(_in_time_order(observed, skews))
     job_names = _job_names(timed)
     job_of_graph = _job_of_graph(timed)
     job_of_task = _job_of_task(timed, job_of_graph)
@@ -82,21 +88,27 @@ def build_timeline(
         processes=frozenset(o.process for o, _ in timed if o.process is not None),
         times=tuple(at for _, at in timed),
         is_foreign=_is_foreign(timed),
+        skews=tuple(skew for _, skew in sorted(skews.items())),
+        hosts=frozenset(o.host for o in observed if o.host and o.process == "taskmanager"),
     )
 
 
-def _in_time_order(observations: list[Observation]) -> list[tuple[Observation, datetime]]:
+def _in_time_order(
+    observations: list[Observation], skews: Mapping[str, Skew]
+) -> list[tuple[Observation, datetime]]:
     by_file: dict[str, list[Observation]] = {}
     for observation in observations:
         by_file.setdefault(observation.event.path, []).append(observation)
     timed: list[tuple[Observation, datetime]] = []
-    for in_file in by_file.values():
+    for path, in_file in by_file.items():
         in_file.sort(key=lambda o: o.event.offset)
         first = next((o.event.logged_at for o in in_file if o.event.logged_at), NO_TIME)
         at = first
+        skew = skews.get(path)
         for observation in in_file:
             at = observation.event.logged_at or at
-            timed.append((observation, at))
+            is_moved = skew is not None and at != NO_TIME
+            timed.append((observation, at - skew.correction if skew and is_moved else at))
     timed.sort(key=lambda pair: (pair[1], pair[0].event.path, pair[0].event.offset))
     return timed
 

@@ -234,11 +234,13 @@ def _evidence(found: Sequence[Evidence], limits: Limits) -> tuple[tuple[Evidence
 
 
 def _changes(incident: Incident) -> tuple[tuple[int, ConfigChange], ...]:
-    """Every proposed change with the rank that proposes it; the best ranked wins per option."""
+    """Every proposed change, merged over all diagnoses, with the best rank that proposes it."""
+    merged = {(change.scope, change.key): change for change in incident.config}
     found: dict[tuple[str, str], tuple[int, ConfigChange]] = {}
     for diagnosis in incident.diagnoses:
         for change in diagnosis.remediation.config:
-            found.setdefault((change.scope, change.key), (diagnosis.rank, change))
+            key = (change.scope, change.key)
+            found.setdefault(key, (diagnosis.rank, merged.get(key, change)))
     return tuple(found.values())
 
 

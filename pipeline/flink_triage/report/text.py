@@ -11,7 +11,7 @@ from typing import TextIO
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
-from flink_triage.report import facts
+from flink_triage.report import extent, facts
 from flink_triage.report.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts import capped, count
 from flink_triage.report.patches import PatchRenderer, now, patches_of
@@ -148,6 +148,7 @@ class _Writer:
             self._page.add(f"{further}: -v", indent=_INDENT, style="faint")
         if incident.verdict == "diagnosed":
             self._missing(incident)
+        self._left_open(incident)
         if self._verbose:
             self._timeline(incident)
 
@@ -178,6 +179,29 @@ class _Writer:
     def _missing(self, incident: Incident) -> None:
         for missing in incident.missing_evidence:
             self._labelled("to be surer", missing)
+
+    def _left_open(self, incident: Incident) -> None:
+        reach = extent.reach(incident)
+        if reach:
+            self._labelled("hit", reach)
+        others, left_out = capped(incident.other_causes, 99 if self._verbose else _MAX_SHORT)
+        for other in others:
+            label = "also considered" if other.standing == "considered" else "could be"
+            self._labelled(label, extent.other_cause(other))
+            if self._verbose:
+                self._page.add(one_line(other.reason), indent=_INDENT + 2)
+        if left_out:
+            self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
+        for note in incident.notes:
+            self._labelled("note", note)
+        for block in patches_of(
+            extent.merged_changes(incident) if self._verbose else (),
+            incident.flink_version,
+            self._patch,
+        ):
+            self._page.add(f"all diagnoses in one patch, {block.place}:", indent=_INDENT)
+            for line in block.text.split("\n"):
+                self._page.verbatim(line, indent=_INDENT + 2)
 
     def _timeline(self, incident: Incident) -> None:
         if not incident.timeline:

@@ -144,6 +144,7 @@ def _build(checked: Checked, signature_id: str) -> Signature:
         vetoes=tuple(_alternative(item) for item in match.get("none", ())),
         count=match.get("count", 1),
         within_seconds=parse_seconds(match["within"]) if "within" in match else None,
+        reach=value.get("reach", "job"),
         cause=value["cause"].strip(),
         remediation=_remediation(value),
         explains=tuple(value.get("explains", ())),

@@ -14,6 +14,7 @@ from flink_triage.model import Action, Process, Risk, Role, Scope, Severity, Tri
 
 TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
+Reach = Literal["job", "cluster"]
 ConfigAction = Literal["set", "raise", "lower", "remove"]
 
 # A literal this long is seldom in a line that has nothing to do with it.
@@ -149,8 +150,9 @@ class Signature:
 
     ``mode`` says how ``alternatives`` join: any or all of them on one event, or one after the
     other over an episode.  ``vetoes`` must not hold on the event that matched.  ``count`` and
-    ``within_seconds`` ask for repetition inside an episode (``episode_match``).  ``lines`` gives
-    the line of each field (``match.any[0].regex``) in ``path``.
+    ``within_seconds`` ask for repetition inside an episode (``episode_match``).  ``reach`` is
+    ``cluster`` where jobs share what is at fault: a host, its disk, the storage, the leader.
+    ``lines`` gives the line of each field (``match.any[0].regex``) in ``path``.
     """
 
     id: str
@@ -164,6 +166,7 @@ class Signature:
     vetoes: tuple[Alternative, ...] = ()
     count: int = 1
     within_seconds: float | None = None
+    reach: Reach = "job"
     explains: tuple[str, ...] = ()
     versions: Versions = Versions()
     limits: str | None = None

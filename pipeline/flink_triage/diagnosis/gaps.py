@@ -1,0 +1,137 @@
+"""What a diagnosis leaves open: evidence that is missing, and other causes with what tells them.
+
+A symptom without its cause is an honest answer only with the place where the cause must stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..model import OtherCause, Verdict
+from ..signatures import Signature, SignaturePack
+from .episodes import Episode
+from .ranking import Candidate
+from .reach import taskmanagers_named
+from .timeline import NO_TIME, DeploymentTimeline, Moment
+
+# More than a person looks up.
+_MAX_PLACES = 3
+_MAX_CONSIDERED = 3
+_MAX_POSSIBLE = 6
+_MAX_LOOK_FOR = 3
+_SEVERITIES = ("critical", "major")
+# Words that occur in healthy logs too are nothing to look for.
+_MIN_LOOK_FOR_CHARS = 8
+
+
+def missing_evidence(
+    verdict: Verdict,
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    timeline: DeploymentTimeline,
+    episode: Episode,
+) -> tuple[str, ...]:
+    """What would tell more and where it stands, for a symptom or where there is no answer."""
+    if verdict == "diagnosed" and answers[0].signature.role != "symptom":
+        return ()
+    missing = list(_places(answers, unknown, timeline, episode))
+    for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
+        if timeline.processes and process not in timeline.processes:
+            missing.append(f"No {name} log is among the inputs: the cause may stand there.")
+    best = answers[0] if answers else None
+    if best is not None and best.signature.limits:
+        missing.append(best.signature.limits.strip())
+    return tuple(missing)
+
+
+def _places(
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    timeline: DeploymentTimeline,
+    episode: Episode,
+) -> list[str]:
+    """The TaskManagers that the faults name, and when each was first named."""
+    faults = [hit.moment for hit in answers[0].hits] if answers else []
+    faults += [unknown] if unknown is not None else []
+    named = taskmanagers_named(faults) or taskmanagers_named(episode.faults)
+    places = []
+    for name, at in list(named.items())[:_MAX_PLACES]:
+        when = "" if at == NO_TIME else f" up to {at:%Y-%m-%d %H:%M:%S} UTC"
+        places.append(
+            f"The log of TaskManager {name}{when}: what it logged last, and its .out file, before "
+            "the JobManager saw the failure."
+        )
+    if len(named) > _MAX_PLACES:
+        places.append(f"{len(named) - _MAX_PLACES} more TaskManagers are named by the faults.")
+    if not named and faults:
+        at = faults[0].at
+        when = "" if at == NO_TIME else f" around {at:%Y-%m-%d %H:%M:%S} UTC"
+        read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
+        places.append(f"The logs of all TaskManagers{read}{when}: the faults name none of them.")
+    return places
+
+
+def other_causes(answers: Sequence[Candidate], pack: SignaturePack) -> tuple[OtherCause, ...]:
+    """Rivals that nothing explains, then what is known to bring about a symptom without cause."""
+    if not answers:
+        return ()
+    best = answers[0]
+    rivals = [c for c in answers[1:] if not c.explained_by and c.signature.severity != "info"]
+    found = [_considered(rival, best) for rival in rivals[:_MAX_CONSIDERED]]
+    if best.signature.role == "symptom":
+        seen = {candidate.id for candidate in answers}
+        known = [s for s in _known_causes(best.id, pack) if s.id not in seen]
+        found += [_possible(signature) for signature in known[:_MAX_POSSIBLE]]
+    return tuple(found)
+
+
+def _considered(rival: Candidate, best: Candidate) -> OtherCause:
+    facts = [f"seen {rival.occurrences} times against {best.occurrences}"]
+    if NO_TIME not in (rival.first_at, best.first_at):
+        seconds = (rival.first_at - best.first_at).total_seconds()
+        side = "after" if seconds >= 0 else "before"
+        facts.append(f"first {abs(seconds):.0f} s {side} it")
+    facts.append(f"{best.score - rival.score:.0f} points behind")
+    verify = rival.signature.remediation.verify
+    test = f" If it is this one, acting on it shows: {verify}" if verify else ""
+    return OtherCause(
+        signature=rival.id,
+        title=rival.signature.title,
+        standing="considered",
+        reason=f"Nothing in this episode explains it; {', '.join(facts)}.{test}",
+        look_for=_look_for(rival.signature),
+    )
+
+
+def _known_causes(effect: str, pack: SignaturePack) -> list[Signature]:
+    """Triggers with an edge to ``effect`` in the causal graph, nearest and worst first."""
+    causes = [
+        s
+        for s in pack.signatures.values()
+        if effect in s.explains and s.role == "trigger" and s.severity in _SEVERITIES
+    ]
+    return sorted(
+        causes, key=lambda s: (s.explains.index(effect), _SEVERITIES.index(s.severity), s.id)
+    )
+
+
+def _possible(signature: Signature) -> OtherCause:
+    first = signature.cause.replace("\n", " ").split(". ", 1)[0].rstrip(".")
+    return OtherCause(
+        signature=signature.id,
+        title=signature.title,
+        standing="possible",
+        reason=f"{first}.",
+        look_for=_look_for(signature),
+    )
+
+
+def _look_for(signature: Signature) -> tuple[str, ...]:
+    """One text of each alternative that a person can search for."""
+    texts = [max(a.literals, key=len) for a in signature.alternatives if a.literals]
+    found: list[str] = []
+    for text in map(str.strip, texts):
+        is_told = any(text in other or other in text for other in found)
+        if len(text) >= _MIN_LOOK_FOR_CHARS and not is_told:
+            found.append(text)
+    return tuple(found[:_MAX_LOOK_FOR])

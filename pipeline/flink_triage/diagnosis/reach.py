@@ -1,0 +1,174 @@
+"""Episodes of single jobs in; out, one episode where a fault of the cluster hit several of them.
+
+A lost TaskManager, a file system that is down or a JobManager without leadership fails every job
+that needs it, within moments or within a checkpoint interval.  That is one incident: its episodes
+are joined, and ranked again as one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import regex as re
+
+from ..model import AffectedJob, BlastRadius, MinuteCount, Outcome
+from ..signatures import SignaturePack
+from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
+from .ranking import Candidate, rank, reachable
+from .timeline import NO_TIME, DeploymentTimeline, Moment
+
+Ranked = tuple[Episode, list[Candidate]]
+
+ANSWERS = frozenset({"trigger", "contributing", "symptom"})
+_OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
+# Two hours by the minute say how a trouble began and spread; the rest is in the tables.
+_MAX_MINUTES = 120
+# Execution.transitionState: "... switched from RUNNING to FAILED on <resource id> @ <host> (...)".
+_FAILED_ON = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ (?P<host>\S{1,300})")
+_MAX_MESSAGE_CHARS = 8192
+
+
+def rank_episodes(
+    episodes: Sequence[Episode], pack: SignaturePack, hosts: frozenset[str] = frozenset()
+) -> list[Ranked]:
+    """Each episode with its candidates, in time order; shared ones joined over their jobs."""
+    groups: list[_Group] = []
+    open_: list[_Group] = []
+    for episode in episodes:
+        ranked = rank(episode, pack, hosts)
+        best = next((c for c in ranked if c.signature.role in ANSWERS), None)
+        start = episode.faults[0].at
+        open_ = [g for g in open_ if g.end == NO_TIME or g.end + CLUSTER_LEAD >= start]
+        group = next((g for g in open_ if g.shares(best, start, pack)), None)
+        if group is not None:
+            group.add(episode, ranked)
+            continue
+        group = _Group([(episode, ranked)], best, episode.faults[-1].at)
+        groups.append(group)
+        if best is not None and best.signature.reach == "cluster":
+            open_.append(group)
+    return [one for group in groups for one in group.result(pack, hosts)]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Episodes that one fault may have brought about; ``best`` is the first's explanation."""
+
+    members: list[Ranked]
+    best: Candidate | None
+    end: datetime
+
+    def shares(self, best: Candidate | None, start: datetime, pack: SignaturePack) -> bool:
+        if best is None or self.best is None or best.signature.reach != "cluster":
+            return False
+        if (start == NO_TIME) != (self.end == NO_TIME):
+            return False
+        mine, other = self.best.id, best.id
+        return mine == other or other in reachable(mine, pack) or mine in reachable(other, pack)
+
+    def add(self, episode: Episode, ranked: list[Candidate]) -> None:
+        self.members.append((episode, ranked))
+        self.end = max(self.end, episode.faults[-1].at)
+
+    def result(self, pack: SignaturePack, hosts: frozenset[str]) -> list[Ranked]:
+        if len({episode.job_id for episode, _ in self.members}) < 2:
+            return self.members
+        joined = _joined([episode for episode, _ in self.members])
+        return [(joined, rank(joined, pack, hosts))]
+
+
+def _joined(parts: Sequence[Episode]) -> Episode:
+    ends = [part.ended_at for part in parts]
+    known = [at for at in ends if at is not None]
+    return Episode(
+        job_id=None,
+        attempts=tuple(_joined_attempts(parts)),
+        last_healthy=None,
+        outcome=min((part.outcome for part in parts), key=_OUTCOMES.index),
+        restarts=sum(part.restarts for part in parts),
+        ended_at=max(known) if len(known) == len(ends) else None,
+        parts=tuple(parts),
+    )
+
+
+def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
+    """Failures of several jobs at one moment are one; a fault that each of them has counts once."""
+    attempts = [attempt for part in parts for attempt in part.attempts]
+    attempts.sort(key=lambda a: (a.failed_at or a.faults[-1].at, in_order(a.faults[0])))
+    seen: set[int] = set()
+    joined: list[tuple[datetime | None, list[Moment]]] = []
+    for attempt in attempts:
+        faults = [moment for moment in attempt.faults if id(moment) not in seen]
+        seen.update(id(moment) for moment in faults)
+        at = attempt.failed_at
+        last = joined[-1][0] if joined else None
+        if joined and (not faults or (at and last and at - last <= SLACK)):
+            joined[-1][1].extend(faults)
+        elif faults:
+            joined.append((at, faults))
+    return [Attempt(at, tuple(sorted(faults, key=in_order))) for at, faults in joined]
+
+
+# --- how far it reached ------------------------------------------------------------------------
+
+
+def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
+    """Jobs in the order in which they were hit, hosts, and faults per minute."""
+    parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.faults[0]))
+    faults = episode.faults
+    hosts = {o.host for moment in faults if (o := moment.observation).host}
+    return BlastRadius(
+        jobs=tuple(_affected(timeline, part) for part in parts if part.job_id is not None),
+        hosts=tuple(sorted(hosts)),
+        taskmanagers=tuple(sorted(taskmanagers_named(faults))),
+        per_minute=_per_minute(faults),
+    )
+
+
+def _affected(timeline: DeploymentTimeline, part: Episode) -> AffectedJob:
+    return AffectedJob(
+        job_id=part.job_id,
+        job_name=timeline.job_names.get(part.job_id) if part.job_id else None,
+        started_at=part.faults[0].observation.event.logged_at,
+        outcome=part.outcome,
+        restarts=part.restarts,
+        last_healthy=part.last_healthy,
+    )
+
+
+def taskmanagers_named(faults: Iterable[Moment]) -> dict[str, datetime]:
+    """Resource ids of TaskManagers that faults speak of, with the time of the first."""
+    named: dict[str, datetime] = {}
+    for moment in faults:
+        lifecycle = moment.observation.event.lifecycle
+        name = lifecycle.resource_id if lifecycle is not None else None
+        if name is None and moment.kind == "task-failed":
+            found = _FAILED_ON.search(moment.observation.event.message[:_MAX_MESSAGE_CHARS])
+            name = found["id"] if found is not None else None
+        if name is not None:
+            named.setdefault(name, moment.at)
+    return named
+
+
+def _per_minute(faults: Iterable[Moment]) -> tuple[MinuteCount, ...]:
+    count: Counter[datetime] = Counter()
+    jobs: dict[datetime, set[str]] = {}
+    for moment in faults:
+        at = moment.observation.event.logged_at
+        if at is None:
+            continue
+        minute = at.replace(second=0, microsecond=0)
+        count[minute] += moment.observation.occurrences
+        hit = jobs.setdefault(minute, set())
+        if moment.job_id is not None:
+            hit.add(moment.job_id)
+    return tuple(
+        MinuteCount(minute, count[minute], len(jobs[minute]))
+        for minute in sorted(count)[:_MAX_MINUTES]
+    )
+
+
+__all__ = ["ANSWERS", "blast_radius", "rank_episodes", "taskmanagers_named"]

@@ -1,0 +1,87 @@
+"""What a diagnosis leaves open is named: the missing log, its place and time, and other causes."""
+
+from __future__ import annotations
+
+from test_incidents import (
+    FULL,
+    GRAPH,
+    THRESHOLD,
+    completed_then,
+    failed,
+    line,
+    loop,
+    signatures,
+    state,
+)
+
+TOO_LARGE = (
+    "org.apache.kafka.common.errors.RecordTooLargeException: The message is 2097240 bytes when"
+    " serialized which is larger than 1048576, which is the value of the max.request.size"
+    " configuration.\n"
+)
+LOST = (
+    "java.util.concurrent.TimeoutException: Heartbeat of TaskManager with id tm-7 timed out.\n"
+    "\tat org.apache.flink.runtime.jobmaster.JobMaster$TaskManagerHeartbeatListener"
+    ".notifyHeartbeatTimeout(JobMaster.java:1435)\n"
+)
+
+
+def test_a_symptom_names_the_log_that_is_missing_its_machine_and_time(diagnose):
+    text = completed_then(1, 4, failed(40, LOST).replace("host:1 @ host", "tm-7 @ host-7"))
+    incident = diagnose(standalonesession=text + state(40, "RUNNING", "RESTARTING")).incidents[0]
+    first = incident.missing_evidence[0]
+    assert "TaskManager tm-7" in first
+    assert "2026-11-21 05:00:40 UTC" in first
+
+
+def test_a_symptom_lists_what_is_known_to_cause_it_and_what_to_look_for(diagnose):
+    text = completed_then(1, 4, state(10, "RUNNING", "RESTARTING") + THRESHOLD)
+    incident = diagnose(standalonesession=text).incidents[0]
+    assert signatures(incident) == ["checkpoint/tolerable-threshold-exceeded"]
+    possible = {other.signature: other for other in incident.other_causes}
+    assert {other.standing for other in incident.other_causes} == {"possible"}
+    assert "No space left on device" in possible["disk/full"].look_for
+
+
+def test_a_cause_that_is_told_leaves_no_evidence_missing(diagnose):
+    incident = diagnose(standalonesession=completed_then(1, 4, loop(FULL, 2))).incidents[0]
+    assert (incident.missing_evidence, incident.other_causes) == ((), ())
+
+
+def test_a_rival_that_nothing_explains_is_said_to_have_been_considered(diagnose):
+    other = failed(22, TOO_LARGE, 3) + state(22, "RUNNING", "FAILED")
+    text = completed_then(1, 4, loop(FULL, 3), other)
+    incident = diagnose(standalonesession=text).incidents[0]
+    assert signatures(incident)[0] == "disk/full"
+    rivals = [other for other in incident.other_causes if other.standing == "considered"]
+    assert [rival.signature for rival in rivals] == ["kafka/record-too-large"]
+    assert "seen 1 times against 3" in rivals[0].reason
+
+
+def test_changes_of_all_diagnoses_are_one_patch(diagnose):
+    text = completed_then(1, 4, state(10, "RUNNING", "RESTARTING") + THRESHOLD)
+    incident = diagnose(standalonesession=text + loop(FULL, 3, 20)).incidents[0]
+    keys = [(change.scope, change.key) for change in incident.config]
+    asked = {
+        (change.scope, change.key) for d in incident.diagnoses for change in d.remediation.config
+    }
+    assert len(keys) == len(set(keys))
+    assert set(keys) == asked
+
+
+def host(second: float, subtask: int, trace: str) -> str:
+    execution = f"{GRAPH}_8eeed16b661251f13cfc6a3c5e75c420_{subtask - 1}_0"
+    said = f"Totals ({subtask}/4)#0 ({execution}) switched from RUNNING to FAILED with failure"
+    return line(second, f"{said} cause: {trace}".rstrip("\n"), "WARN", "o.a.f.r.taskmanager.Task")
+
+
+def test_one_host_and_subtask_of_many_are_named_in_the_reasons(diagnose, observe):
+    ready = line(1, "Starting TaskManager (Version: 1.16.0, Scala: 2.12)")
+    logs = {
+        "u-taskexecutor-0-host_a": ready + host(10, 2, FULL),
+        "u-taskexecutor-0-host_b": ready,
+        "u-taskexecutor-0-host_c": ready,
+    }
+    reasons = " ".join(diagnose(observe(**logs)).incidents[0].diagnoses[0].reasons)
+    assert "of 3 hosts with TaskManagers only host_a shows it" in reasons
+    assert "only subtask 2 of 4 of Totals shows it" in reasons

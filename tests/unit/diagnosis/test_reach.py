@@ -1,0 +1,97 @@
+"""A fault of the cluster is one incident with all the jobs that it hit; one of a job stays its."""
+
+from __future__ import annotations
+
+import pytest
+from test_incidents import NPE, completed, line, signatures, state
+
+ORDERS, BILLS = "9b1a51e416dc4303171d4287e9e52830", "00000000000000000000000000000002"
+GRAPHS = {ORDERS: "ad5498bd8e6af42420707a08aa2fb304", BILLS: "bd5498bd8e6af42420707a08aa2fb305"}
+LOST = (
+    "java.util.concurrent.TimeoutException: Heartbeat of TaskManager with id tm-7 timed out.\n"
+    "\tat org.apache.flink.runtime.jobmaster.JobMaster$TaskManagerHeartbeatListener"
+    ".notifyHeartbeatTimeout(JobMaster.java:1435)\n"
+)
+FULL = (
+    "java.io.IOException: Could not perform checkpoint 5 for operator Totals (1/2)#0.\n"
+    "\tat org.apache.flink.streaming.runtime.tasks.StreamTask.triggerCheckpointOnBarrier"
+    "(StreamTask.java:1256)\n"
+    "Caused by: java.io.IOException: No space left on device\n"
+    "\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+)
+
+
+def job(second: float, job_id: str, trace: str) -> str:
+    """A job that starts, completes a checkpoint, fails with ``trace``, and runs again."""
+    graph = GRAPHS[job_id]
+    return (
+        line(second - 9, f"Created execution graph {graph} for job {job_id}.")
+        + completed(second - 5, 4, job_id)
+        + line(
+            second,
+            f"Totals (1/2) ({graph}_8eeed16b661251f13cfc6a3c5e75c420_0_0) switched from RUNNING"
+            " to FAILED on tm-7 @ host-7 (dataPort=1).",
+        )
+        + trace
+        + state(second, "RUNNING", "RESTARTING", job_id)
+        + state(second + 3, "RESTARTING", "RUNNING", job_id)
+        + completed(second + 8, 5, job_id)
+    )
+
+
+def merged(*parts: str) -> str:
+    """Events of several jobs in one file, in the order of time."""
+    events: list[str] = []
+    for part in parts:
+        for text in part.splitlines(keepends=True):
+            if text.startswith("2026-"):
+                events.append(text)
+            else:
+                events[-1] += text
+    return "".join(sorted(events, key=lambda event: event[:23]))
+
+
+@pytest.mark.parametrize(
+    ("trace", "root", "reach"),
+    [
+        pytest.param(LOST, "taskmanager/heartbeat-timeout", 2, id="a lost TaskManager"),
+        pytest.param(FULL, "disk/full", 2, id="a full disk"),
+        pytest.param(NPE, "operator/user-code-exception", 1, id="code of a job is its own fault"),
+    ],
+)
+def test_what_jobs_share_is_one_incident(diagnose, trace, root, reach):
+    text = merged(job(30, ORDERS, trace), job(41, BILLS, trace))
+    incidents = diagnose(standalonesession=text).incidents
+    assert len(incidents) == 3 - reach
+    assert {signatures(incident)[0] for incident in incidents} == {root}
+    assert {len(incident.blast_radius.jobs) for incident in incidents} == {reach}
+
+
+def test_the_blast_radius_tells_jobs_machines_and_minutes(diagnose):
+    text = merged(job(30, ORDERS, LOST), job(70, BILLS, LOST))
+    (incident,) = diagnose(standalonesession=text).incidents
+    radius = incident.blast_radius
+    assert [job.job_id for job in radius.jobs] == [ORDERS, BILLS]
+    assert [job.last_healthy.checkpoint_id for job in radius.jobs] == [4, 4]
+    assert {job.outcome for job in radius.jobs} == {"recovered"}
+    assert radius.taskmanagers == ("tm-7",)
+    assert [(f"{m.minute:%H:%M}", m.jobs) for m in radius.per_minute] == [
+        ("05:00", 1),
+        ("05:01", 1),
+    ]
+    assert (incident.job_id, incident.restarts, incident.outcome) == (None, 2, "recovered")
+    assert "2 jobs" in incident.summary
+
+
+def test_the_same_fault_hours_apart_is_two_incidents(diagnose):
+    text = merged(job(30, ORDERS, LOST), job(3500, BILLS, LOST))
+    assert len(diagnose(standalonesession=text).incidents) == 2
+
+
+def test_two_faults_at_the_same_time_stay_apart(diagnose):
+    text = merged(job(30, ORDERS, LOST), job(31, BILLS, NPE))
+    incidents = diagnose(standalonesession=text).incidents
+    assert {i.job_id: signatures(i)[0] for i in incidents} == {
+        ORDERS: "taskmanager/heartbeat-timeout",
+        BILLS: "operator/user-code-exception",
+    }
