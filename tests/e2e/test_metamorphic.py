@@ -18,6 +18,7 @@ READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
 NPE = "operator/user-code-exception/npe-1.16.0"
 BAD_MAGIC = "rocksdb/bad-table-magic/flip-1.16.0"
+LOST = "taskmanager/heartbeat-timeout/frozen-1.16.0"
 Change = Callable[[str], str]
 
 
@@ -97,22 +98,76 @@ def test_without_the_cause_the_symptom_stands_first_and_says_what_is_missing(tmp
     assert incident.diagnoses[0].signature == "checkpoint/tolerable-threshold-exceeded"
     assert incident.diagnoses[0].role == "symptom"
     assert incident.diagnoses[0].confidence < 0.9
-    assert incident.missing_evidence
+    assert "TaskManager" in incident.missing_evidence[0]
+    assert "2026-11-21 05:52:20 UTC" in incident.missing_evidence[0]
+    possible = {other.signature: other.look_for for other in incident.other_causes}
+    assert "No space left on device" in possible["disk/full"]
 
 
-def test_two_jobs_on_one_cluster_come_out_as_when_alone(tmp_path):
-    alone = {
-        deployment: signatures(leading(LOGS / deployment / "logs"))[0]
-        for deployment in (FULL_DISK, NPE)
-    }
+def test_a_lost_machine_is_named_where_its_own_log_must_be_looked_at():
+    incident = leading(LOGS / LOST / "logs")
+    assert (
+        "TaskManager localhost:35087-a3f512 up to 2026-11-21 06:21:57"
+        in (incident.missing_evidence[0])
+    )
+    assert incident.blast_radius is not None
+    assert incident.blast_radius.taskmanagers == ("localhost:35087-a3f512",)
+
+
+def events_of(log: Path) -> list[str]:
+    return re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", log.read_text())[1:]
+
+
+def repeat_a_turn_of_the_loop(folder: Path, times: int) -> None:
+    """Between the first restart and the second, everything happens ``times`` more often."""
+    logs = {log: events_of(log) for log in folder.iterdir()}
+    restarts = [e[:19] for of in logs.values() for e in of if " to RESTARTING" in e.split("\n")[0]]
+    first, second = sorted(restarts)[:2]
+    turn = datetime.fromisoformat(second) - datetime.fromisoformat(first)
+    for log, events in logs.items():
+        inside = "".join(e for e in events if first < e[:19] <= second)
+        after = "".join(e for e in events if e[:19] > second)
+        with log.open("w") as out:
+            out.write("".join(e for e in events if e[:19] <= second))
+            for number in range(1, times + 1):
+                out.write(shifted(number * int(turn.total_seconds()))(inside))
+            out.write(shifted(times * int(turn.total_seconds()))(after))
+
+
+@pytest.mark.parametrize("deployment", [FULL_DISK, BAD_MAGIC])
+def test_a_thousand_turns_of_the_loop_leave_the_ranking(deployment, tmp_path):
+    plain = leading(copy(deployment, tmp_path / "plain"))
+    folder = copy(deployment, tmp_path / "looped")
+    repeat_a_turn_of_the_loop(folder, 1000)
+    looped = leading(folder)
+    assert signatures(looped)[0] == signatures(plain)[0]
+    assert set(signatures(looped)) == set(signatures(plain))
+    assert looped.restarts == plain.restarts + 1000
+    assert looped.diagnoses[0].occurrences > 1000
+
+
+def essence(incident: Incident) -> tuple[object, ...]:
+    return (
+        incident.verdict,
+        incident.outcome,
+        incident.restarts,
+        incident.last_healthy and incident.last_healthy.checkpoint_id,
+        [(d.signature, d.occurrences, d.explains) for d in incident.diagnoses],
+    )
+
+
+def test_two_jobs_that_fail_at_one_time_on_one_cluster_come_out_as_when_alone(tmp_path):
+    """Both fail within the same seconds, into the same files."""
+    first = copy(FULL_DISK, tmp_path / "first")
+    second = copy(NPE, tmp_path / "second", lambda text: shifted(-362)(rename(text)))
+    alone = {i.job_id: essence(i) for folder in (first, second) for i in [leading(folder)]}
     both = tmp_path / "both"
-    copy(FULL_DISK, both)
-    other = copy(NPE, tmp_path / "other", rename)
-    for log in other.iterdir():
-        log.rename(both / f"second-{log.name}")
+    both.mkdir()
+    for log, other in zip(sorted(first.iterdir()), sorted(second.iterdir()), strict=True):
+        events = sorted(events_of(log) + events_of(other), key=lambda event: event[:23])
+        both.joinpath(log.name).write_text("".join(events))
     incidents = run_local([str(both)], Options()).incidents
-    first = {i.job_id: signatures(i)[0] for i in reversed(incidents) if i.diagnoses}
-    assert sorted(first.values()) == sorted(alone.values())
+    assert {i.job_id: essence(i) for i in incidents} == alone
 
 
 DENIED = ("(Read-only file system)", "(Permission denied)")
@@ -123,17 +178,34 @@ CORRUPT = (
 )
 
 
-@pytest.mark.parametrize(
-    ("deployment", "words", "cause"),
-    [
-        pytest.param(EXPIRED, ("", ""), "checkpoint/expired", id="expired under backpressure"),
-        pytest.param(FULL_DISK, ("", ""), "disk/full", id="disk full"),
-        pytest.param(READ_ONLY, ("", ""), "checkpoint/storage-not-writable", id="read-only"),
-        pytest.param(READ_ONLY, DENIED, "checkpoint/storage-permission-denied", id="denied"),
-        pytest.param(FULL_DISK, CORRUPT, "rocksdb/sst-block-checksum-mismatch", id="RocksDB"),
-    ],
-)
+FIVE = [
+    pytest.param(EXPIRED, ("", ""), "checkpoint/expired", id="expired under backpressure"),
+    pytest.param(FULL_DISK, ("", ""), "disk/full", id="disk full"),
+    pytest.param(READ_ONLY, ("", ""), "checkpoint/storage-not-writable", id="read-only"),
+    pytest.param(READ_ONLY, DENIED, "checkpoint/storage-permission-denied", id="denied"),
+    pytest.param(FULL_DISK, CORRUPT, "rocksdb/sst-block-checksum-mismatch", id="RocksDB"),
+]
+
+
+@pytest.mark.parametrize(("deployment", "words", "cause"), FIVE)
 def test_the_threshold_is_told_apart_by_what_exceeded_it(deployment, words, cause, tmp_path):
     incident = leading(copy(deployment, tmp_path / "d", lambda text: text.replace(*words)))
     assert incident.diagnoses[0].signature == cause
     assert "checkpoint/tolerable-threshold-exceeded" in incident.diagnoses[0].explains
+
+
+def replaced(old: str, new: str) -> Change:
+    return lambda text: text.replace(old, new)
+
+
+def test_each_cause_of_the_threshold_has_a_remediation_of_its_own(tmp_path):
+    remedies = []
+    for number, param in enumerate(FIVE):
+        deployment, words, _ = param.values
+        incident = leading(copy(deployment, tmp_path / str(number), replaced(*words)))
+        remedies.append(incident.diagnoses[0].remediation)
+    for part in ("summary", "steps"):
+        assert len({getattr(remedy, part) for remedy in remedies}) == len(FIVE), part
+    patches = [frozenset((c.key, c.value) for c in remedy.config) for remedy in remedies]
+    assert sum(bool(patch) for patch in patches) >= 2
+    assert len({patch for patch in patches if patch}) == sum(bool(patch) for patch in patches)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -269,29 +269,43 @@ def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:
 def _attach(
     episodes: list[Episode], faults: Sequence[Moment]
 ) -> tuple[list[Episode], list[Moment]]:
-    """Give faults that name no job to every episode near them; the rest is the cluster's.
+    """Give faults that name no job to the episodes near them; the rest is the cluster's.
 
-    A lost TaskManager is a fault of each job that ran on it.
+    A job that reports the same itself is the one that such a fault speaks of.  Where none does, it
+    is a fault of each: a lost TaskManager is one of all jobs that ran on it.
     """
     left: list[Moment] = []
     given: dict[int, list[Moment]] = {}
+    told = [_told(episode.faults) for episode in episodes]
     starts = [e.faults[0].at for e in episodes]
     # The latest end among each episode and those before it says where looking back can stop.
     ends = list(itertools.accumulate((e.faults[-1].at for e in episodes), max))
     for fault in faults:
-        is_near = False
+        near: list[int] = []
         for i in reversed(range(_last_to_look_at(starts, fault.at))):
             if _is_near(fault.at, episodes[i]):
-                given.setdefault(i, []).append(fault)
-                is_near = True
+                near.append(i)
             elif fault.at != NO_TIME and ends[i] + SLACK < fault.at:
                 break
-        if not is_near:
+        own = _told((fault,))
+        for i in [i for i in near if not own.isdisjoint(told[i])] or near:
+            given.setdefault(i, []).append(fault)
+        if not near:
             left.append(fault)
     return [
         _with_faults(episode, given[i]) if i in given else episode
         for i, episode in enumerate(episodes)
     ], left
+
+
+def _told(faults: Iterable[Moment]) -> set[str]:
+    """What faults say went wrong: signatures, and identities of root causes."""
+    told: set[str] = set()
+    for moment in faults:
+        told.update(match.signature for match in moment.observation.matches)
+        if moment.observation.fingerprint is not None:
+            told.add(moment.observation.fingerprint.root_cause)
+    return told
 
 
 def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
