@@ -13,7 +13,7 @@ BENCH_MB ?= 1024
 BENCH_TRACE_SHARE ?= 0.01
 BENCH_PAIRS ?= 3
 
-.PHONY: help demo test unit check timing eval bench catalogue wheel clean java
+.PHONY: help demo test unit check timing calibrate eval bench catalogue wheel clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -49,6 +49,9 @@ check: $(STAMP) ## format, lint, types, unit tests, the signature pack
 
 timing: $(STAMP) ## that hostile text costs no more than its length; for a quiet machine
 	$(BIN)/python -m pytest tests/unit -m timing
+
+calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
+	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs,$(EVAL_TREES))
 
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)

@@ -195,7 +195,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     for tree in arguments.trees:
         print(f"\n== {tree}")
         print_scores(evaluate(tree, arguments.engine))
+    _print_calibration()
     return 0
+
+
+def _print_calibration() -> None:
+    """How far the stated confidence can be believed on logs that it was not fitted to."""
+    from benchmarks.calibrate import print_reliability, read_samples
+
+    print()
+    print_reliability(read_samples())
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack
 from .episodes import find_episodes
 from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
-from .reach import rank_episodes
-from .timeline import build_timeline
+from .ranking import Candidate
+from .reach import Ranked, rank_episodes
+from .timeline import DeploymentTimeline, build_timeline
 from .unknown import group_unknown
 
 _OUTCOME_ORDER = {"failed": 0, "ongoing": 1, "unknown": 2, "recovered": 3}
@@ -46,18 +47,47 @@ def diagnose_deployment(
     if timeline.is_foreign:
         return DeploymentDiagnosis((foreign_incident(timeline),), (), {})
     ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
-    built = [(e, build_incident(timeline, e, r, pack, options, settings)) for e, r in ranked]
-    incidents = [incident for _, incident in built if incident is not None]
+    built = _build(timeline, ranked, pack, options, settings)
     faults = tuple(
         (moment.observation, evidence_of(moment, settings))
-        for episode, _ in built
+        for episode, _ in ranked
         for moment in episode.faults
     )
     return DeploymentDiagnosis(
-        incidents=tuple(sorted(incidents, key=_worst_first)) or (healthy_incident(timeline),),
+        incidents=tuple(incident for incident, _ in built) or (healthy_incident(timeline),),
         unknown_faults=faults,
         effective_config=dict(timeline.effective_config),
     )
+
+
+def diagnose_episodes(
+    deployment: str,
+    observations: Iterable[Observation],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings = DEFAULT_SETTINGS,
+) -> list[tuple[Incident, list[Candidate]]]:
+    """Incidents, worst first, each with all its candidates as they were ranked."""
+    timeline = build_timeline(deployment, observations)
+    if timeline.is_foreign:
+        return []
+    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    return _build(timeline, ranked, pack, options, settings)
+
+
+def _build(
+    timeline: DeploymentTimeline,
+    ranked: list[Ranked],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings,
+) -> list[tuple[Incident, list[Candidate]]]:
+    built = [
+        (build_incident(timeline, episode, candidates, pack, options, settings), candidates)
+        for episode, candidates in ranked
+    ]
+    found = [(incident, candidates) for incident, candidates in built if incident is not None]
+    return sorted(found, key=lambda pair: _worst_first(pair[0]))
 
 
 def diagnose(
@@ -101,4 +131,10 @@ def _worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
     )
 
 
-__all__ = ["DeploymentDiagnosis", "diagnose", "diagnose_deployment", "group_unknown"]
+__all__ = [
+    "DeploymentDiagnosis",
+    "diagnose",
+    "diagnose_deployment",
+    "diagnose_episodes",
+    "group_unknown",
+]

@@ -1,42 +1,65 @@
 """A ranked candidate and its rivals in, the probability that it is the root cause out.
 
-What separates right answers from wrong ones on the labelled corpus is the role of the answer, how
-near the root of a chain it stands, and whether a rival is close.  ``make eval`` prints how often
-answers of each stated confidence are right.
+Candidates are sorted into kinds by what separates right answers from wrong ones: the role of the
+answer, how near the root of a chain it stands, whether a rival is close.  ``confidence.tsv`` says
+of each kind how often it was right on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
 from .ranking import Candidate
 
 # Points below which a rival that nothing explains is a real alternative.
 _CLOSE_POINTS = 12.0
+_ANSWERS = frozenset({"trigger", "contributing", "symptom"})
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
-    """In [0, 1], two decimals."""
-    base = {"trigger": 0.93, "contributing": 0.75, "symptom": 0.6}.get(
-        candidate.signature.role, 0.2
-    )
-    if candidate.signature.is_generic:
-        base -= 0.1
-    if candidate.depth == 0:
-        base += 0.04
-    elif candidate.depth is not None and candidate.depth > 1:
-        base -= 0.1
-    if candidate.explained_by:
-        base = min(base, 0.3)
-    if _has_close_rival(candidate, ranked):
-        base -= 0.2
-    return round(min(0.98, max(0.05, base)), 2)
+    """In (0, 1), two decimals: the share right of the candidate's kind, or of a wider one."""
+    table = _table()
+    kind = kind_of(candidate, ranked)
+    while kind and kind not in table:
+        kind = kind.rpartition("/")[0]
+    return table[kind or "leading"]
+
+
+def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
+    """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
+    ``reporting`` for what is never an answer; each part narrows the kinds before it."""
+    if candidate.signature.role not in _ANSWERS:
+        return "reporting"
+    first = next(other for other in ranked if other.signature.role in _ANSWERS)
+    if first.id != candidate.id:
+        return f"following/{'explained' if candidate.explained_by else 'rival'}"
+    role = "generic" if candidate.signature.is_generic else candidate.signature.role
+    rival = "rivalled" if _has_close_rival(candidate, ranked) else "alone"
+    return f"leading/{role}/{_place(candidate)}/{rival}"
+
+
+def _place(candidate: Candidate) -> str:
+    if candidate.depth is None:
+        return "stated"
+    return "root" if candidate.depth == 0 else "above"
 
 
 def _has_close_rival(candidate: Candidate, ranked: Sequence[Candidate]) -> bool:
     return any(
         other.id != candidate.id
         and not other.explained_by
+        and other.signature.role in _ANSWERS
         and other.score > candidate.score - _CLOSE_POINTS
         for other in ranked
     )
+
+
+@cache
+def _table() -> Mapping[str, float]:
+    text = (files("flink_triage.diagnosis") / "confidence.tsv").read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    rows = csv.DictReader(lines, delimiter="\t")
+    return {row["kind"]: float(row["confidence"]) for row in rows}
