@@ -35,6 +35,7 @@ class _Chain:
     indent: int
     depth: int
     drafts: list[_Draft] = field(default_factory=list)
+    is_root_first: bool = False
 
 
 class Assembly:
@@ -48,7 +49,6 @@ class Assembly:
         self._server_side: list[_Draft] = []
         self._python: list[Throwable] = []
         self._python_outer: tuple[Throwable, ...] = ()
-        self._is_root_first = False
         self._count = 0
 
     @property
@@ -92,12 +92,12 @@ class Assembly:
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
         """A cause of the innermost chain that is indented no further."""
-        self._is_root_first = self._is_root_first or is_wrapper
         if self.is_full:
             return
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
+        chain.is_root_first = chain.is_root_first or is_wrapper
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 
     def _is_left(self, chain: _Chain, indent: int) -> bool:
@@ -140,9 +140,7 @@ class Assembly:
         self._python_outer += tuple(throwables)
 
     def build(self) -> StackTrace | None:
-        chain = _finish(self._main)
-        if self._is_root_first:
-            chain = _relate(chain[::-1])
+        chain = _without_return(_finish(self._main))
         chain = self._python_outer + chain + tuple(self._python)
         if not chain:
             return None
@@ -171,8 +169,7 @@ def _split_header(header: str) -> tuple[str, str]:
     return match["type"], message
 
 
-def _relate(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    first: Relation = "thrown"
+def _relate(chain: tuple[Throwable, ...], first: Relation = "thrown") -> tuple[Throwable, ...]:
     return tuple(
         _with_relation(throwable, first if index == 0 else "cause")
         for index, throwable in enumerate(chain)
@@ -200,9 +197,24 @@ def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
     return tuple(result)
 
 
+def _without_return(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
+    """Without the last throwable where the chain only comes back to one it began with.
+
+    log4j2 marks no circular reference: it prints that throwable again, with all frames omitted.
+    """
+    last = chain[-1] if len(chain) > 1 else None
+    if last is None or last.frames or not last.omitted_frame_count:
+        return chain
+    is_known = any((t.type, t.message) == (last.type, last.message) for t in chain[:-1])
+    return chain[:-1] if is_known else chain
+
+
 def _finish(chain: _Chain) -> tuple[Throwable, ...]:
     """Recursion is bounded by ``MAX_SUPPRESSED_DEPTH``."""
-    return tuple(_finish_one(draft) for draft in chain.drafts)
+    finished = tuple(_finish_one(draft) for draft in chain.drafts)
+    if not chain.is_root_first:
+        return finished
+    return _relate(finished[::-1], finished[0].relation if finished else "thrown")
 
 
 def _finish_one(draft: _Draft) -> Throwable:
@@ -211,7 +223,8 @@ def _finish_one(draft: _Draft) -> Throwable:
     )
     return Throwable(
         type=type_name,
-        message=message,
+        # log4j2 and logback print "null" where there is no message; the JVM prints nothing.
+        message="" if message == "null" else message,
         frames=tuple(draft.frames),
         omitted_frame_count=draft.omitted,
         relation=draft.relation,

@@ -65,7 +65,7 @@ def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | N
 
 def _is_structural(text: str) -> bool:
     return parse_frame(text) is not None or bool(
-        CAUSE.match(text) or SUPPRESSED.match(text) or MORE.match(text)
+        CAUSE.match(text) or SUPPRESSED.match(text) or MORE.match(text) or CIRCULAR.match(text)
     )
 
 
@@ -138,7 +138,8 @@ class _Parser:
         if line.text.startswith(TRACEBACK):
             return self._python_first(start)
         if _is_structural(line.text):
-            self.assembly.is_truncated = True
+            # logback's root-first form of a circular chain begins with the reference.
+            self.assembly.is_truncated = CIRCULAR.match(line.text) is None
             return start
         self.assembly.start(line.text.partition(TRACEBACK)[0], line.indent)
         return self._after_header(start, line.text)

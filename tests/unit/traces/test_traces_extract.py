@@ -116,7 +116,7 @@ GOLDEN: dict[str, tuple[str, list[tuple[str, str, int, int, bool]]]] = {
     ),
     "user-npe-jobmanager": (
         "FAILED on localhost:37655-1ed76a @ localhost (dataPort=45253).",
-        [("NullPointerException", "null", 28, 0, False)],
+        [("NullPointerException", "", 28, 0, False)],
     ),
     "kafka-wrapped-commit": (
         "Failed to commit consumer offsets for checkpoint 9",
@@ -203,7 +203,7 @@ SHAPES: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
     "serialized twice": (f"{SERIALIZED}: {SERIALIZED}: {IO}: full\n{AT_A}", [(IO, "full", 1)]),
     "serialized without a message": (f"{SERIALIZED}: {IO}\n{AT_A}", [(IO, "", 1)]),
     "serialized by old Flink": (f"{SERIALIZED}: disk full\n{AT_A}", [(SERIALIZED, "disk full", 1)]),
-    "serialized null": (f"{SERIALIZED}: null\n{AT_A}", [(SERIALIZED, "null", 1)]),
+    "serialized null": (f"{SERIALIZED}: null\n{AT_A}", [(SERIALIZED, "", 1)]),
     "serialized, its type printed twice": (
         f"{RT}: x\n{AT_A}\nCaused by: {IO}: {IO}: full\n{AT_B}",
         [(RT, "x", 1), (IO, "full", 1)],

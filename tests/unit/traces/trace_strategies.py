@@ -19,7 +19,7 @@ _TYPES = st.sampled_from(
      "java.lang.OutOfMemoryError", "com.acme.orders.Refused$RefusalException"]
 )  # fmt: skip
 _MESSAGES = st.sampled_from(
-    ["", "null", "No space left on device", "java.net.ConnectException: refused",
+    ["", "No space left on device", "java.net.ConnectException: refused",
      "Bad table magic number: expected 1, found 2 in /tmp/x_host:6122-ab/db/000210.sst",
      "((((", "at the end", "more (see below)", "größer: 日本", "user=<a@b>, x=[1, 2]"]
 )  # fmt: skip

@@ -59,7 +59,9 @@ WARN_AND_ABOVE = frozenset({"WARN", "ERROR", "FATAL"})
 _LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
 # Nested brackets occur in thread names: "[Writer[1] (1/2)#0]".
 _BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
-_BRACKETS = rf"{_BRACKET}(?:[ ]*{_BRACKET}){{0,3}}"
+# A bare %X prints a map of the MDC: "{flink-job-id=…, tenant=acme}".
+_GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
+_BRACKETS = rf"{_GROUPED}(?:[ ]*{_GROUPED}){{0,3}}"
 _NDC = rf"(?P<ndc>{_BRACKET})"
 _MESSAGE = r"(?P<message>.*)"
 
@@ -140,7 +142,9 @@ LAYOUTS: tuple[Layout, ...] = (
 
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
 _JOB_ID = re.compile(r"(?:job[-_]?id\s?[=:]\s?|^)\"?(?P<id>[0-9a-f]{32})\b", re.IGNORECASE)
-_GROUP = re.compile(_BRACKET, re.DOTALL)
+_GROUP = re.compile(_GROUPED, re.DOTALL)
+# "[tenant=acme]" and "[{flink-job-id=…}]" are context, "[Source: a (1/2)#0]" is a thread.
+_CONTEXT = re.compile(r"\{|[\w.-]{1,64}=")
 _CHEAP = re.compile(
     rf"^[\[(<\"|]?(?:\d|(?:{LEVELS}|[Tt]race|[Dd]ebug|[Ii]nfo|[Ww]arn|[Ee]rror|[Ff]atal)"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)|\[)"
@@ -240,7 +244,7 @@ def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
     context: list[str] = []
     for group in reversed(_GROUP.findall(bracketed)):
         text = group[1:-1].strip()
-        is_map = text.startswith("{") or bool(_JOB_ID.match(text))
+        is_map = group[0] == "{" or bool(_CONTEXT.match(text) or _JOB_ID.match(text))
         if thread is None and text and not is_map:
             thread = text
         else:
@@ -263,7 +267,6 @@ def _time_only(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
-_OPEN = re.compile(_BRACKET, re.DOTALL)
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
@@ -331,7 +334,7 @@ class _Tokens:
         if time:
             self.has_time, self.logged_at = True, timestamp_of(time, zone)
             return time.end()
-        if line[column] in "[(<":
+        if line[column] in "[(<{":
             return self._eat_bracket(line, column, zone)
         level = _ANY_CASE_LEVEL.match(line, column)
         if level and self.level is None:
@@ -351,9 +354,19 @@ class _Tokens:
             return logger.end()
         return None
 
+    def _goes_on(self, rest: str) -> bool:
+        """Whether behind a bracketed logger comes another part and not yet the message.
+
+        Kafka's messages begin with a bracket, too: "[Consumer clientId=a, groupId=b] …".
+        """
+        if rest.startswith((" -", "[")):
+            return True
+        following = _GROUP.match(rest, 1) if rest[:1] == " " and self.thread is None else None
+        return following is not None and "=" not in following[0]
+
     def _eat_bracket(self, line: str, column: int, zone: tzinfo) -> int | None:
-        match = _OPEN.match(line, column)
-        if match is None:
+        match = _GROUP.match(line, column)
+        if match is None or (match[0][0] == "{" and not self.has_time):
             return None
         text = match[0][1:-1].strip()
         level = _ANY_CASE_LEVEL.fullmatch(text)
@@ -365,9 +378,8 @@ class _Tokens:
             self.level = level[0]
         elif logger and self.logger is None and text.count(".") >= 2:
             self.logger = text
-            following = line[match.end() : match.end() + 2]
-            self.is_complete = self.level is not None and not following.startswith((" -", "["))
-        elif self.thread is None and text and not text.startswith("{"):
+            self.is_complete = self.level is not None and not self._goes_on(line[match.end() :])
+        elif self.thread is None and text and not (match[0][0] == "{" or _CONTEXT.match(text)):
             self.thread = text
         elif text:
             self.context.append(text)

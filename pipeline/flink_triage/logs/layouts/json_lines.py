@@ -62,7 +62,7 @@ _THREAD = (
     "_Thread",
     "_threadName",
 )
-_MESSAGE = ("message", "msg", "full_message", "short_message", "text", "body", "log", "line")
+_MESSAGE = ("message", "msg", "short_message", "full_message", "text", "body", "log", "line")
 _STACK = (
     "error.stack_trace",
     "stack_trace",
@@ -73,15 +73,16 @@ _STACK = (
     "exception.exception_message",
     "throwableInformation",
     "throwable",
+    "thrown",
     "thrown.extendedStackTrace",
     "extendedStackTrace",
     "exception",
-    "thrown",
     "error",
     "err",
     "_StackTrace",
     "_stack_trace",
     "full_exception",
+    "full_message",
 )
 _JOB = (
     "flink-job-id",
@@ -94,6 +95,7 @@ _JOB = (
 # GELF levels are those of syslog.
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
 _MAX_DEPTH = 6
+_MAX_CAUSES = 50
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = timezone.utc) -> Header | None:
@@ -122,6 +124,8 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
     if level is None and logged_at is None:
         return None
     job_id = _first_text(flat, _JOB)
+    if message and stack and stack.startswith(f"{message}\n"):
+        stack = stack[len(message) + 1 :]
     return Header(
         "json",
         logged_at,
@@ -210,26 +214,46 @@ def _stack_text(value: Any) -> str | None:
 
 
 def _element_text(item: Any) -> str:
-    if isinstance(item, dict) and "method" in item:
-        place = item.get("file") or "Unknown Source"
-        line = item.get("line")
-        where = f"{place}:{line}" if isinstance(line, int) and line > 0 else place
-        return f"\tat {item.get('class', '')}.{item['method']}({where})"
-    return str(item)
+    """A frame as an object: log4j2 says ``class``, ``method``; logback ``className`` and so on."""
+    if not isinstance(item, dict):
+        return str(item)
+    method = item.get("method", item.get("methodName"))
+    if method is None:
+        return str(item)
+    place = item.get("file", item.get("fileName")) or "Unknown Source"
+    line = item.get("line", item.get("lineNumber"))
+    where = f"{place}:{line}" if isinstance(line, int) and line > 0 else place
+    return f"\tat {item.get('class', item.get('className', ''))}.{method}({where})"
+
+
+_NAMES = ("name", "className", "exception_class", "class", "type")
+_FRAMES = ("extendedStackTrace", "stackTrace", "stepArray", "frames", "stack_trace")
+_OMITTED = ("commonElementCount", "commonFramesCount")
 
 
 def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
-    """The trace of a throwable that log4j2's JSONLayout wrote as nested objects."""
-    name = thrown.get("name") or thrown.get("exception_class") or thrown.get("class")
-    if not isinstance(name, str):
+    """The trace of a throwable written as nested objects, by log4j2's layouts or logback's."""
+    name = next((thrown[key] for key in _NAMES if isinstance(thrown.get(key), str)), None)
+    if name is None or depth > _MAX_CAUSES:
         return None
     message = thrown.get("message", thrown.get("localizedMessage"))
     lines = [f"{name}: {message}" if message else name]
-    frames = thrown.get("extendedStackTrace", thrown.get("stackTrace"))
-    if isinstance(frames, (list, str)):
+    frames = next((thrown[key] for key in _FRAMES if thrown.get(key)), None)
+    if isinstance(frames, str):
+        # A trace as text holds its causes, too.
+        return frames if frames.startswith(name) else "\n".join([*lines, frames])
+    if isinstance(frames, list):
         lines.append(_stack_text(frames) or "")
+    omitted = next((thrown[key] for key in _OMITTED if isinstance(thrown.get(key), int)), 0)
+    if omitted > 0:
+        lines.append(f"\t... {omitted} more")
+    others = thrown.get("suppressed")
+    for other in others if isinstance(others, list) else ():
+        text = _thrown_text(other, depth + 1) if isinstance(other, dict) else None
+        if text:
+            lines.append("\tSuppressed: " + text.replace("\n", "\n\t"))
     cause = thrown.get("cause")
-    if isinstance(cause, dict) and depth < 50:
+    if isinstance(cause, dict) and not cause.get("cyclic"):
         text = _thrown_text(cause, depth + 1)
         if text:
             lines.append(f"Caused by: {text}")

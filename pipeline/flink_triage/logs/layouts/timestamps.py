@@ -23,6 +23,7 @@ TIMESTAMP = rf"""
     {_FRACTION.format("short_fraction")}
   | (?P<dmy>\d{{1,2}}[ /-](?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ /-]
     \d{{4}})[ :](?P<dmy_hms>\d\d:\d\d:\d\d){_FRACTION.format("dmy_fraction")}
+    {_OFFSET.replace("<offset>", "<dmy_offset>")}
   | (?P<mdy>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ ]\d{{1,2}},?[ ]
     \d{{4}}),?[ ](?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
   | (?P<compact>\d{{8}}[ T]\d{{6}})(?!\d){_FRACTION.format("compact_fraction")}
@@ -64,7 +65,8 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
         return _with_fraction(_second(ymd, hms, "", default_timezone), match["compact_fraction"])
     for name in ("dmy", "mdy"):
         if match[name]:
-            moment = _second(_numeric(match[name]), match[f"{name}_hms"], "", default_timezone)
+            offset = (match["dmy_offset"] or "") if name == "dmy" else ""
+            moment = _second(_numeric(match[name]), match[f"{name}_hms"], offset, default_timezone)
             return _with_fraction(moment, match[f"{name}_fraction"])
     assert kind is not None
     return None

@@ -1,0 +1,117 @@
+"""How often the line that a labelled excerpt names as its root cause is read as one.
+
+An ``index.tsv`` names the line; it counts as found when it is the root cause of a parsed chain or
+the message of an event.  Whether a signature then knows the failure is another question.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flink_triage.logs.carriers import CARRIERS
+from flink_triage.logs.files import list_inputs
+from flink_triage.logs.layouts.headers import parse_header
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.logs.text import clean
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures import builtin_pack_directory
+from flink_triage.stages import Analyzer
+from flink_triage.traces import extract
+
+_LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
+_BLANKS = re.compile(r"\s+")
+# A shorter text would be found in nearly every line.
+_MIN_CHARS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class RootLine:
+    """The line that a label names, and whether it was found; ``near`` is what was read instead."""
+
+    path: Path
+    wanted: str
+    is_found: bool
+    near: str
+
+
+def root_lines(tree: Path) -> list[RootLine]:
+    """Every excerpt below ``tree`` whose label names a line."""
+    wanted = list(_named_lines(tree))
+    if not wanted:
+        return []
+    analyzer = Analyzer((builtin_pack_directory(),))
+    return [_look(path, line, analyzer) for path, line in wanted]
+
+
+def _named_lines(tree: Path) -> Iterator[tuple[Path, str]]:
+    for index in sorted(tree.rglob("index.tsv")):
+        with index.open(newline="", encoding="utf-8") as rows:
+            for row in csv.DictReader(rows, delimiter="\t"):
+                path = next(index.parent.rglob(row["file"]), None)
+                line = (row.get("root_cause_line") or "").strip()
+                if path is not None and line:
+                    yield path, line
+
+
+def _look(path: Path, line: str, analyzer: Analyzer) -> RootLine:
+    wanted = _bare(line)
+    candidates = list(_candidates(path, analyzer))
+    found = any(_says(candidate, wanted) for candidate in candidates)
+    near = max(candidates, key=lambda text: _common(text, wanted), default="nothing")
+    return RootLine(path, line, found, near[:200])
+
+
+def _candidates(path: Path, analyzer: Analyzer) -> Iterator[str]:
+    file = list_inputs([str(path)]).files[0]
+    profile = probe(file, DEFAULT_SETTINGS)
+    for byte_range in plan_ranges([(profile, "d")], DEFAULT_SETTINGS):
+        for event in analyzer.events(byte_range):
+            message, trace = extract(event.message, event.continuation)
+            yield _one_line(message)
+            if trace is not None:
+                yield _one_line(trace.root_cause.text)
+
+
+def _bare(line: str) -> str:
+    """The line without carrier, header and ``Caused by:``, as an event or a throwable has it."""
+    text = clean(line)
+    for name in ("syslog", "grep-path-line", "grep-line"):
+        peeled = CARRIERS[name](text)
+        text = peeled.text if peeled is not None else text
+    header = parse_header(text)
+    if header is not None and header.message:
+        text = header.message
+    return _one_line(_LABEL.sub("", text))
+
+
+def _one_line(text: str) -> str:
+    return _BLANKS.sub(" ", text.replace("\\n", " ")).strip()
+
+
+def _says(candidate: str, wanted: str) -> bool:
+    """One holds the other: labels are cut, and messages go on."""
+    if len(candidate) < min(_MIN_CHARS, len(wanted)):
+        return False
+    return wanted in candidate or candidate in wanted
+
+
+def _common(text: str, wanted: str) -> int:
+    words = set(wanted.split())
+    return sum(1 for word in set(text.split()) if word in words)
+
+
+def print_root_lines(found: Sequence[RootLine]) -> None:
+    """The share, and each miss with the nearest text that was read."""
+    if not found:
+        return
+    hits = sum(line.is_found for line in found)
+    percent = 100.0 * hits / len(found)
+    print(f"root lines read  {percent:5.1f} %  ({hits} of {len(found)})")
+    for line in found:
+        if not line.is_found:
+            print(f"LINE   {line.path.name}: {line.wanted[:160]}\n       read: {line.near[:160]}")
