@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from .layouts.headers import parse_header
+from .layouts.json_lines import unwrap_json_line
 from .layouts.timestamps import match_timestamp, parse_timestamp
 from .throwables import is_trace_like
 
@@ -90,6 +91,13 @@ def _peel_docker_json(line: str) -> Peeled | None:
     )
 
 
+def _peel_json_line(line: str) -> Peeled | None:
+    if not line.startswith("{"):
+        return None
+    wrapped = unwrap_json_line(line)
+    return Peeled(wrapped.text, wrapped.source, times=(wrapped.time,)) if wrapped else None
+
+
 def _peel_kubectl_time(line: str) -> Peeled | None:
     match = _KUBECTL_TIME.match(line)
     return Peeled(match[2], times=(match[1],)) if match else None
@@ -121,6 +129,7 @@ def _prefix(pattern: re.Pattern[str]) -> Peel:
 CARRIERS: dict[str, Peel] = {
     "cri": _peel_cri,
     "docker-json": _peel_docker_json,
+    "json-line": _peel_json_line,
     "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
     "syslog": _prefix(_SYSLOG),
     "syslog-5424": _peel_syslog_5424,
@@ -133,7 +142,7 @@ CARRIERS: dict[str, Peel] = {
     "quote": _prefix(_QUOTE),
 }
 # These prefixes are also how some layouts and some prose begin: what is behind must be a log.
-_AMBIGUOUS = frozenset({"kubectl-time", "stern", "compose", "grep-path", "grep-line"})
+_AMBIGUOUS = frozenset({"json-line", "kubectl-time", "stern", "compose", "grep-path", "grep-line"})
 _ENOUGH = 0.8
 _MAX_NESTED = 3
 

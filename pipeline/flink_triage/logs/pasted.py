@@ -6,7 +6,6 @@ from a ticket, where no header says where an event begins.
 
 from __future__ import annotations
 
-import html
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +32,6 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -63,7 +61,9 @@ class PastedEvents:
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
         """Reads all lines; the last event of an active file is held back."""
         number = 0
-        for line in _without_entities(_joined(lines, self._carriers)):
+        for line in _without_fences(_joined(lines, self._carriers)):
+            if line.number is not None:
+                number = line.number - 1
             number = self._add(line, number)
         remaining = sorted(self._open.values(), key=lambda event: event.offset)
         for event in remaining:
@@ -175,9 +175,10 @@ class PastedEvents:
 class _Logical:
     """One line as its program wrote it, from one or more physical lines."""
 
-    __slots__ = ("decode_errors", "is_cut", "newline_count", "offset", "peeled", "size")
+    __slots__ = ("decode_errors", "is_cut", "newline_count", "number", "offset", "peeled", "size")
 
     def __init__(self, line: PhysicalLine, peeled: Peeled) -> None:
+        self.number = line.number
         self.peeled = peeled
         self.offset = line.offset
         self.size = line.size_bytes
@@ -197,7 +198,10 @@ def _joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator
         peeled = peel_line(carriers, clean(line.text))
         logical = _Logical(line, peeled)
         if not (partial or peeled.is_partial):
-            yield logical
+            if carriers and "\n" in peeled.text:
+                yield from _split(logical)
+            else:
+                yield logical
             continue
         held = partial.pop(peeled.source, None)
         if held is not None:
@@ -221,17 +225,29 @@ def _joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator
         yield first
 
 
-def _without_entities(lines: Iterator[_Logical]) -> Iterator[_Logical]:
-    """Text copied from a page's source has ``-&gt;`` and ``&lt;init&gt;``; fences hold nothing."""
+def _split(whole: _Logical) -> Iterator[_Logical]:
+    """The lines that a carrier put into one; each owns a byte of it, the last one the rest."""
+    texts = whole.peeled.text.split("\n")
+    # More lines than bytes cannot be told apart by their offsets.
+    texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]
+    for index, text in enumerate(texts):
+        is_last = index == len(texts) - 1
+        size = whole.size - index if is_last else 1
+        newlines = whole.newline_count if is_last else 0
+        errors = whole.decode_errors if is_last else 0
+        part = PhysicalLine(
+            whole.offset + index, size, newlines, "", errors, whole.is_cut, whole.number
+        )
+        peeled = whole.peeled
+        yield _Logical(part, Peeled(text, peeled.source, False, peeled.times))
+
+
+def _without_fences(lines: Iterator[_Logical]) -> Iterator[_Logical]:
+    """The fences around a quoted log hold nothing."""
     for line in lines:
         text = line.peeled.text
-        if "&" in text and _ENTITY.search(text):
-            text = html.unescape(text)
-        if "`" in text or "~" in text:
-            text = "" if _FENCE.match(text) else text
-        if text is not line.peeled.text:
-            peeled = line.peeled
-            line.peeled = Peeled(text, peeled.source, False, peeled.times)
+        if ("`" in text or "~" in text) and _FENCE.match(text):
+            line.peeled = Peeled("", line.peeled.source, False, line.peeled.times)
         yield line
 
 

@@ -22,7 +22,10 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PhysicalLine:
-    """``text`` has no line end; ``size_bytes`` counts it; ``is_cut`` if ``text`` lacks a part."""
+    """``text`` has no line end; ``size_bytes`` counts it; ``is_cut`` if ``text`` lacks a part.
+
+    ``number`` counts from 1 where lines do not come in the order of the file.
+    """
 
     offset: int
     size_bytes: int
@@ -30,6 +33,7 @@ class PhysicalLine:
     text: str
     decode_errors: int = 0
     is_cut: bool = False
+    number: int | None = None
 
 
 def physical_lines(

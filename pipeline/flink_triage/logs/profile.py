@@ -18,6 +18,7 @@ from flink_triage.settings import Settings
 
 from .carriers import carriers_named, detect_carriers, peel_line
 from .compression import missing_package, open_decompressed
+from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
 from .layouts.headers import parse_header
 from .layouts.json_lines import parse_json_line
@@ -135,19 +136,24 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     problem = _binary_problem(head.data, encoding)
     if problem:
         return replace(profile, problem=problem)
-    lines = _head_lines(head.data, encoding)
+    kind = _export_kind_of(head.data, encoding, file.size_bytes)
+    if kind is None:
+        lines = _head_lines(head.data, encoding)
+    else:
+        records = read_export(head.data, kind, encoding)
+        lines = [clean(record.text) for record in records[:_PROBE_LINES]]
     carrier = detect_carriers(lines)
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines]
     layout, confidence, shape = _layout_of(texts)
-    is_plain = carrier == "none" and encoding == "utf-8"
+    is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain
     text = "\n".join(texts)
     return replace(
         profile,
         encoding=encoding,
-        carrier=carrier,
+        carrier=carrier if kind is None else f"{kind}+{carrier}".removesuffix("+none"),
         layout=shape.name if shape is not None and is_shaped else layout,
         layout_confidence=confidence,
         is_splittable=is_shaped and head.compression == "none",
@@ -202,6 +208,13 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
     if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
         return "binary: mostly NUL bytes"
     return None
+
+
+def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
+    # A document is held as a whole; one beyond the limit is read line by line.
+    if size_bytes > MAX_EXPORT_BYTES:
+        return None
+    return export_kind(head.decode(encoding, errors="replace"))
 
 
 def _head_lines(head: bytes, encoding: str) -> list[str]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timezone, tzinfo
 from typing import BinaryIO
 
-from flink_triage.model import ByteRange, Quarantined, RangeScan
+from flink_triage.model import ByteRange, FileProfile, Quarantined, RangeScan
 from flink_triage.settings import Settings
 
 from .carriers import carriers_named
 from .compression import DecompressedStream
 from .event_text import ShapedEvents
+from .exports import CSV_EXPORT, JSON_EXPORT, read_export
 from .files import open_binary
 from .layouts.shape import Shape, shape_named
 from .lifecycle import LITERALS
 from .literals import finder_of
 from .pasted import PastedEvents
-from .physical import physical_lines
+from .physical import PhysicalLine, physical_lines
 from .shaped import BLOCK_BYTES, read_blocks
 from .shaped_lines import ByteSource, Window, read_lines
 from .tally import Tally
@@ -90,14 +91,19 @@ class Scanner:
                 default_timezone,
                 tally,
             )
-            lines = physical_lines(source, profile.encoding, self._settings.max_line_bytes)
-            events.read(lines, is_active=is_active)
+            events.read(self._lines(source, profile), is_active=is_active)
         problems = []
         if isinstance(source, DecompressedStream) and source.problem:
             is_partial = profile.compression != "none" or profile.size_bytes > limit
             if is_partial or "unreadable" in source.problem:
                 problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
         return tally.finish(byte_range, problems)
+
+    def _lines(self, source: ByteSource, profile: FileProfile) -> Iterable[PhysicalLine]:
+        kind = profile.carrier.partition("+")[0]
+        if kind in (JSON_EXPORT, CSV_EXPORT):
+            return read_export(_read_whole(source), kind, profile.encoding)
+        return physical_lines(source, profile.encoding, self._settings.max_line_bytes)
 
     def _read_shaped(
         self,
@@ -121,6 +127,13 @@ class Scanner:
             read_lines(source, window, build, tally)
         else:
             read_blocks(source, window, build, self._finder, tally, self._block_bytes)
+
+
+def _read_whole(source: ByteSource) -> bytes:
+    parts: list[bytes] = []
+    while block := source.read(1024 * 1024):
+        parts.append(block)
+    return b"".join(parts)
 
 
 class _Rest:

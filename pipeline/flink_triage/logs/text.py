@@ -16,7 +16,7 @@ _ANSI = re.compile(
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # What a browser's view of a page's source makes of a trace: "Map -&gt; Sink", "&lt;init&gt;".
-_ENTITY = re.compile(r"&(?:lt|gt|quot|#39|#x27);")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
 # A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
 _NUL_RUN = re.compile("\0{64,}")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 
@@ -17,6 +18,7 @@ from .timestamps import parse_timestamp
 
 _TIME = (
     "@timestamp",
+    "__REALTIME_TIMESTAMP",
     "timestamp",
     "time",
     "ts",
@@ -62,7 +64,18 @@ _THREAD = (
     "_Thread",
     "_threadName",
 )
-_MESSAGE = ("message", "msg", "short_message", "full_message", "text", "body", "log", "line")
+_MESSAGE = (
+    "message",
+    "@message",
+    "msg",
+    "short_message",
+    "full_message",
+    "text",
+    "body",
+    "log",
+    "line",
+    "MESSAGE",
+)
 _STACK = (
     "error.stack_trace",
     "stack_trace",
@@ -94,6 +107,16 @@ _JOB = (
 )
 # GELF levels are those of syslog.
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
+_RAW = ("@message", "message", "log", "line", "_raw", "msg", "body", "content", "event.original",
+        "textPayload", "textpayload", "_source.message", "MESSAGE")  # fmt: skip
+# What tells the streams apart that a store mixes.
+_SOURCE = (
+    "@logStream", "logStreamName", "log_stream", "kubernetes.namespace_name",
+    "kubernetes.pod_name", "kubernetes.pod.name", "kubernetes.container_name",
+    "kubernetes.container.name", "labels.pod", "labels.container", "labels.filename", "pod",
+    "container", "host.name", "hostname", "host", "log.file.path", "file", "filename", "stream",
+    "_HOSTNAME", "_PID",
+)  # fmt: skip
 _MAX_DEPTH = 6
 _MAX_CAUSES = 50
 
@@ -138,6 +161,45 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
     )
 
 
+def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
+    """The time that a JSON object states."""
+    return _time(_flatten(fields), default_timezone)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """A raw log line inside a JSON object: who wrote it, and when it was collected."""
+
+    text: str
+    source: str
+    time: str
+
+
+def unwrap_json_line(line: str) -> Wrapped | None:
+    """The raw line that a collector put into a JSON object; ``None`` for an event of its own.
+
+    An event states its level, its logger or its stack; a collector knows only where and when.
+    """
+    text = line.strip().rstrip(",")
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict):
+        return None
+    flat = _flatten(fields)
+    message = _first_text(flat, _RAW)
+    if message is None or _first_text(flat, _LOGGER) or _stack(fields, flat) is not None:
+        return None
+    if _first_text(flat, _LEVEL) is not None:
+        return None
+    source = "/".join(str(flat[name]) for name in _SOURCE if isinstance(flat.get(name), str))
+    moment = _time(flat, timezone.utc)
+    return Wrapped(message.removesuffix("\n"), source, moment.isoformat() if moment else "")
+
+
 def _flatten(fields: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in fields.items():
@@ -172,7 +234,12 @@ def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
     for name in _TIME:
         value = flat.get(name)
         if isinstance(value, str):
-            moment = parse_timestamp(value, default_timezone)
+            is_number = len(value) in (16, 19) and value.isdigit()
+            moment = (
+                _from_number(float(value))
+                if is_number
+                else parse_timestamp(value, default_timezone)
+            )
             if moment:
                 return moment
         if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -25,7 +25,7 @@ TIMESTAMP = rf"""
     \d{{4}})[ :](?P<dmy_hms>\d\d:\d\d:\d\d){_FRACTION.format("dmy_fraction")}
     {_OFFSET.replace("<offset>", "<dmy_offset>")}
   | (?P<mdy>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ ]\d{{1,2}},?[ ]
-    \d{{4}}),?[ ](?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
+    \d{{4}}),?[ ](?:@[ ])?(?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
   | (?P<compact>\d{{8}}[ T]\d{{6}})(?!\d){_FRACTION.format("compact_fraction")}
   | (?P<epoch>1\d{{9}}(?:\d{{3}}|\.\d{{3,9}}))(?!\d)
   | (?P<time>\d\d:\d\d:\d\d[.,]\d{{3}})(?!\d)
