@@ -108,7 +108,7 @@ def pack_of(options: Options) -> SignaturePack:
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
     """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
     pack = pack_of(options)
-    listing = list_inputs(inputs)
+    listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
     profiles = [

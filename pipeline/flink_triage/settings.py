@@ -22,6 +22,8 @@ class Settings:
     signature_budget_seconds: float = 10.0
     # A decompressed file beyond this is cut and marked partial.
     max_file_bytes: int = 64 * 1024 * MIB
+    # An archive of more members is no support bundle.
+    max_archive_members: int = 10_000
     # Evidence lines kept per diagnosis; the rest is counted.
     max_evidence: int = 5
     # Observations of one kind that the diagnosis of one job looks at; the rest is counted.

@@ -156,9 +156,9 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
         carrier=carrier if kind is None else f"{kind}+{carrier}".removesuffix("+none"),
         layout=shape.name if shape is not None and is_shaped else layout,
         layout_confidence=confidence,
-        is_splittable=is_shaped and head.compression == "none",
+        is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
         process=_process_of(text, texts, file.path),
-        host=_host_of(file.path),
+        host=file.host or _host_of(file.path),
         flink_version=_version_of(text),
     )
 

@@ -77,7 +77,7 @@ def run(
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
     pack = pack_of(options)
-    listing = list_inputs(inputs)
+    listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
     with house.hold(started_at):
