@@ -18,6 +18,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.root_lines import print_root_lines, root_lines
 from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
 
@@ -195,6 +196,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for tree in arguments.trees:
         print(f"\n== {tree}")
         print_scores(evaluate(tree, arguments.engine))
+        print_root_lines(root_lines(tree))
     _print_calibration()
     return 0
 

@@ -19,6 +19,7 @@ from .diagnosis import diagnose
 from .diagnosis.fold import fold
 from .errors import UsageError
 from .logs.files import deployment_of, list_inputs
+from .logs.layouts.own import read_layouts
 from .logs.plan import plan_ranges
 from .logs.profile import probe
 from .model import (
@@ -79,6 +80,7 @@ def run_local(
     Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` for a bad pack.
     """
     started_at = datetime.now(timezone.utc)
+    options = with_layouts(options)
     scanned = scan_inputs(inputs, options, progress)
     observations = within(number_lines(scanned.results), options)
     incidents, unknown, config = diagnose(
@@ -99,6 +101,17 @@ def run_local(
     )
 
 
+def with_layouts(options: Options) -> Options:
+    """The options with the layouts that lie beside the signatures; raises ``UsageError``."""
+    found = read_layouts(options.signature_directories)
+    settings = options.settings
+    new = tuple(layout for layout in found if layout not in settings.reading.layouts)
+    if not new:
+        return options
+    reading = replace(settings.reading, layouts=(*settings.reading.layouts, *new))
+    return replace(options, settings=replace(settings, reading=reading))
+
+
 def pack_of(options: Options) -> SignaturePack:
     """The built-in signatures and those of ``options``, without what is ignored today."""
     pack = load_pack((builtin_pack_directory(), *options.signature_directories))
@@ -107,6 +120,7 @@ def pack_of(options: Options) -> SignaturePack:
 
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
     """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
+    options = with_layouts(options)
     pack = pack_of(options)
     listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:

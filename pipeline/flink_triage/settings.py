@@ -1,4 +1,4 @@
-"""Limits, each with its reason; one frozen object that every stage is given."""
+"""Limits, each with its reason, and what the user says of the logs; every stage is given both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,22 @@ MIB = 1024 * KIB
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """What the user knows of the logs and they do not say, and what must not be kept of them.
+
+    ``encoding`` is that of files that are not UTF-8 and have no byte order mark.  ``layouts`` are
+    regexes of header lines, tried before the known layouts.  With ``redacts_personal`` names of
+    people and machines are masked like secrets.
+    """
+
+    encoding: str | None = None
+    layouts: tuple[str, ...] = ()
+    redacts_personal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
+    reading: Reading = Reading()
     # A range is one task: large enough that start-up cost vanishes, small enough to balance cores.
     range_bytes: int = 64 * MIB
     # A line beyond this is cut (its length and hash are kept): one 500 MB line must not be held.

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ..errors import UsageError
 from ..local import Options
+from ..logs.layouts.own import check_layout
+from ..logs.text import encoding_named
 from ..model import SEVERITIES
 from ..report import FORMATS
+from ..settings import DEFAULT_SETTINGS, Reading
 
 FAIL_ON = (*SEVERITIES, "none")
 
@@ -33,6 +37,22 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--flink-version", metavar="VERSION", help="when the banner is missing")
     group.add_argument(
         "--timezone", default="UTC", metavar="ZONE", help="of log times without one (default: UTC)"
+    )
+    group.add_argument(
+        "--encoding", metavar="NAME", help="of files that are not UTF-8, such as gbk or latin-1"
+    )
+    group.add_argument(
+        "--layout",
+        action="append",
+        default=[],
+        metavar="REGEX",
+        help="of header lines: groups at, level, logger, thread, message, job",
+    )
+    group.add_argument(
+        "--redact",
+        default="secrets",
+        choices=("secrets", "pii"),
+        help="pii masks addresses, hosts, users and mails, too (default: secrets)",
     )
     group.add_argument("--since", metavar="TIME", help="ISO 8601; only events from then on")
     group.add_argument("--until", metavar="TIME", help="ISO 8601; only events before")
@@ -83,6 +103,15 @@ def options_of(arguments: argparse.Namespace) -> Options:
         until=_time("--until", arguments.until, zone),
         signature_directories=tuple(Path(d) for d in arguments.signatures),
         workers=arguments.workers,
+        settings=replace(DEFAULT_SETTINGS, reading=_reading(arguments)),
+    )
+
+
+def _reading(arguments: argparse.Namespace) -> Reading:
+    return Reading(
+        encoding=encoding_named(arguments.encoding) if arguments.encoding else None,
+        layouts=tuple(check_layout(pattern) for pattern in arguments.layout),
+        redacts_personal=arguments.redact == "pii",
     )
 
 

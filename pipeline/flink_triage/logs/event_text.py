@@ -59,8 +59,11 @@ class ShapedEvents:
         self._finder = finder
         self.settings = settings
         self._timezone = default_timezone
-        self._continuations = TextCache()
+        self._personal = settings.reading.redacts_personal
+        self._continuations = TextCache(personal=self._personal)
         layout = layout_named(shape.layout)
+        # The quick way keeps a text as it is.
+        is_general = is_general or self._personal
         self._time_columns = None if is_general else shape.time_columns
         self._after_time = layout.after_time if layout is not None else None
         anchor = shape.anchor or ""
@@ -112,7 +115,7 @@ class ShapedEvents:
                 has_literal = self._finder.contains(data)
             if not has_literal:
                 return BuiltEvent(None, header.level)
-        message, redactions = store_text(header.message)
+        message, redactions = store_text(header.message, personal=self._personal)
         continuation = None
         if continues:
             stored = self._continuations.get(rest)
@@ -214,7 +217,7 @@ class ShapedEvents:
         text = clean(text)
         if not (self._finder.contains(data) or holds_trace(text)):
             return BuiltEvent(None, None)
-        text, redactions = store_text(text.strip("\n"))
+        text, redactions = store_text(text.strip("\n"), personal=self._personal)
         message, _, continuation = text.partition("\n")
         event = Event(
             self._path,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, tzinfo
 
 from flink_triage.model import Event
@@ -17,6 +18,7 @@ from flink_triage.settings import Settings
 from .carriers import Peel, Peeled, peel_line
 from .layouts.headers import WARN_AND_ABOVE, Header, parse_header
 from .layouts.json_lines import parse_json_line
+from .layouts.own import OwnLayouts
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
 from .physical import PhysicalLine
@@ -57,6 +59,8 @@ class PastedEvents:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._minutes: dict[str, datetime | None] = {}
         self._layout: str | None = None
+        self._personal = settings.reading.redacts_personal
+        self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
         """Reads all lines; the last event of an active file is held back."""
@@ -93,6 +97,9 @@ class PastedEvents:
 
     def _header(self, peeled: Peeled) -> Header | None:
         text = peeled.text
+        header = self.own.parse(text, self._timezone)
+        if header is not None:
+            return self._with_carried_time(header, peeled)
         # No layout begins with a blank; most lines of a trace do.
         if text[:1] in _BLANK:
             return None
@@ -106,19 +113,12 @@ class PastedEvents:
         if header is None:
             return None
         self._layout = header.layout
+        return self._with_carried_time(header, peeled)
+
+    @staticmethod
+    def _with_carried_time(header: Header, peeled: Peeled) -> Header:
         carried_at = peeled.carried_at if header.logged_at is None and peeled.times else None
-        if carried_at is not None:
-            return Header(
-                header.layout,
-                carried_at,
-                header.level,
-                header.logger,
-                header.thread,
-                header.message,
-                header.job_id,
-                header.stack,
-            )
-        return header
+        return header if carried_at is None else replace(header, logged_at=carried_at)
 
     def _minute(self, source: str, header: Header | None) -> datetime | None:
         """The minute of this header, or of the nearest one before it."""
@@ -135,9 +135,9 @@ class PastedEvents:
         if not self._is_notable(event, level, message, continuation):
             tally.counted_bytes += event.size
             return
-        message, redactions = store_text(message)
+        message, redactions = store_text(message, personal=self._personal)
         if continuation is not None:
-            continuation, more = store_text(continuation)
+            continuation, more = store_text(continuation, personal=self._personal)
             redactions += more
         header = event.header
         logger = header.logger if header else None

@@ -41,11 +41,11 @@ def physical_lines(
 ) -> Iterator[PhysicalLine]:
     """All lines of ``source``, whose first byte has offset 0."""
     newline = _newline(encoding)
-    is_wide = len(newline) > 1
+    is_utf8 = encoding == "utf-8"
     offset = 0
     for data, size, ended in _raw_lines(source, newline, max_line_bytes):
         is_cut = size > len(data)
-        if not (is_wide or is_cut) and ended and offset:
+        if is_utf8 and not is_cut and ended and offset:
             text, errors = decode(data)
             yield PhysicalLine(offset, size, 1, text[: -2 if text[-2:] == "\r\n" else -1], errors)
             offset += size
@@ -54,7 +54,7 @@ def physical_lines(
             data = data[: -len(newline)]
         if offset == 0:
             data = _without_bom(data)
-        text, errors = _decode_wide(data, encoding) if is_wide else decode(data)
+        text, errors = decode(data) if is_utf8 else _decode_as(data, encoding)
         if text.endswith("\r"):
             text = text[:-1]
         if is_cut:
@@ -107,9 +107,7 @@ def _find(data: bytes, newline: bytes, start: int) -> int:
 
 
 def _newline(encoding: str) -> bytes:
-    if encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
-        return "\n".encode(encoding)
-    return b"\n"
+    return "\n".encode(encoding)
 
 
 def _without_bom(data: bytes) -> bytes:
@@ -119,7 +117,7 @@ def _without_bom(data: bytes) -> bytes:
     return data
 
 
-def _decode_wide(data: bytes, encoding: str) -> tuple[str, int]:
+def _decode_as(data: bytes, encoding: str) -> tuple[str, int]:
     try:
         return data.decode(encoding), 0
     except UnicodeDecodeError:

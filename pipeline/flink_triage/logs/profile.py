@@ -22,6 +22,7 @@ from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
 from .layouts.headers import parse_header
 from .layouts.json_lines import parse_json_line
+from .layouts.own import OWN_LAYOUT, OwnLayouts
 from .layouts.shape import Shape, begins_with_time, shape_of
 from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
@@ -132,7 +133,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     profile = replace(profile, compression=head.compression)
     if head.problem and not head.data:
         return replace(profile, problem=head.problem)
-    encoding = encoding_of(head.data)
+    encoding = encoding_of(head.data, settings.reading.encoding)
     problem = _binary_problem(head.data, encoding)
     if problem:
         return replace(profile, problem=problem)
@@ -146,6 +147,9 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines]
     layout, confidence, shape = _layout_of(texts)
+    own = _share_of_own(texts, settings)
+    if own > 0:
+        layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain
@@ -158,7 +162,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
         layout_confidence=confidence,
         is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
         process=_process_of(text, texts, file.path),
-        host=file.host or _host_of(file.path),
+        host=None if settings.reading.redacts_personal else file.host or _host_of(file.path),
         flink_version=_version_of(text),
     )
 
@@ -174,8 +178,12 @@ def _read_head(file: InputFile, settings: Settings) -> _Head:
         return _Head(data, stream.compression, problem)
 
 
-def encoding_of(head: bytes) -> str:
-    """``utf-8`` or a UTF-16/32 form, told by the byte order mark or by where the NULs stand."""
+def encoding_of(head: bytes, stated: str | None = None) -> str:
+    """``utf-8`` or a UTF-16/32 form, told by the byte order mark or by where the NULs stand.
+
+    ``stated`` is what the user says of files that are neither: text beyond ASCII that is valid
+    UTF-8 is UTF-8, for no legacy encoding looks like it.
+    """
     if head.startswith(codecs.BOM_UTF32_LE):
         return "utf-32-le"
     if head.startswith(codecs.BOM_UTF16_LE):
@@ -189,7 +197,17 @@ def encoding_of(head: bytes) -> str:
             return "utf-16-le"
         if even.count(0) * 10 > len(even) * 7 and odd.count(0) * 10 < len(odd):
             return "utf-16-be"
-    return "utf-8"
+    if stated is None or head.startswith(codecs.BOM_UTF8):
+        return "utf-8"
+    return "utf-8" if not head.isascii() and _is_utf8(head) else stated
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _binary_problem(head: bytes, encoding: str) -> str | None:
@@ -261,6 +279,15 @@ def _layout_of(lines: Sequence[str]) -> tuple[str, float, Shape | None]:
     # Each header the general grammar sees must be one by the shape, and the other way round.
     strangers = sum(1 for line in lines if shape.is_header(line.encode())) - len(headers)
     return layout, confidence, shape if abs(strangers) * 100 <= len(headers) else None
+
+
+def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
+    """The share of lines that a layout of the user's own explains; of the first lines only."""
+    sample = [line for line in lines[:400] if line.strip()]
+    if not settings.reading.layouts or not sample:
+        return 0.0
+    own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
+    return sum(1 for line in sample if own.parse(line, None) is not None) / len(sample)
 
 
 def _process_of(text: str, lines: Sequence[str], path: str) -> Process | None:

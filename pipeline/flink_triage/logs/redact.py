@@ -13,6 +13,8 @@ import threading
 
 import hyperscan
 
+from .personal import redact_personal
+
 # Key words that name a secret wherever they end a key.  Flink's own list is in
 # GlobalConfiguration.SENSITIVE_KEYS; the rest are those of connectors and clouds.
 _WORDS = (
@@ -103,17 +105,6 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE,
 )
-_PII = re.compile(
-    r"""
-    (?P<email>(?<![\w.+-])[\w.+-]{1,64}@[A-Za-z0-9-]{1,63}
-        (?:\.[A-Za-z0-9-]{1,63}){0,8}\.[A-Za-z]{2,24}\b)
-  | (?P<ip>(?<![\w.])(?!127\.|0\.0\.0\.0)(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}
-        (?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w.]?\d))
-  | (?P<user>(?<=/home/)[^/\s:"']{1,64}|(?<=/Users/)[^/\s:"']{1,64}|(?<=\\Users\\)[^\\\s:"']{1,64})
-    """,
-    re.VERBOSE,
-)
-
 # The prefilter says "maybe" for whole texts; nearly all clean text ends here.
 _MAYBE = (
     rb"pass(word|wd|phrase|code)",
@@ -171,14 +162,13 @@ def may_hold_secret(text: str) -> bool:
 def redact(text: str, *, pii: bool = False) -> tuple[str, int]:
     """The text with each secret as ``[REDACTED:kind]``, and the number of replacements.
 
-    Idempotent; lines stay lines.  With ``pii`` also e-mail addresses, IPv4 addresses other than
-    loopback, and user names in home paths.
+    Idempotent; lines stay lines.  With ``pii`` also names of people and machines.
     """
     count = 0
     if _prefilter.may_hold_secret(text):
         text, count = _redact_secrets(text)
     if pii:
-        text, found = _PII.subn(_whole, text)
+        text, found = redact_personal(text)
         count += found
     return text, count
 

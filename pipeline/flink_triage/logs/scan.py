@@ -70,6 +70,7 @@ class Scanner:
     ) -> RangeScan:
         profile = byte_range.profile
         tally = Tally()
+        problems: list[Quarantined] = []
         shape = shape_named(profile.layout)
         limit = self._settings.max_file_bytes
         if profile.compression == "none":
@@ -92,7 +93,8 @@ class Scanner:
                 tally,
             )
             events.read(self._lines(source, profile), is_active=is_active)
-        problems = []
+            if events.own.problem is not None:
+                problems.append(Quarantined(profile.path, events.own.problem))
         if isinstance(source, DecompressedStream) and source.problem:
             is_partial = profile.compression != "none" or profile.size_bytes > limit
             if is_partial or "unreadable" in source.problem:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import html
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from flink_triage.errors import UsageError
 from flink_triage.settings import Settings
 
+from .personal import redact_personal
 from .redact import may_hold_secret, redact
 
 _ANSI = re.compile(
@@ -19,6 +22,23 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
 # A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
 _NUL_RUN = re.compile("\0{64,}")
+
+
+def encoding_named(name: str) -> str:
+    """Python's name of a text encoding whose lines end with a newline byte, or of UTF-16 or 32.
+
+    Raises ``UsageError`` for any other.
+    """
+    try:
+        found = codecs.lookup(name)
+        ends = "\n".encode(found.name)
+    except (LookupError, TypeError, UnicodeError, ValueError):
+        found, ends = None, b""
+    if found is None or not (ends == b"\n" or found.name.startswith(("utf-16-", "utf-32-"))):
+        raise UsageError(
+            f"--encoding: {name!r} is not an encoding such as gbk, latin-1 or utf-16-le"
+        )
+    return found.name
 
 
 def decode(data: bytes) -> tuple[str, int]:
@@ -126,16 +146,17 @@ class TextCache:
     Bounded by the bytes it holds.
     """
 
-    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024, *, personal: bool = False) -> None:
         self._texts: OrderedDict[bytes, StoredText] = OrderedDict()
         self._max_bytes = max_bytes
         self._bytes = 0
+        self._personal = personal
 
     def get(self, data: bytes) -> StoredText:
         found = self._texts.get(data)
         if found is not None:
             return found
-        stored = store_bytes(data)
+        stored = store_bytes(data, personal=self._personal)
         self._texts[data] = stored
         self._bytes += 3 * len(data) + 200
         while self._bytes > self._max_bytes:
@@ -144,12 +165,19 @@ class TextCache:
         return stored
 
 
-def store_bytes(data: bytes) -> StoredText:
+def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
     text, errors = decode(data)
-    text, count = redact(clean(text))
+    text, count = store_text(text, personal=personal)
     return StoredText(text, count, errors)
 
 
-def store_text(text: str) -> tuple[str, int]:
-    """``text`` cleaned and redacted, and how many secrets were taken out."""
-    return redact(clean(text))
+def store_text(text: str, *, personal: bool = False) -> tuple[str, int]:
+    """``text`` cleaned and redacted, and how many secrets were taken out.
+
+    With ``personal`` also names of people and machines.
+    """
+    text, count = redact(clean(text))
+    if personal:
+        text, more = redact_personal(text)
+        count += more
+    return text, count

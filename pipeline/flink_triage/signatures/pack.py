@@ -16,6 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from flink_triage.errors import SignaturePackError
+from flink_triage.logs.layouts.own import LAYOUT_FILE
 
 from .documents import read_document
 from .loader import load_signature
@@ -204,7 +205,7 @@ def _yaml_files(directory: Path) -> list[Path]:
         if path.suffix in (".yaml", ".yml")
         and path.relative_to(directory).parts[0] not in _DATA_DIRECTORIES
         and not any(part.startswith(".") for part in path.relative_to(directory).parts)
-        and path.relative_to(directory) != Path(IGNORE_FILE)
+        and path.relative_to(directory) not in (Path(IGNORE_FILE), Path(LAYOUT_FILE))
     )
 
 

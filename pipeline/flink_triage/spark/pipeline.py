@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from flink_triage import __version__
 from flink_triage.errors import CorruptStateError, UsageError
-from flink_triage.local import Options, ignored_in, pack_of
+from flink_triage.local import Options, ignored_in, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
@@ -73,7 +73,7 @@ def run(
     ``UsageError`` (nothing to read), ``SignaturePackError``, ``OutputHeldError``,
     ``EnvironmentProblem`` or ``CorruptStateError``.
     """
-    options = options or Options()
+    options = with_layouts(options or Options())
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
     pack = pack_of(options)
@@ -171,6 +171,9 @@ def options_of(options: Options) -> dict[str, str | None]:
         "timezone": str(options.timezone),
         "since": options.since.isoformat() if options.since else None,
         "until": options.until.isoformat() if options.until else None,
+        "encoding": options.settings.reading.encoding,
+        "layouts": "\n".join(options.settings.reading.layouts) or None,
+        "redact": "pii" if options.settings.reading.redacts_personal else None,
     }
 
 
