@@ -6,10 +6,10 @@ process alone, each file alone, the first half, the second half), each excerpt a
 ranked candidate of the leading incident of a view is one sample: its kind, and whether it is the
 labelled root cause.
 
-The share of labels that a kind answers right is pulled towards that of the wider kind, as by ``_STRENGTH`` labels of
-it (the mean of a Beta posterior), so that a kind seen twice says little.  The samples are kept in
-``calibration.tsv``; ``diagnosis/confidence.tsv`` is made of them.  Tested is by leaving out one
-label at a time, as views of one failure are alike.
+The share of labels that a kind answers right is pulled towards that of the wider kind, as by
+``_STRENGTH`` labels of it (the mean of a Beta posterior), so that a kind seen twice says little.
+The samples are kept in ``calibration.tsv``; ``diagnosis/confidence.tsv`` is made of them.  Tested
+is by leaving out one label at a time, as views of one failure are alike.
 """
 
 from __future__ import annotations

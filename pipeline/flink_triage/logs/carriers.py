@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from .layouts.headers import parse_header
 from .layouts.json_lines import unwrap_json_line
@@ -62,6 +63,7 @@ _GREP_LINE = re.compile(r"^\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
+_DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
 
 
@@ -170,8 +172,17 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
             continue
         if name in _AMBIGUOUS and not _looks_logged(texts, name):
             continue
+        if name == "grep-line" and not _is_counting(lines):
+            continue
         return name
     return None
+
+
+def _is_counting(lines: Sequence[str]) -> bool:
+    """Line numbers grow; the years of "2026-11-21 …", which begin a line like one, do not."""
+    numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
+    growing = sum(1 for one, other in pairwise(numbers) if one < other)
+    return growing * 10 >= 8 * (len(numbers) - 1)
 
 
 def _looks_logged(texts: Sequence[str], name: str) -> bool:

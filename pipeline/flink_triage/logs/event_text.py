@@ -21,7 +21,8 @@ from .layouts.shape import Shape, sub_minute_columns
 from .layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
-from .text import TextCache, clean, cut_event, decode, plain_text, store_text
+from .redact import is_open_ended
+from .text import TextCache, clean, cut_event, decode, plain_text, store_text, store_texts
 from .throwables import holds_trace
 
 # What `bytes.isspace` calls a blank.
@@ -115,13 +116,8 @@ class ShapedEvents:
                 has_literal = self._finder.contains(data)
             if not has_literal:
                 return BuiltEvent(None, header.level)
-        message, redactions = store_text(header.message, personal=self._personal)
-        continuation = None
-        if continues:
-            stored = self._continuations.get(rest)
-            continuation = stored.text
-            redactions += stored.redactions
-            errors += stored.decode_errors
+        message, continuation, redactions, more = self._texts(header, rest if continues else b"")
+        errors += more
         event = Event(
             self._path,
             offset,
@@ -189,6 +185,17 @@ class ShapedEvents:
             parse_lifecycle(message, logger),
         )
         return BuiltEvent(event, level)
+
+    def _texts(self, header: Header, rest: bytes) -> tuple[str, str | None, int, int]:
+        """Message, continuation, redactions and decode errors of an event's stored text."""
+        if rest and is_open_ended(clean(header.message)):
+            text, errors = decode(rest)
+            return *store_texts(header.message, text, personal=self._personal), errors
+        message, redactions = store_text(header.message, personal=self._personal)
+        if not rest:
+            return message, None, redactions, 0
+        stored = self._continuations.get(rest)
+        return message, stored.text, redactions + stored.redactions, stored.decode_errors
 
     def _header(self, text: str, line: bytes) -> Header:
         level = self.shape.level_of(line)

@@ -23,7 +23,7 @@ from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
 from .physical import PhysicalLine
 from .tally import Tally
-from .text import clean, store_text
+from .text import clean, store_texts
 from .throwables import LineKind, kind_of
 
 # Streams that share a file; beyond this the one longest silent is closed.
@@ -135,10 +135,9 @@ class PastedEvents:
         if not self._is_notable(event, level, message, continuation):
             tally.counted_bytes += event.size
             return
-        message, redactions = store_text(message, personal=self._personal)
-        if continuation is not None:
-            continuation, more = store_text(continuation, personal=self._personal)
-            redactions += more
+        message, continuation, redactions = store_texts(
+            message, continuation, personal=self._personal
+        )
         header = event.header
         logger = header.logger if header else None
         tally.keep(

@@ -14,119 +14,24 @@ import threading
 import hyperscan
 
 from .personal import redact_personal
-
-# Key words that name a secret wherever they end a key.  Flink's own list is in
-# GlobalConfiguration.SENSITIVE_KEYS; the rest are those of connectors and clouds.
-_WORDS = (
-    r"pass(?:word|wd|phrase|code)|(?<![A-Za-z])pwd|secret|credentials?(?=[\"'\\]{0,4}[ \t]?=)"
-    r"|secret[-_.]?(?:access[-_.]?)?key|api[-_.]?(?:key|token|secret)"
-    r"|(?:shared[-_.]?)?access[-_.]?key(?:[-_.]?id)?"
-    r"|account[-_.]?key[\w.-]{0,128}|private[-_.]?key|service[-_.]?key|shared[-_.]?key"
-    r"|auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie"
-    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|id)[-_.]?token"
-)
-# Words that also stand in ordinary text count only before "=" or inside quotes.
-_SHY_WORDS = r"(?<![A-Za-z])(?<!fencing\ )token|(?<![A-Za-z])sas|(?<![A-Za-z])sig|signature"
-_QUOTE = r"(?:\\{0,3}[\"']|%22|&quot;)"
-_SEPARATOR = r"(?:[ \t]{0,8}(?:=|:|%3D|%3A)[ \t]{0,8}(?:(?<==)\\?\r?\n[ \t]{0,64}(?!at[ ]))?)"
-# Unquoted values end at blanks, and at delimiters when these are followed by what looks like the
-# next pair or the end: passwords hold delimiters, too.
-_BARE = (
-    r"(?:[^\s,;&\"')}\]<]"
-    r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
-    r"|[)}\]](?![\s,;)}\]]|\Z)){1,4096}"
-)
-_HIDDEN = (
-    r"(?!\*{2,}|\$\{|\[REDACTED:|\[?<?(?:hidden|redacted|masked)|x{4,}\b"
-    r"|(?:null|none|true|false)\b)"
+from .secret_forms import (
+    AUTHORIZATION,
+    GOES_ON,
+    KEYED,
+    MAYBE,
+    PAIRS,
+    PEM,
+    PEM_BEGIN,
+    PEM_REST,
+    SCHEME,
+    SHAPES,
+    URL,
 )
 
-_KEYED = re.compile(
-    rf"""
-    (?P<word>{_WORDS}|(?P<shy>{_SHY_WORDS}))
-    (?P<between>(?P<close>{_QUOTE})?{_SEPARATOR})
-    (?:
-        (?P<open>{_QUOTE}){_HIDDEN}
-        # The closing quote first; then each backslash takes what it escapes, so nothing overlaps.
-        (?P<quoted>(?:(?!(?P=open))(?:[^\\\n]|\\[^\n]|\\(?=\n|\Z))){{1,4096}})
-        (?P<end>(?P=open)|(?=\n|\Z)|)
-      | (?!{_QUOTE}|\\?\r?\n|\\\Z){_HIDDEN}(?P<bare>{_BARE})
-    )
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-_ANY_WORD = rf"(?:{_WORDS}|token|sas)"
-# `Loading configuration property: s3.secret-key, X` is how Flink prints its configuration.
-_PROPERTY = re.compile(
-    rf"(?P<head>propert(?:y|ies):[ ][\w.-]{{0,128}}?(?P<word>{_ANY_WORD})[\w-]{{0,64}},[ ])"
-    rf"{_HIDDEN}(?P<value>\S[^\n]{{0,4096}})",
-    re.IGNORECASE,
-)
-_ARGUMENT = re.compile(
-    rf"(?P<head>(?<![\w-])--?[\w.-]{{0,64}}?(?P<word>{_ANY_WORD})[ \t]{{1,8}})"
-    rf"{_HIDDEN}(?P<value>(?!-)\S{{1,4096}})",
-    re.IGNORECASE,
-)
-_XML = re.compile(
-    rf"(?P<head>(?P<word>{_ANY_WORD})[\w.-]{{0,64}}(?:</name>\s{{0,64}}<value>|>))"
-    rf"{_HIDDEN}(?P<value>[^<\s][^<]{{0,4096}})(?=</)",
-    re.IGNORECASE,
-)
-_AUTHORIZATION = re.compile(
-    rf"(?P<head>authorization(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}(?:{_QUOTE})?)"
-    rf"{_HIDDEN}(?P<value>(?:[A-Za-z][\w-]{{1,32}}[ ])?(?!\[REDACTED:)[^\s\"',;<]{{4,8192}})",
-    re.IGNORECASE,
-)
-_SCHEME = re.compile(
-    r"(?P<head>\b(?:Bearer|Basic)[ ])(?P<value>(?=[A-Za-z_.~+/-]{0,256}[0-9=])"
-    r"[A-Za-z0-9._~+/-]{8,8192}={0,2})",
-    re.IGNORECASE,
-)
-# The password of a URL reaches to the last "@" of the word: passwords hold "@" and "/".  A port is
-# no password.
-_URL = re.compile(
-    r"(?P<head>://[^\s/:@\"'<>]{0,256}:)(?!\d{1,5}[/?\#,;])"
-    rf"{_HIDDEN}(?P<value>[^\s\"'<>]{{1,1024}})(?=@[\w\[.-])"
-)
-_PEM = re.compile(
-    r"(?P<head>-----BEGIN[A-Z ]{0,32}PRIVATE[ ]KEY-----)(?!\[REDACTED:)"
-    r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
-)
-_SHAPES = re.compile(
-    r"""
-    (?P<jwt>(?<![\w-])eyJ[\w-]{8,8192}\.[\w-]{8,8192}\.[\w-]{0,8192})
-  | (?P<awskey>(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9]))
-  | (?P<github>(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_\w{20,255}))
-  | (?P<databricks>(?<![A-Za-z0-9])dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9]))
-  | (?P<slack>(?<![A-Za-z0-9])xox[abeoprs]-[\w-]{10,255}
-        |(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,255})
-  | (?P<google>(?<![\w-])AIza[\w-]{35}(?![\w-]))
-  | (?P<hadooptoken>(?<=Ident:\ )(?:[0-9a-f]{2}\ ){8,2048}[0-9a-f]{0,2})
-    """,
-    re.VERBOSE,
-)
-# The prefilter says "maybe" for whole texts; nearly all clean text ends here.
-_MAYBE = (
-    rb"pass(word|wd|phrase|code)",
-    rb"secret",
-    rb"credentials?[\x22'\\]{0,4}\s?=",
-    rb"(api|access|account|private|service|shared)[-_.]?key",
-    rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",
-    rb"api[-_.]?token",
-    rb"(token|sas|sig|signature|pwd)[\w-]{0,8}(\\{0,3}[\x22']|%22|&quot;)?\s{0,8}([=:,<>]|%3d|%3a)",
-    rb"--?[\w.-]{0,64}(token|sas|pwd)\s",
-    rb"authorization(\\{0,3}[\x22']|%22|&quot;)?\s{0,4}([:=]|%3d|%3a)",
-    rb"(bearer|basic) [a-z0-9._~+/-]{8}",
-    rb"://[^\s/@:]*:[^\s]*@",
-    rb"PRIVATE KEY-----",
-    rb"eyJ[\w-]{8}",
-    rb"A[KS]IA[A-Z0-9]{16}",
-    rb"gh[pousr]_[a-z0-9]{30}|github_pat_",
-    rb"dapi[0-9a-f]{32}",
-    rb"xox[abeoprs]-|hooks\.slack\.com/",
-    rb"AIza[\w-]{35}",
-    rb"Ident: [0-9a-f]{2} ",
-)
+# A key's last words: what `GOES_ON` has to see of a line.
+_ENDING_CHARS = 400
+# Named in the mark as they are called; what is left holds a password.
+_OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 
 
 class _Prefilter(threading.local):
@@ -136,9 +41,9 @@ class _Prefilter(threading.local):
         flags = hyperscan.HS_FLAG_CASELESS | hyperscan.HS_FLAG_SINGLEMATCH
         self._database = hyperscan.Database()
         self._database.compile(
-            expressions=list(_MAYBE),
-            ids=list(range(len(_MAYBE))),
-            flags=[flags] * len(_MAYBE),
+            expressions=list(MAYBE),
+            ids=list(range(len(MAYBE))),
+            flags=[flags] * len(MAYBE),
         )
         self._hits: list[int] = []
 
@@ -173,35 +78,45 @@ def redact(text: str, *, pii: bool = False) -> tuple[str, int]:
     return text, count
 
 
+def is_open_ended(text: str) -> bool:
+    """Whether a secret that the end of ``text`` names may stand on the line after it."""
+    if not _prefilter.may_hold_secret(text + "\n"):
+        return text.rstrip(" \t\\").endswith("=")
+    return GOES_ON.search(text[-_ENDING_CHARS:]) is not None or PEM_BEGIN in text
+
+
 def _redact_secrets(text: str) -> tuple[str, int]:
-    """A secret stands on one line, except for PEM blocks and ``key=`` before a wrapped value."""
+    """A secret stands on one line, except for PEM blocks and keys whose value is on the next."""
     counter = _Counter()
-    text = _PEM.sub(counter.pem, text)
+    text = PEM.sub(counter.pem, text)
+    text = PEM_REST.sub(counter.pem, text)
     lines = text.split("\n")
     result: list[str] = []
     index = 0
     while index < len(lines):
-        unit = lines[index]
+        unit = lines[index : index + 1]
         index += 1
-        if _prefilter.may_hold_secret(unit):
-            while index < len(lines) and unit.rstrip(" \t\r\\").endswith("="):
-                unit = f"{unit}\n{lines[index]}"
+        is_open = GOES_ON.search(unit[-1][-_ENDING_CHARS:]) is not None
+        if is_open or _prefilter.may_hold_secret(unit[0]):
+            while is_open and index < len(lines):
+                unit.append(lines[index])
                 index += 1
-            unit = _redact_line(unit, counter)
-        result.append(unit)
+                is_open = GOES_ON.search(unit[-1][-_ENDING_CHARS:]) is not None
+            result.append(_redact_line("\n".join(unit), counter))
+        else:
+            result.append(unit[0])
     return "\n".join(result), counter.count
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    text = _URL.sub(lambda m: counter.tail(m, "url-password"), text)
-    text = _AUTHORIZATION.sub(lambda m: counter.tail(m, "authorization"), text)
-    text = _SCHEME.sub(lambda m: counter.tail(m, "authorization"), text)
-    text, shapes = _SHAPES.subn(_whole, text)
+    text = URL.sub(lambda m: counter.tail(m, "url-password"), text)
+    text = AUTHORIZATION.sub(lambda m: counter.tail(m, "authorization"), text)
+    text = SCHEME.sub(lambda m: counter.tail(m, "authorization"), text)
+    text, shapes = SHAPES.subn(_whole, text)
     counter.count += shapes
-    for pattern in (_PROPERTY, _XML):
-        text = pattern.sub(lambda m: counter.tail(m, _kind(m["word"])), text)
-    text = _KEYED.sub(counter.keyed, text)
-    return _ARGUMENT.sub(lambda m: counter.tail(m, _kind(m["word"])), text)
+    for pattern in PAIRS:
+        text = pattern.sub(lambda m: counter.tail(m, _kind(m["word"] or "")), text)
+    return KEYED.sub(counter.keyed, text)
 
 
 class _Counter:
@@ -233,7 +148,9 @@ class _Counter:
 def _is_assignment(match: re.Match[str]) -> bool:
     """For words of ordinary text: ``token=X`` and ``"token": "X"``, not ``Unexpected token: X``."""
     between = match["between"]
-    return "=" in between or "%3D" in between.upper() or match["close"] is not None
+    return (
+        "=" in between or "->" in between or "%3D" in between.upper() or match["close"] is not None
+    )
 
 
 def _kind(word: str) -> str:
@@ -241,7 +158,7 @@ def _kind(word: str) -> str:
     for kind in ("password", "token", "secret", "key"):
         if kind in name:
             return kind
-    return "password" if name.startswith(("pass", "pwd")) else name[:20]
+    return name[:20] if name.startswith(_OWN_KINDS) else "password"
 
 
 def _whole(match: re.Match[str]) -> str:

@@ -70,7 +70,7 @@ class _Blocks:
         limits = build.settings
         self._cut_bytes = min(limits.max_event_bytes, limits.max_line_bytes)
         # Minute and job of the run of completed checkpoints that is read, and the last of them.
-        self._routine: tuple[datetime | None, bytes] | None = None
+        self._routine: tuple[datetime, bytes] | None = None
         self._last_routine: tuple[int, int, bytes] | None = None
 
     def run(self) -> None:
@@ -246,9 +246,10 @@ class _Blocks:
         dropped.
         """
         job = job_of_completed(data)
-        if job is None:
+        minute = self._build.minute_of(data) if job is not None else None
+        if job is None or minute is None:
             return False
-        key = self._build.minute_of(data), job
+        key = minute, job
         if key == self._routine:
             self._last_routine = offset, line, data
         else:

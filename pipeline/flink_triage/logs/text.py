@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from flink_triage.errors import UsageError
 from flink_triage.settings import Settings
 
-from .personal import redact_personal
-from .redact import may_hold_secret, redact
+from .redact import is_open_ended, may_hold_secret, redact
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
@@ -176,8 +175,24 @@ def store_text(text: str, *, personal: bool = False) -> tuple[str, int]:
 
     With ``personal`` also names of people and machines.
     """
-    text, count = redact(clean(text))
-    if personal:
-        text, more = redact_personal(text)
-        count += more
-    return text, count
+    return redact(clean(text), pii=personal)
+
+
+def store_texts(
+    message: str, continuation: str | None, *, personal: bool = False
+) -> tuple[str, str | None, int]:
+    """Both parts of an event, cleaned and redacted; a secret may be named in one, given in the
+    other.
+    """
+    message = clean(message)
+    if continuation is None or not is_open_ended(message):
+        message, count = redact(message, pii=personal)
+        if continuation is None:
+            return message, None, count
+        continuation, more = store_text(continuation, personal=personal)
+        return message, continuation, count + more
+    text, count = redact(f"{message}\n{clean(continuation)}", pii=personal)
+    # Redaction keeps line ends, so the parts come apart where they were joined.
+    cut = message.count("\n") + 1
+    lines = text.split("\n")
+    return "\n".join(lines[:cut]), "\n".join(lines[cut:]), count

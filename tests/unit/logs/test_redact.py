@@ -188,9 +188,9 @@ def test_cost_grows_with_the_length(unit: str) -> None:
     def cost(repeats: int) -> float:
         best = float("inf")
         for _ in range(3):
-            began = time.perf_counter()
+            began = time.process_time()
             redact(unit * repeats)
-            best = min(best, time.perf_counter() - began)
+            best = min(best, time.process_time() - began)
         return best
 
     # Eight times the text: 64 times the cost if quadratic.

@@ -1,0 +1,46 @@
+"""Every known way to write a secret, in every carrier: nothing of it is in what a run keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flink_triage.local import Options, scan_inputs
+from flink_triage.logs.redact import redact
+from tests.secrets.carriers import CARRIERS, log_of
+from tests.secrets.shapes import HARMLESS, SECRETS
+
+
+def test_there_are_shapes_and_carriers_enough() -> None:
+    assert len(SECRETS) >= 60
+    assert len(CARRIERS) >= 8
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_the_secret_is_gone(name: str) -> None:
+    secret = SECRETS[name]
+    redacted, count = redact(secret.text)
+    assert [canary for canary in secret.canaries if canary in redacted] == []
+    assert count >= 1
+    assert redact(redacted) == (redacted, 0)
+    assert redacted.count("\n") == secret.text.count("\n")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert redact(text) == (text, 0)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_no_carrier_brings_a_secret_through(carrier: str, tmp_path: Path) -> None:
+    texts = [secret.text for secret in SECRETS.values()]
+    tmp_path.joinpath("taskmanager.log").write_text(log_of(CARRIERS[carrier], texts))
+    scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
+    kept = repr((scanned.profiles, scanned.results, scanned.quarantined))
+    events = [o for result in scanned.results for o in result.observations]
+    # Carried wrongly, nothing would be kept, and nothing found.
+    assert len(events) >= len(texts)
+    assert [
+        name for name, secret in SECRETS.items() if any(word in kept for word in secret.canaries)
+    ] == []
