@@ -21,6 +21,7 @@ from flink_triage.logs.layouts.own import LAYOUT_FILE
 from .documents import read_document
 from .loader import load_signature
 from .schema import Checked, Schema, check, hint, load_schema
+from .shipped import builtin_pack_directory as builtin_pack_directory
 from .signature import Ignored, Problem, Signature
 
 IGNORE_FILE = "ignore.yaml"
@@ -91,13 +92,6 @@ class SignaturePack:
             for id_, signature in self.signatures.items()
         }
         return replace(self, signatures=signatures)
-
-
-def builtin_pack_directory() -> Path:
-    """``flink_triage/_patterns`` of the wheel, or ``patterns`` of the checkout."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "_patterns"
-    return installed if installed.is_dir() else package.parents[1] / "patterns"
 
 
 def load_pack(directories: Sequence[Path]) -> SignaturePack:

@@ -17,6 +17,17 @@ QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # cores); without CDS archiving and perf data nothing is written outside our folders.
 SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
 LARGE_JVM = "-XX:+UseParallelGC -XX:-UsePerfData"
+# Set by spark-submit for the driver that it starts: the JVM runs, its session does not yet exist.
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+DELTA_OPTIONS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+# What results depend on, wherever the session comes from.
+RESULT_OPTIONS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
 
 
 def get_session(
@@ -29,8 +40,10 @@ def get_session(
     """The session to work in.
 
     ``spark`` is used as it is, and so is an active session; on Databricks and over Spark Connect
-    (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Otherwise a local session (or one on
-    ``master``) is started with Delta; ``small`` trades peak speed for a start twice as fast.
+    (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Under ``spark-submit`` the master,
+    memory and jars are those of its command line; only what Delta needs is added where nothing
+    was said of it.  Otherwise a local session (or one on ``master``) is started with Delta;
+    ``small`` trades peak speed for a start twice as fast.
     Raises ``EnvironmentProblem`` when Java, the jars or the server are not there.
     """
     if spark is not None:
@@ -43,7 +56,37 @@ def get_session(
         return active
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return SparkSession.builder.getOrCreate()
+    if SUBMITTED in os.environ and master is None and not address:
+        return _submitted(verbose)
     return _start(master, address, verbose, small)
+
+
+def _submitted(verbose: bool) -> SparkSession:
+    """The session of a driver that ``spark-submit`` started, on the cluster that it named."""
+    from pyspark import SparkConf
+
+    given = SparkConf()
+    builder = SparkSession.builder
+    if not given.contains("spark.app.name"):
+        builder = builder.appName("flink-triage")
+    for key, value in (DELTA_OPTIONS | RESULT_OPTIONS).items():
+        if not given.contains(key):
+            builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+        _ = session.range(0).columns
+    except Exception as error:  # py4j and the launcher have no common root
+        raise _not_started(error) from error
+    if not verbose:
+        session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def _not_started(error: Exception) -> EnvironmentProblem:
+    first_line = str(error).strip().split("\n")[0]
+    if "io.delta" in str(error):
+        first_line += "; give spark-submit the Delta jars with --packages or --jars"
+    return EnvironmentProblem(f"Spark did not start: {first_line}")
 
 
 def _connect(address: str) -> SparkSession:
@@ -73,8 +116,7 @@ def _start(master: str | None, remote: str | None, verbose: bool, small: bool) -
     try:
         session = builder.getOrCreate()
     except Exception as error:  # py4j, the gateway and the launcher have no common root
-        first_line = str(error).strip().split("\n")[0]
-        raise EnvironmentProblem(f"Spark did not start: {first_line}") from error
+        raise _not_started(error) from error
     if not remote and not verbose:
         session.sparkContext.setLogLevel("ERROR")
     return session
@@ -88,14 +130,12 @@ def session_options(jars: tuple[Path, ...], *, verbose: bool, small: bool) -> di
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
     options = {
         "spark.jars": ",".join(str(jar) for jar in jars),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        **DELTA_OPTIONS,
+        **RESULT_OPTIONS,
         "spark.driver.extraJavaOptions": jvm,
         "spark.driver.memory": os.environ.get("FLINK_TRIAGE_DRIVER_MEMORY", "2g"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true" if verbose else "false",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.shuffle.partitions": "2" if small else "16",
         "spark.databricks.delta.snapshotPartitions": "1" if small else "8",
         # Python workers live on between the stages of a run.

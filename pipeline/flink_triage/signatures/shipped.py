@@ -1,0 +1,47 @@
+"""Where the built-in signatures are: in the wheel, in the checkout, or in an archive."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+
+
+def builtin_pack_directory() -> Path:
+    """``flink_triage/_patterns`` of the wheel, or ``patterns`` of the checkout.
+
+    Of a wheel that is imported as an archive (as ``spark-submit --py-files`` ships it) they are
+    unpacked beside it, once.
+    """
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_patterns"
+    if installed.is_dir():
+        return installed
+    archive = package.parent
+    if archive.is_file():
+        return _unpacked(archive, f"{package.name}/_patterns/")
+    return package.parents[1] / "patterns"
+
+
+@lru_cache(maxsize=1)
+def _unpacked(archive: Path, prefix: str) -> Path:
+    """The files of ``archive`` under ``prefix``, in a folder that all processes here share."""
+    status = archive.stat()
+    home = archive.with_name(f".{archive.name}-{status.st_size}-{status.st_mtime_ns}")
+    if home.is_dir():
+        return home / prefix
+    # Elsewhere than beside the archive a name that others can guess is not to be trusted.
+    beside = archive.parent if os.access(archive.parent, os.W_OK) else None
+    scratch = Path(tempfile.mkdtemp(prefix=".flink-triage-", dir=beside))
+    with zipfile.ZipFile(archive) as files:
+        files.extractall(scratch, [name for name in files.namelist() if name.startswith(prefix)])
+    if beside is None:
+        return scratch / prefix
+    try:
+        scratch.rename(home)
+    except OSError:  # another process was first
+        shutil.rmtree(scratch, ignore_errors=True)
+    return home / prefix
