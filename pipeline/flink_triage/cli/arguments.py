@@ -57,6 +57,11 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--since", metavar="TIME", help="ISO 8601; only events from then on")
     group.add_argument("--until", metavar="TIME", help="ISO 8601; only events before")
     group.add_argument("--workers", type=int, metavar="N", help="processes of the local engine")
+    add_spark_arguments(parser)
+
+
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("Spark")
     group.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
     group.add_argument("--remote", metavar="URL", help="Spark Connect server")
 

@@ -16,7 +16,12 @@ from collections.abc import Sequence
 from .. import __version__
 from ..errors import FlinkTriageError
 from . import commands
-from .arguments import add_input_arguments, add_output_arguments, add_warehouse_arguments
+from .arguments import (
+    add_input_arguments,
+    add_output_arguments,
+    add_spark_arguments,
+    add_warehouse_arguments,
+)
 
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
@@ -61,6 +66,7 @@ def build_parser() -> argparse.ArgumentParser:
 
     report = commands_of.add_parser("report", help="render the last published run again")
     add_warehouse_arguments(report)
+    add_spark_arguments(report)
     add_output_arguments(report)
     report.set_defaults(run=commands.report)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -17,6 +19,9 @@ QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # cores); without CDS archiving and perf data nothing is written outside our folders.
 SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
 LARGE_JVM = "-XX:+UseParallelGC -XX:-UsePerfData"
+# spark.connect.grpc.binding.port by default.
+CONNECT_PORT = 15002
+KNOCK_SECONDS = 10.0
 # Set by spark-submit for the driver that it starts: the JVM runs, its session does not yet exist.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 DELTA_OPTIONS = {
@@ -90,13 +95,28 @@ def _not_started(error: Exception) -> EnvironmentProblem:
 
 
 def _connect(address: str) -> SparkSession:
+    # What follows the first semicolon may be a token.
+    shown = address.split(";")[0]
+    _knock(shown)
     try:
         return SparkSession.builder.remote(address).getOrCreate()
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{address}: Spark Connect needs pip install 'pyspark[connect]': {error}"
+            f"{shown}: Spark Connect needs pip install 'pyspark[connect]': {error}"
         ) from None
     except Exception as error:  # grpc and Connect have no common root
+        raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
+
+
+def _knock(address: str) -> None:
+    """Raises ``EnvironmentProblem`` where nobody listens: the client would try for ten minutes."""
+    if any(name.lower() in ("grpc_proxy", "https_proxy", "http_proxy") for name in os.environ):
+        return
+    place = urlsplit(address)
+    try:
+        host, port = place.hostname or "localhost", place.port or CONNECT_PORT
+        socket.create_connection((host, port), KNOCK_SECONDS).close()
+    except (OSError, ValueError) as error:
         raise EnvironmentProblem(f"{address}: no Spark Connect server answers: {error}") from None
 
 

@@ -1,0 +1,93 @@
+"""Spark Connect: a server of Spark's wheel, and a client that has neither Java nor a JVM."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flink_triage.spark.jars import ensure_jars
+from flink_triage.spark.session import session_options
+from tests.e2e.places import (
+    LOOPBACK,
+    SPARK_HOME,
+    bare_environment,
+    build_wheel,
+    copy_logs,
+    free_port,
+    python_without_us,
+    started,
+    whole,
+    whole_local,
+)
+
+SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
+RECORDED = (
+    "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
+    "healthy/orders-2.1.1",
+    "kafka/offset-commit-failed/broker-frozen-1.20.1",
+    "operator/user-code-exception/npe-1.16.0",
+    "rocksdb/bad-table-magic/flip-2.1.1",
+)
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server whose workers have the wheel, as an archive."""
+    folder = tmp_path_factory.mktemp("connect")
+    archive = folder / "flink_triage.zip"
+    shutil.copyfile(build_wheel(folder / "wheel"), archive)
+    python = str(python_without_us(folder / "python"))
+    port = free_port()
+    settings = session_options(ensure_jars(), verbose=True, small=True) | {
+        "spark.connect.grpc.binding.address": LOOPBACK,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.pyspark.python": python,
+    }
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    submit = str(SPARK_HOME / "bin" / "spark-submit")
+    command = [submit, "--master", "local[2]", "--class", SERVER, *conf, "spark-internal"]
+    home = folder / "home"
+    home.mkdir()
+    env = bare_environment(PYTHONPATH=str(archive), PYSPARK_PYTHON=python)
+    with started(command, folder / "server.log", env, cwd=home) as server:
+        server.wait_for("Spark Connect server started")
+        yield f"sc://{LOOPBACK}:{port}"
+
+
+def client(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command where no Java is to be found."""
+    command = [
+        sys.executable,
+        "-c",
+        "import sys; from flink_triage.cli import main; sys.exit(main())",
+    ]
+    env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere")
+    return subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, env=env, timeout=400, check=False
+    )
+
+
+def test_a_run_through_a_server_says_what_the_local_one_says(remote: str, tmp_path: Path) -> None:
+    logs = copy_logs(tmp_path / "logs", *RECORDED)
+    words = ["--remote", remote, "--input", str(logs), "--warehouse", str(tmp_path / "warehouse")]
+    done = client("run", *words, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    expected = whole_local(str(logs))
+    assert whole(json.loads(done.stdout)) == expected
+    again = client("run", *words, "--format", "json")
+    assert "nothing new in" in again.stderr
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_no_server_is_a_sentence(tmp_path: Path) -> None:
+    address = f"sc://{LOOPBACK}:{free_port()}"
+    words = ["--remote", address, "--warehouse", str(tmp_path)]
+    failed = client("report", *words)
+    assert failed.returncode == 4, failed.stderr
+    assert f"{address}: no Spark Connect server answers" in failed.stderr
