@@ -16,6 +16,7 @@ from pathlib import Path
 
 from . import __version__
 from .diagnosis import diagnose
+from .diagnosis.cited import cited_traces, shown_traces, whole_trace
 from .diagnosis.fold import fold
 from .errors import UsageError
 from .logs.files import deployment_of, list_inputs
@@ -98,6 +99,7 @@ def run_local(
         incidents=incidents,
         unknown=unknown,
         effective_config=config,
+        stack_traces=_traces(scanned.results, cited_traces(incidents, unknown), options.settings),
     )
 
 
@@ -110,6 +112,18 @@ def with_layouts(options: Options) -> Options:
         return options
     reading = replace(settings.reading, layouts=(*settings.reading.layouts, *new))
     return replace(options, settings=replace(settings, reading=reading))
+
+
+def _traces(
+    results: Iterable[RangeResult], wanted: Sequence[str], settings: Settings
+) -> dict[str, str]:
+    """The first range that saw a trace lends its exemplar, as on Spark."""
+    names, found = set(wanted), dict[str, str]()
+    for row in (row for result in results for row in result.traces):
+        if row.fingerprint.full in names:
+            text = whole_trace(row.trace.thrown.text, row.exemplar)
+            found.setdefault(row.fingerprint.full, text)
+    return shown_traces(found, settings.max_trace_chars)
 
 
 def pack_of(options: Options) -> SignaturePack:

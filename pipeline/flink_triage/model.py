@@ -316,13 +316,18 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where it is written: file, line (from 1), byte offset, time, and the words themselves."""
+    """Where it is written: file, line (from 1), byte offset, time, and the words themselves.
+
+    ``fingerprint`` names the event's stack trace, where it has one: a key of
+    ``Result.stack_traces``.
+    """
 
     path: str
     line: int
     offset: int
     at: datetime | None
     excerpt: str
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,7 +548,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that one run found; every output format renders this object and nothing else."""
+    """All that one run found; every output format renders this object and nothing else.
+
+    ``stack_traces`` holds, once each, the traces that evidence of a diagnosis, a first fault or an
+    unknown failure names, as one event of the log told it.
+    """
 
     tool: Mapping[str, str]
     run: Run
@@ -552,6 +561,7 @@ class Result:
     unknown: tuple[UnknownFailure, ...]
     schema_version: int = 1
     effective_config: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stack_traces: Mapping[str, str] = field(default_factory=dict)
 
 
 JsonObject = dict[str, Any]

@@ -47,6 +47,8 @@ class Settings:
     settle_seconds: float = 10.0
     # Excerpts in results are for people.
     max_excerpt_chars: int = 400
+    # A stack trace in a result: Flink's longest chains of distinct causes stay below this.
+    max_trace_chars: int = 16_000
 
 
 DEFAULT_SETTINGS = Settings()

@@ -45,7 +45,9 @@ def expected() -> Result:
     return run_local([str(LOGS)], OPTIONS)
 
 
-@pytest.mark.parametrize("part", ["incidents", "unknown", "coverage", "effective_config"])
+@pytest.mark.parametrize(
+    "part", ["incidents", "unknown", "coverage", "effective_config", "stack_traces"]
+)
 def test_both_runners_say_the_same_of_every_log(
     spark: SparkSession, warehouse: Path, expected: Result, part: str
 ) -> None:

@@ -232,6 +232,7 @@ def hit_evidence(hit: Hit, settings: Settings) -> Evidence:
         offset=event.offset,
         at=event.logged_at,
         excerpt=hit.match.excerpt[: settings.max_excerpt_chars],
+        fingerprint=_trace_of(hit.moment.observation),
     )
 
 
@@ -243,8 +244,17 @@ def evidence_of(moment: Moment, settings: Settings) -> Evidence:
         root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
         excerpt = f"{excerpt}\n{root.rstrip(': ')}" if excerpt else root
     return Evidence(
-        event.path, event.line, event.offset, event.logged_at, excerpt[: settings.max_excerpt_chars]
+        event.path,
+        event.line,
+        event.offset,
+        event.logged_at,
+        excerpt[: settings.max_excerpt_chars],
+        _trace_of(observation),
     )
+
+
+def _trace_of(observation: Observation) -> str | None:
+    return observation.fingerprint.full if observation.fingerprint is not None else None
 
 
 def _summary(

@@ -261,14 +261,16 @@ def location(evidence: Evidence, width: int = 48) -> str:
     return f"{path}:{evidence.line}"
 
 
-def urgency(incident: Incident) -> tuple[int, int, int, str, str]:
-    """Sort key: diagnosed before undetermined before healthy, then severity, then outcome."""
+def urgency(incident: Incident) -> tuple[int, int, int, float, str, str]:
+    """Sort key: diagnosed before undetermined before healthy, severity, outcome, newest first."""
     verdicts = ("diagnosed", "undetermined", "healthy")
     cause = root(incident)
     severity = SEVERITIES.index(cause.severity) if cause else len(SEVERITIES)
     outcome = ("failed", "ongoing", "unknown", "recovered").index(incident.outcome)
     rank = verdicts.index(incident.verdict)
-    return rank, severity, outcome, incident.deployment, incident.incident_id
+    begun = since(incident) if incident.verdict != "healthy" else None
+    age = -_utc(begun).timestamp() if begun is not None else 0.0
+    return rank, severity, outcome, age, incident.deployment, incident.incident_id
 
 
 def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
@@ -276,18 +278,25 @@ def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
 
 
 def overview(result: Result) -> str:
-    """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``."""
+    """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
+
+    Where a deployment has several incidents, these are counted: ``2 deployments · 5 incidents · 5
+    diagnosed``.
+    """
     incidents = result.incidents
-    deployments = count(len({incident.deployment for incident in incidents}), "deployment")
+    names = {incident.deployment for incident in incidents}
+    deployments = count(len(names), "deployment")
+    if len(incidents) > len(names):
+        deployments += f" · {count(len(incidents), 'incident')}"
     numbers = {
         verdict: sum(incident.verdict == verdict for incident in incidents)
         for verdict in ("diagnosed", "undetermined", "healthy")
     }
     causes = [root(incident) for incident in incidents if incident.verdict == "diagnosed"]
     critical = sum(cause is not None and cause.severity == "critical" for cause in causes)
-    parts = [f"{number} {verdict}" for verdict, number in numbers.items() if number]
+    parts = [f"{number:,} {verdict}" for verdict, number in numbers.items() if number]
     if critical and numbers["diagnosed"]:
-        parts[0] += f" ({critical} critical)"
+        parts[0] += f" ({critical:,} critical)"
     return " · ".join([deployments, *parts])
 
 

@@ -21,9 +21,8 @@ from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.page import Limits, link_of, page_of
 from flink_triage.report.patches import PatchRenderer, now
 
-# A page beyond this is slow in a browser and refused by mail; it is rendered with less instead.
-MAX_BYTES = 2_000_000
-_MAX_HALVINGS = 6
+# A page beyond this opens slowly and is refused by mail; it is rendered with less instead.
+MAX_BYTES = 4_000_000
 
 
 def render_html(
@@ -37,12 +36,13 @@ def render_html(
     cleaned, renderer = clean_values(result), patch or render_patch
     limits = limits or Limits()
     template = _environment().get_template("report.html.j2")
-    for _ in range(_MAX_HALVINGS):
+    while True:
         page = template.render(page=page_of(cleaned, limits, renderer), **_assets())
-        if len(page.encode("utf-8", "replace")) <= max_bytes:
-            break
-        limits = limits.halved()
-    return page
+        size = len(page.encode("utf-8", "replace"))
+        smaller = limits.smaller(max_bytes / size)
+        if size <= max_bytes or smaller == limits:
+            return page
+        limits = smaller
 
 
 @cache
@@ -57,6 +57,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         facts=facts, extent=extent, timeline=timeline, link_of=link_of, now=now
     )
+    environment.globals["get_all"] = "in the JSON (--format json)"
     environment.filters.update(line=one_line)
     return environment
 

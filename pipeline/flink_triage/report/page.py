@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from flink_triage.diagnosis.cited import cut_trace
 from flink_triage.model import (
+    SEVERITIES,
     ConfigChange,
     Diagnosis,
     Evidence,
@@ -18,11 +21,15 @@ from flink_triage.model import (
 )
 from flink_triage.report import facts
 from flink_triage.report.facts import Consequence, capped
+from flink_triage.report.graph import Graph, graph_of
+from flink_triage.report.lanes import Overview, overview_of
 from flink_triage.report.patches import Patch, PatchRenderer, patches_of
+from flink_triage.report.stack import Block, blocks_of
 from flink_triage.report.timeline import Chart, chart_of
 
 _ANCHOR = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FLINK_ISSUE = re.compile(r"FLINK-\d{1,6}")
+_TONES = (*SEVERITIES, "undetermined", "healthy")
 _LINK = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?:/[A-Za-z0-9._~/#?&=%+:@,-]*)?")
 
 
@@ -31,19 +38,38 @@ class Limits:
     """How much of each thing the page shows; what is left out is counted on the page."""
 
     rows: int = 1000
-    incidents: int = 60
+    row_incidents: int = 12
+    incidents: int = 200
     diagnoses: int = 12
     evidence: int = 5
+    traces: int = 2
+    trace_chars: int = 12_000
     excerpt_chars: int = 12_000
     marks: int = 300
     entries: int = 60
+    lanes: int = 40
     options: int = 300
     unknown: int = 40
     gaps: int = 100
 
-    def halved(self) -> Limits:
-        halves = {name: max(1, getattr(self, name) // 2) for name in self.__slots__}
-        return Limits(**halves)
+    def smaller(self, share: float) -> Limits:
+        """Limits for a page of about ``share`` of the size: less in each section, then fewer.
+
+        The table of deployments is the last to be cut: it is what a fleet is read by.
+        """
+        if self.evidence > _LEAN["evidence"]:
+            return replace(self, **{n: min(v, getattr(self, n)) for n, v in _LEAN.items()})
+        if self.incidents > 8:
+            fewer = min(self.incidents - 1, int(self.incidents * max(share, 0.3)))
+            return replace(self, incidents=max(8, fewer))
+        kept = {"rows", "row_incidents"} if self.trace_chars > 1000 else set()
+        halves = {n: max(1, getattr(self, n) // 2) for n in self.__slots__ if n not in kept}
+        return replace(self, **halves)
+
+
+# What a section holds where there are many: the verdict, the remedy, the strongest evidence.
+_LEAN = {"diagnoses": 4, "evidence": 1, "traces": 1, "trace_chars": 4000, "excerpt_chars": 2000,
+         "marks": 80, "entries": 16, "options": 8}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +79,7 @@ class EvidenceView:
     excerpt: str
     line_count: int
     cut_chars: int
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +111,7 @@ class IncidentView:
     others: tuple[DiagnosisView, ...]
     diagnoses_left_out: int
     chart: Chart | None
+    graph: Graph | None
     entries: tuple[TimelineEntry, ...]
     entries_left_out: int
     first_fault: EvidenceView | None
@@ -94,13 +122,22 @@ class IncidentView:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table of deployments; ``anchor`` is ``None`` where no section follows."""
+    """A line of the table of deployments; ``anchor`` is ``None`` where no section follows.
+
+    ``more`` are the other incidents of the deployment, ``signatures`` those of all of them at
+    rank 1: what the filter looks for.
+    """
 
     incident: Incident
     anchor: str | None
     badge: str
     tone: str
     cause: Diagnosis | None
+    patches: tuple[Patch, ...] = ()
+    more: tuple[Row, ...] = ()
+    more_left_out: int = 0
+    signatures: tuple[str, ...] = ()
+    tones: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +159,9 @@ class PageView:
     unknown_left_out: int
     is_fleet: bool
     gaps: int
+    overview: Overview | None
+    signatures: tuple[tuple[str, int], ...]
+    tones: tuple[str, ...]
 
 
 def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView:
@@ -129,17 +169,18 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
     ordered = facts.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
     detailed = [i for i in ordered if i.verdict != "healthy"] if len(ordered) > 3 else list(ordered)
-    shown, left_out = capped(detailed, limits.incidents)
+    shown = _first_of_each(detailed, limits.incidents)
     anchors = _anchors(shown)
     views = tuple(
         _incident(result, incident, anchor, limits, renderer)
         for incident, anchor in zip(shown, anchors, strict=True)
     )
     anchor_of = {id(view.incident): view.anchor for view in views}
-    rows, rows_left_out = capped(ordered if is_fleet else (), limits.rows)
-    lines = tuple(Row(i, anchor_of.get(id(i)), *_badge(i), facts.root(i)) for i in rows)
+    rows = _rows(ordered, anchor_of, limits, renderer) if is_fleet else ()
+    lines, rows_left_out = capped(rows, limits.rows)
     unknown, unknown_left_out = capped(result.unknown, limits.unknown)
     coverage = result.coverage
+    causes = Counter(name for row in rows for name in row.signatures)
     return PageView(
         result=result,
         title=_title(result, ordered),
@@ -147,14 +188,68 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
         healthy=tuple(row for row in lines if row.incident.verdict == "healthy"),
         rows_left_out=rows_left_out,
         incidents=views,
-        incidents_left_out=left_out,
+        incidents_left_out=len(detailed) - len(shown),
         unknown=tuple(
-            UnknownView(failure, _evidence(failure.evidence, limits)[0]) for failure in unknown
+            UnknownView(failure, _evidence(result, failure.evidence, limits, set())[0])
+            for failure in unknown
         ),
         unknown_left_out=unknown_left_out,
         is_fleet=is_fleet,
         gaps=len(coverage.quarantined) + len(coverage.signatures_skipped) + coverage.truncated,
+        overview=overview_of(ordered, limits.lanes) if is_fleet else None,
+        signatures=tuple(sorted(causes.items(), key=lambda pair: (-pair[1], pair[0]))),
+        tones=tuple(tone for tone in _TONES if any(tone in row.tones for row in rows)),
     )
+
+
+def _first_of_each(ordered: Sequence[Incident], limit: int) -> list[Incident]:
+    """At most ``limit`` incidents, the worst of every deployment before the second of any."""
+    seen: Counter[str] = Counter()
+    numbered: list[tuple[int, int]] = []
+    for index, incident in enumerate(ordered):
+        numbered.append((seen[incident.deployment], index))
+        seen[incident.deployment] += 1
+    return [ordered[index] for _, index in sorted(sorted(numbered)[:limit], key=lambda p: p[1])]
+
+
+def _rows(
+    ordered: Sequence[Incident],
+    anchor_of: Mapping[int, str],
+    limits: Limits,
+    renderer: PatchRenderer,
+) -> tuple[Row, ...]:
+    """One row per deployment: its worst incident, the others of it behind."""
+    by_deployment: dict[str, list[Incident]] = {}
+    for incident in ordered:
+        by_deployment.setdefault(incident.deployment, []).append(incident)
+    rows = []
+    for worst, *others in by_deployment.values():
+        more, left_out = capped(others, limits.row_incidents)
+        first = _row(worst, anchor_of)
+        rest = tuple(_row(incident, anchor_of) for incident in more)
+        all_rows = [first, *(_row(incident, anchor_of) for incident in others)]
+        named = dict.fromkeys(
+            row.cause.signature
+            for row in all_rows
+            if row.cause and row.incident.verdict == "diagnosed"
+        )
+        changes = first.cause.remediation.config if named and first.cause else ()
+        rows.append(
+            replace(
+                first,
+                patches=patches_of(changes, worst.flink_version, renderer)[:1],
+                more=rest,
+                more_left_out=left_out,
+                signatures=tuple(named),
+                tones=tuple(dict.fromkeys(row.tone for row in all_rows)),
+            )
+        )
+    return tuple(rows)
+
+
+def _row(incident: Incident, anchor_of: Mapping[int, str]) -> Row:
+    badge, tone = _badge(incident)
+    return Row(incident, anchor_of.get(id(incident)), badge, tone, facts.root(incident))
 
 
 def link_of(reference: str) -> str | None:
@@ -176,11 +271,15 @@ def _incident(
     result: Result, incident: Incident, anchor: str, limits: Limits, renderer: PatchRenderer
 ) -> IncidentView:
     shown, left_out = capped(incident.diagnoses, limits.diagnoses)
-    diagnoses = [_diagnosis(incident, item, anchor, limits, renderer) for item in shown]
+    told = set[str]()
+    fault = (incident.first_fault,) if incident.first_fault is not None else ()
+    first_fault = next(iter(_evidence(result, fault, limits, set())[0]), None)
+    diagnoses = [
+        _diagnosis(result, incident, item, anchor, limits, renderer, told) for item in shown
+    ]
     entries, entries_left_out = capped(incident.timeline, limits.entries)
     options, options_left_out = _options(result, incident, limits)
     is_diagnosed = incident.verdict == "diagnosed"
-    fault = (incident.first_fault,) if incident.first_fault is not None else ()
     badge, tone = _badge(incident)
     return IncidentView(
         incident=incident,
@@ -191,9 +290,10 @@ def _incident(
         others=tuple(diagnoses[1:] if is_diagnosed else diagnoses),
         diagnoses_left_out=left_out,
         chart=chart_of(incident, limits.marks),
+        graph=graph_of(incident),
         entries=entries,
         entries_left_out=entries_left_out,
-        first_fault=next(iter(_evidence(fault, limits)[0]), None),
+        first_fault=first_fault,
         changes=_changes(incident),
         options=options,
         options_left_out=options_left_out,
@@ -201,13 +301,15 @@ def _incident(
 
 
 def _diagnosis(
+    result: Result,
     incident: Incident,
     diagnosis: Diagnosis,
     anchor: str,
     limits: Limits,
     renderer: PatchRenderer,
+    told: set[str],
 ) -> DiagnosisView:
-    evidence, left_out = _evidence(diagnosis.evidence, limits)
+    evidence, left_out = _evidence(result, diagnosis.evidence, limits, told)
     return DiagnosisView(
         diagnosis=diagnosis,
         anchor=f"{anchor}-d{diagnosis.rank}",
@@ -218,19 +320,30 @@ def _diagnosis(
     )
 
 
-def _evidence(found: Sequence[Evidence], limits: Limits) -> tuple[tuple[EvidenceView, ...], int]:
+def _evidence(
+    result: Result, found: Sequence[Evidence], limits: Limits, told: set[str]
+) -> tuple[tuple[EvidenceView, ...], int]:
+    """Each trace is shown where it is named first; ``told`` are those shown before."""
     shown, left_out = capped(found, limits.evidence)
-    views = tuple(
-        EvidenceView(
-            evidence=evidence,
-            key_lines=facts.key_lines(evidence.excerpt),
-            excerpt=evidence.excerpt[: limits.excerpt_chars],
-            line_count=evidence.excerpt.count("\n") + 1,
-            cut_chars=max(0, len(evidence.excerpt) - limits.excerpt_chars),
+    views, traces = [], 0
+    for evidence in shown:
+        trace, name = "", evidence.fingerprint
+        if name is not None and name not in told and traces < limits.traces:
+            trace = cut_trace(result.stack_traces.get(name, ""), limits.trace_chars)
+            told.add(name)
+            traces += 1
+        text = evidence.excerpt[: limits.excerpt_chars]
+        views.append(
+            EvidenceView(
+                evidence=evidence,
+                key_lines=facts.key_lines(evidence.excerpt),
+                excerpt=text,
+                line_count=evidence.excerpt.count("\n") + 1,
+                cut_chars=max(0, len(evidence.excerpt) - limits.excerpt_chars),
+                blocks=blocks_of(trace) if trace else blocks_of(text),
+            )
         )
-        for evidence in shown
-    )
-    return views, left_out
+    return tuple(views), left_out
 
 
 def _changes(incident: Incident) -> tuple[tuple[int, ConfigChange], ...]:

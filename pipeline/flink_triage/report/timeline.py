@@ -13,9 +13,9 @@ from typing import Literal
 from flink_triage.model import Incident, TimelineEntry
 from flink_triage.report import facts
 
-Shape = Literal["cross", "dot", "ring", "diamond"]
+Shape = Literal["cross", "dot", "ring", "triangle", "diamond"]
 
-LANES = ("faults", "checkpoints", "job")
+LANES = ("faults", "checkpoints", "restarts", "job")
 _CHECKPOINT_FAULTS = {"checkpoint-declined", "checkpoint-expired", "checkpoint-failed"}
 _FAULTS = {
     "fault",
@@ -24,6 +24,7 @@ _FAULTS = {
     "taskmanager-lost",
     "taskmanager-heartbeat-lost",
 }
+_RESTARTS = {"restart", "restored"}
 # Marks keep clear of both edges, so that none is cut in half.
 _LEFT, _WIDTH = 1.0, 98.0
 _STEPS_SECONDS = (
@@ -87,12 +88,12 @@ def chart_of(incident: Incident, limit: int) -> Chart | None:
     since = facts.since(incident)
     fault_x = None
     if incident.verdict != "healthy" and since is not None and start <= since <= end:
-        fault_x = _place(since, start, end)
+        fault_x = place_of(since, start, end)
     return Chart(
         marks=tuple(_mark(entry, start, end) for entry in shown),
-        ticks=_ticks(start, end),
-        fault_x=None if fault_x is None else _percent(fault_x),
-        fault_width=None if fault_x is None else _percent(_LEFT + _WIDTH - fault_x),
+        ticks=ticks_of(start, end),
+        fault_x=None if fault_x is None else percent_of(fault_x),
+        fault_width=None if fault_x is None else percent_of(_LEFT + _WIDTH - fault_x),
         undated=len(incident.timeline) - len(dated),
         left_out=len(dated) - len(shown),
     )
@@ -101,7 +102,9 @@ def chart_of(incident: Incident, limit: int) -> Chart | None:
 def lane_of(kind: str) -> int:
     if kind in _FAULTS:
         return 0
-    return 1 if kind.startswith("checkpoint") or kind == "restored" else 2
+    if kind.startswith("checkpoint"):
+        return 1
+    return 2 if kind in _RESTARTS else 3
 
 
 def is_fault(kind: str) -> bool:
@@ -121,13 +124,14 @@ def _mark(entry: TimelineEntry, start: datetime, end: datetime) -> Mark:
     times = f" ({entry.count:,}x)" if entry.count > 1 else ""
     title = f"{facts.clock(entry.at, start)}  {entry.text}{times}"
     lane = lane_of(entry.kind)
-    shape: Shape = "cross" if is_fault(entry.kind) else "diamond"
-    if lane == 1 and shape != "cross":
-        shape = "dot" if entry.kind == "checkpoint-completed" else "ring"
-    return Mark(_percent(_place(entry.at, start, end)), lane, shape, title)
+    shape: Shape = "cross"
+    if not is_fault(entry.kind):
+        done: Shape = "dot" if entry.kind == "checkpoint-completed" else "ring"
+        shape = ("diamond", done, "triangle", "diamond")[lane]
+    return Mark(percent_of(place_of(entry.at, start, end)), lane, shape, title)
 
 
-def _ticks(start: datetime, end: datetime) -> tuple[Tick, ...]:
+def ticks_of(start: datetime, end: datetime) -> tuple[Tick, ...]:
     """Round times inside the span, about `_MAX_TICKS` of them; none where none is round."""
     span = (end - start).total_seconds()
     step = next((step for step in _STEPS_SECONDS if span / step <= _MAX_TICKS), None)
@@ -141,16 +145,16 @@ def _ticks(start: datetime, end: datetime) -> tuple[Tick, ...]:
         label = (
             f"{at:%m-%d}" if step >= 86_400 else f"{at:%H:%M:%S}" if step < 60 else f"{at:%H:%M}"
         )
-        ticks.append(Tick(_percent(_place(at, start, end)), label))
+        ticks.append(Tick(percent_of(place_of(at, start, end)), label))
         at += timedelta(seconds=step)
     return tuple(ticks)
 
 
-def _place(at: datetime, start: datetime, end: datetime) -> float:
+def place_of(at: datetime, start: datetime, end: datetime) -> float:
     span = (end - start).total_seconds()
     share = (at - start).total_seconds() / span if span else 0.5
     return _LEFT + _WIDTH * share
 
 
-def _percent(value: float) -> str:
+def percent_of(value: float) -> str:
     return f"{value:.2f}%"

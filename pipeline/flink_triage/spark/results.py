@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from flink_triage.diagnosis.cited import cited_traces, shown_traces, whole_trace
 from flink_triage.errors import UsageError
 from flink_triage.model import (
     Coverage,
@@ -19,6 +20,7 @@ from flink_triage.model import (
     Result,
     Run,
     SkippedSignature,
+    Throwable,
     UnknownFailure,
 )
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -51,14 +53,39 @@ def read_result(
             incidents.append(from_plain(Incident, json.loads(row["incident_json"])))
             for value in json.loads(row["unknown_json"] or "[]"):
                 unknown.append(from_plain(UnknownFailure, value))
+    merged = merge_unknown(unknown, max_evidence)
     return Result(
         tool={"name": "flink-triage", "version": run["tool_version"]},
         run=Run(run["run_id"], run["started_at"], run["finished_at"], run["signature_set"]),
         coverage=_coverage(spark, house, run),
         incidents=tuple(incidents),
-        unknown=merge_unknown(unknown, max_evidence),
+        unknown=merged,
         effective_config=_config(spark, house),
+        stack_traces=_traces(spark, house, cited_traces(incidents, merged)),
     )
+
+
+def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dict[str, str]:
+    """The exemplar of each wanted trace, from the run that saw it first."""
+    if not wanted or not house.exists(spark, STACK_TRACES):
+        return {}
+    names = spark.createDataFrame([(name,) for name in wanted], "fingerprint string")
+    thrown = F.col("throwables")[0]
+    told = F.struct("exemplar", thrown["type"].alias("type"), thrown["message"].alias("message"))
+    rows = (
+        house.published(spark, STACK_TRACES)
+        .join(F.broadcast(names), "fingerprint", "left_semi")
+        .groupBy("fingerprint")
+        .agg(F.min_by(told, F.struct("first_seen_at", "run_id")).alias("row"))
+        .select("fingerprint", "row.*")
+    )
+    found = {
+        row["fingerprint"]: whole_trace(
+            Throwable(row["type"], row["message"] or "").text, row["exemplar"]
+        )
+        for row in rows.toArrow().to_pylist()
+    }
+    return shown_traces(found, DEFAULT_SETTINGS.max_trace_chars)
 
 
 def current(spark: SparkSession, house: Warehouse, table: Table) -> DataFrame:

@@ -30,7 +30,7 @@ def test_marks_lie_on_their_lanes_between_both_edges() -> None:
     assert [(mark.x, mark.lane, mark.shape) for mark in chart.marks] == [
         ("1.00%", 1, "dot"),
         ("50.00%", 0, "cross"),
-        ("99.00%", 2, "diamond"),
+        ("99.00%", 3, "diamond"),
     ]
     assert chart.marks[1].title == "05:52:30  disk (3x)"
     assert chart.undated == 1

@@ -8,10 +8,21 @@
     return element;
   };
 
+  // A trace is copied as it was logged, without the words that the page adds to it.
+  const wordsOf = (source) => {
+    const lines = [...source.querySelectorAll("[data-line]")].filter((line) => !line.closest(".again"));
+    if (!lines.length) { return source.textContent; }
+    return lines.map((line) => {
+      const own = line.cloneNode(true);
+      own.querySelectorAll(".mine").forEach((mark) => mark.remove());
+      return (line.className.includes("thrown") ? "" : "\t") + own.textContent.trim();
+    }).join("\n");
+  };
+
   // navigator.clipboard is missing where the page is opened as a file in some browsers.
   const copy = async (source) => {
     try {
-      await navigator.clipboard.writeText(source.textContent);
+      await navigator.clipboard.writeText(wordsOf(source));
       return true;
     } catch {
       const range = document.createRange();
@@ -23,7 +34,7 @@
     }
   };
 
-  for (const source of document.querySelectorAll("pre[data-copy]")) {
+  for (const source of document.querySelectorAll("[data-copy]")) {
     const button = make("button", "Copy", async () => {
       const done = await copy(source);
       button.textContent = done ? "Copied" : "Selected: press Ctrl+C";
@@ -43,8 +54,9 @@
   });
   document.getElementById("tools").append(toggle);
 
+  // A link to a part unfolds it; a link that begins with "filter" sets the filter.
   const unfoldTarget = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (target instanceof HTMLDetailsElement) { target.open = true; target.scrollIntoView(); }
   };
   window.addEventListener("hashchange", unfoldTarget);
@@ -61,34 +73,67 @@
 
   const place = document.getElementById("filter-place");
   if (!place) { return; }
+  place.hidden = false;
   const rows = [...document.querySelectorAll("[data-row]")];
-  const box = document.createElement("input");
-  box.type = "search";
-  box.placeholder = "Filter: deployment, cause, state (press /)";
-  box.setAttribute("aria-label", "Filter deployments");
-  const shown = make("span", "");
-  shown.setAttribute("role", "status");
-  shown.className = "times";
-  const filter = () => {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const box = document.getElementById("filter-words");
+  const signature = document.getElementById("filter-signature");
+  const tones = [...place.querySelectorAll("input[name=tone]")];
+  const shown = document.getElementById("filter-count");
+  const fine = document.querySelector(".fine");
+
+  const read = () => ({
+    words: box.value.trim(),
+    tones: tones.filter((tone) => tone.checked).map((tone) => tone.value),
+    signature: signature ? signature.value : "",
+  });
+  const apply = () => {
+    const wanted = read();
+    const words = wanted.words.toLowerCase().split(/\s+/).filter(Boolean);
+    const isOn = Boolean(words.length || wanted.tones.length || wanted.signature);
     let count = 0;
     for (const row of rows) {
       const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
+      row.hidden = !(
+        words.every((word) => text.includes(word))
+        && (!wanted.tones.length || wanted.tones.some((tone) => row.dataset.tones.split(" ").includes(tone)))
+        && (!wanted.signature || row.dataset.signatures.split(" ").includes(wanted.signature))
+      );
       count += row.hidden ? 0 : 1;
-      const link = row.querySelector("a[href^='#']");
-      const section = link && document.getElementById(link.getAttribute("href").slice(1));
-      if (section) { section.hidden = row.hidden; }
+      for (const link of row.querySelectorAll("a[href^='#i-']")) {
+        const section = document.getElementById(link.getAttribute("href").slice(1));
+        if (section) { section.hidden = row.hidden; }
+      }
     }
-    const fine = document.querySelector(".fine");
-    if (fine && words.length) { fine.open = true; }
-    shown.textContent = words.length ? " " + count + " of " + rows.length : "";
+    if (fine && isOn) { fine.open = true; }
+    shown.textContent = isOn ? count + " of " + rows.length + " deployments" : "";
+    return isOn ? wanted : null;
   };
-  box.addEventListener("input", filter);
+  // The filter stands in the address, so that what is seen can be sent to someone else.
+  const changed = () => {
+    const wanted = apply();
+    const query = new URLSearchParams();
+    if (wanted && wanted.words) { query.set("words", wanted.words); }
+    if (wanted && wanted.tones.length) { query.set("state", wanted.tones.join(" ")); }
+    if (wanted && wanted.signature) { query.set("signature", wanted.signature); }
+    history.replaceState(null, "", wanted ? "#filter?" + query : "#");
+  };
+  const fromAddress = () => {
+    if (!location.hash.startsWith("#filter?")) { return; }
+    const query = new URLSearchParams(location.hash.slice("#filter?".length));
+    box.value = query.get("words") || "";
+    const states = (query.get("state") || "").split(" ");
+    tones.forEach((tone) => { tone.checked = states.includes(tone.value); });
+    if (signature) { signature.value = query.get("signature") || ""; }
+    apply();
+  };
+  box.addEventListener("input", changed);
+  if (signature) { signature.addEventListener("change", changed); }
+  tones.forEach((tone) => tone.addEventListener("change", changed));
+  window.addEventListener("hashchange", fromAddress);
   document.addEventListener("keydown", (event) => {
-    const typing = event.target instanceof HTMLInputElement;
+    const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (event.key === "/" && !typing) { event.preventDefault(); box.focus(); }
-    if (event.key === "Escape" && event.target === box) { box.value = ""; filter(); }
+    if (event.key === "Escape" && event.target === box) { box.value = ""; changed(); }
   });
-  place.append(box, shown);
+  fromAddress();
 })();
