@@ -1,14 +1,15 @@
 """Events that JobManager and TaskManager both log in; out, how far their clocks are apart.
 
-A TaskManager logs the failure of a task before the JobManager hears of it, and a failure of an
-execution, or of a checkpoint, after the JobManager started it.  Each pair bounds the difference of
-the two clocks from one side.
+A TaskManager logs the failure of a task before the JobManager hears of it, the failure of an
+execution after the JobManager started it, and that of a checkpoint after the one before it was
+completed, as Flink takes one at a time by default.  Each pair bounds the difference of the two
+clocks from one side.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -85,7 +86,9 @@ class _Known:
     """When the JobManager logged what a TaskManager logs too."""
 
     failed: dict[str, Observation] = field(default_factory=dict)
-    triggered: dict[int, set[datetime]] = field(default_factory=dict)
+    completed: dict[int, set[datetime]] = field(default_factory=dict)
+    jobs: set[str | None] = field(default_factory=set)
+    numbers: list[int] = field(default_factory=list)
     running: list[datetime] = field(default_factory=list)
 
 
@@ -121,11 +124,13 @@ def _known(observations: Sequence[Observation]) -> _Known:
         execution = _failed_execution(observation)
         if execution is not None:
             known.failed.setdefault(execution, observation)
-        elif lifecycle.kind == "checkpoint-triggered" and lifecycle.checkpoint_id is not None:
-            known.triggered.setdefault(lifecycle.checkpoint_id, set()).add(at)
+        elif lifecycle.kind == "checkpoint-completed" and lifecycle.checkpoint_id is not None:
+            known.completed.setdefault(lifecycle.checkpoint_id, set()).add(at)
+            known.jobs.add(lifecycle.job_id)
         elif lifecycle.kind == "job-state" and lifecycle.to_state == "RUNNING":
             known.running.append(at)
     known.running.sort()
+    known.numbers = sorted(known.completed) if len(known.jobs) == 1 else []
     return known
 
 
@@ -158,11 +163,12 @@ class _Bounds:
                 self._not_before(at, known.running[position - 1])
             return
         found = _CHECKPOINT.search(observation.event.message[:_MAX_TEXT_CHARS])
+        before = bisect_left(known.numbers, int(found[1])) if found else 0
         # The same number in two jobs, or in two runs of one, says nothing.
-        triggered = known.triggered.get(int(found[1]), set()) if found else set()
-        if len(triggered) == 1:
+        completed = known.completed[known.numbers[before - 1]] if before else set()
+        if len(completed) == 1:
             self.pairs += 1
-            self._not_before(at, next(iter(triggered)))
+            self._not_before(at, next(iter(completed)))
 
     def _not_before(self, at: datetime, cause: datetime) -> None:
         ahead = at - cause

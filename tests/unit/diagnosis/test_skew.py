@@ -15,8 +15,7 @@ def manager(trace: str) -> str:
     return (
         line(5, f"Created execution graph {GRAPH} for job {JOB}.")
         + state(6, "CREATED", "RUNNING")
-        + completed(8, 4)
-        + line(9.5, f"Triggering checkpoint 5 (type=CheckpointType) @ 1 for job {JOB}.")
+        + completed(9.5, 4)
         + line(10.1, f"Totals (1/2) ({EXECUTION}) switched from RUNNING to FAILED on t @ h (x).")
         + trace
         + state(10.2, "RUNNING", "RESTARTING")
