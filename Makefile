@@ -9,8 +9,10 @@ STAMP := $(VENV)/.installed
 # Folders of more labelled logs, where they are.
 SHARED ?= ../shared
 EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases)
-BENCH_MB ?= 1024
-BENCH_TRACE_SHARE ?= 0.01
+# all, or names of benchmarks/bench.py; megabytes of a corpus, and how many times that for slopes.
+BENCH_CASES ?= sparse,sparse-whole,dense,small
+BENCH_MB ?= 256
+BENCH_SCALE ?= 5
 BENCH_PAIRS ?= 3
 
 .PHONY: help demo test unit check timing calibrate eval bench catalogue wheel clean java
@@ -56,9 +58,9 @@ calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
 
-bench: java $(STAMP) ## run against a plain copy to Delta (BENCH_MB, BENCH_TRACE_SHARE, BENCH_PAIRS)
-	$(BIN)/python -m benchmarks.bench --megabytes $(BENCH_MB) \
-	  --trace-share $(BENCH_TRACE_SHARE) --pairs $(BENCH_PAIRS)
+bench: java $(STAMP) ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
+	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
+	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
 
 catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md again
 	$(BIN)/python -m flink_triage.signatures.catalogue --quality tests/logs/healthy \

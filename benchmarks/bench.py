@@ -1,126 +1,218 @@
-"""A run against a plain copy of the same text into Delta, as whole processes, in turn.
+"""``make bench``: our runs against peers, as whole processes, in turn.
 
-    python -m benchmarks.bench --megabytes 1024 --trace-share 0.01 --pairs 3
+    python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
-Makes a corpus (or takes one that is there), then times `run` into a new warehouse and
-``spark.read.text`` into a new Delta table, each from the start of Python to its end.  The run's
-session is the one that the command takes for inputs of the size; the copy's is the one for large
-inputs, whose Spark settings are Spark's own.  Printed are all seconds, the medians with their
-rates, the median of the pairs' ratios (below 1: the run takes less time than the copy), and the
-load of the machine at both ends.
+Each case compares two works over the same bytes.  A marginal case runs both at two sizes and
+compares the slopes, so that the start of Spark does not blur them.  Printed are, per case, the
+median of the pairs' ratios (below 1: ours takes less time), both medians as rates, the wanted
+ratio, and the largest resident memory of our JVM and of one Python process of ours.  The load of
+the machine is printed with them: on a busy one only ratios mean something, and they little.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.corpus import LOGS, write_corpus
-
-SIDES = ("run", "copy")
-
-
-def one_side(side: str, corpus: Path, output: Path, master: str) -> None:
-    """One side, in this process."""
-    from flink_triage.local import Options
-    from flink_triage.settings import MIB
-    from flink_triage.spark.pipeline import run
-    from flink_triage.spark.session import get_session
-
-    if side == "run":
-        is_small = sum(path.stat().st_size for path in corpus.rglob("*.log")) < 512 * MIB
-        spark = get_session(master=master, small=is_small)
-        run(spark, [str(corpus)], str(output), Options(), progress=_say)
-    else:
-        spark = get_session(master=master, small=False)
-        lines = spark.read.option("recursiveFileLookup", "true").text(str(corpus))
-        lines.write.format("delta").save(str(output))
-    _say("stopping")
-    spark.stop()
+from benchmarks.corpus import Recipe, write_recipe, write_signatures
+from benchmarks.watch import Measured, measure
 
 
-def _say(message: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr)
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One side over one corpus; ``cores`` 0 are all, ``signatures`` are added to the pack's."""
+
+    side: str
+    recipe: Recipe
+    cores: int = 0
+    signatures: int = 0
+
+    def scaled(self, factor: float) -> Work:
+        megabytes = max(1, round(self.recipe.megabytes * factor))
+        return replace(self, recipe=replace(self.recipe, megabytes=megabytes))
 
 
-def time_side(side: str, corpus: Path, master: str) -> float:
-    """Seconds of one side as a process of its own, from start to end."""
-    with tempfile.TemporaryDirectory() as scratch:
-        command = [sys.executable, "-m", "benchmarks.bench", "--side", side]
-        command += ["--corpus", str(corpus), "--output", f"{scratch}/out", "--master", master]
-        began = time.monotonic()
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        return round(time.monotonic() - began, 2)
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``wanted`` is the largest ratio ours / peer that is good, with its meaning in ``title``."""
+
+    title: str
+    ours: Work
+    peer: Work
+    wanted: float
+    is_marginal: bool = False
 
 
-def notable_share(corpus: Path) -> float:
-    """The share of the first deployment's events that are kept and looked at one by one."""
-    from flink_triage.logs.files import list_inputs
-    from flink_triage.logs.plan import plan_ranges
-    from flink_triage.logs.profile import probe
-    from flink_triage.settings import DEFAULT_SETTINGS
-    from flink_triage.signatures import builtin_pack_directory
-    from flink_triage.stages import Analyzer
-
-    listing = list_inputs([str(min(corpus.iterdir()))])
-    profiles = [(probe(file, DEFAULT_SETTINGS), "first") for file in listing.files]
-    analyzer = Analyzer((builtin_pack_directory(),))
-    results = [analyzer.analyze(r) for r in plan_ranges(profiles, DEFAULT_SETTINGS)]
-    events = sum(v.event_count for result in results for v in result.scan.volumes)
-    return sum(len(result.observations) for result in results) / events
-
-
-def measure(corpus: Path, pairs: int, master: str) -> dict[str, object]:
-    seconds: dict[str, list[float]] = {side: [] for side in SIDES}
-    for pair in range(pairs):
-        # The order alternates: neither side always finds the pages in memory.
-        for side in SIDES if pair % 2 == 0 else SIDES[::-1]:
-            seconds[side].append(time_side(side, corpus, master))
-    megabytes = sum(path.stat().st_size for path in corpus.rglob("*.log")) / 1e6
-    medians = {side: statistics.median(values) for side, values in seconds.items()}
-    ratios = [run / copy for run, copy in zip(seconds["run"], seconds["copy"], strict=True)]
+def cases_of(megabytes: int) -> Mapping[str, Case]:
+    sparse, dense = Recipe("folders", megabytes, 0.01), Recipe("folders", megabytes, 0.3)
+    tiny = Recipe("tiny", max(1, megabytes // 4), 0.01)
+    small = Recipe("folders", 5, 0.01)
+    run, copy = Work("run", sparse), Work("copy", sparse)
     return {
-        "corpus_mb": round(megabytes, 1),
-        "seconds": seconds,
-        "median_seconds": medians,
-        "mb_per_second": {side: round(megabytes / value, 1) for side, value in medians.items()},
-        "median_ratio_run_to_copy": round(statistics.median(ratios), 2),
+        "sparse": Case("sparse, marginal, against the copy", run, copy, 0.40, True),
+        "sparse-whole": Case("sparse, whole, against the copy", run, copy, 0.90),
+        "dense": Case(
+            "dense, marginal, against the copy",
+            Work("run", dense),
+            Work("copy", dense),
+            0.80,
+            True,
+        ),
+        "udf": Case("against a Python UDF", run, Work("udf", sparse), 1 / 12, True),
+        "rlike": Case("against rlike x 8", run, Work("rlike", sparse), 1 / 4, True),
+        "gzip": Case(
+            "gzip, against the copy",
+            Work("run", replace(sparse, form="gzip")),
+            Work("copy", replace(sparse, form="gzip")),
+            0.80,
+        ),
+        "one-file": Case(
+            "one big file, against the copy",
+            Work("run", replace(sparse, form="one")),
+            Work("copy", replace(sparse, form="one")),
+            0.90,
+        ),
+        "tiny-files": Case(
+            "files of 4 KB, against the copy", Work("run", tiny), Work("copy", tiny), 1.0
+        ),
+        "signatures-100": Case(
+            "100 signatures more, against the pack alone", replace(run, signatures=100), run, 1.15
+        ),
+        "signatures-1000": Case(
+            "1,000 signatures more, against the pack alone",
+            replace(run, signatures=1000),
+            run,
+            1.15,
+        ),
+        "size": Case("ten times the bytes, against once", run.scaled(10), run, 9.5),
+        "cores": Case(
+            "two cores, against one", replace(run, cores=2), replace(run, cores=1), 1 / 1.7
+        ),
+        "small": Case(
+            "5 MB, against a bare session that writes and reads a row",
+            Work("run", small),
+            Work("bare", small),
+            1.8,
+        ),
+        "diagnose": Case(
+            "diagnose, against ripgrep with our literals",
+            Work("diagnose", sparse),
+            Work("ripgrep", sparse),
+            6.0,
+        ),
+        "drain3": Case(
+            "diagnose, against Drain3",
+            Work("diagnose", sparse.scaled_to(16)),
+            Work("drain3", sparse.scaled_to(16)),
+            1.0,
+        ),
     }
 
 
+@contextmanager
+def _scratch(keep: Path | None) -> Iterator[Path]:
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        yield keep
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def perform(work: Work, scratch: Path) -> Measured:
+    """One work as a process of its own; its corpus is made once and kept in ``scratch``."""
+    corpus = write_recipe(work.recipe, scratch / "corpora")
+    with tempfile.TemporaryDirectory(dir=scratch) as output:
+        command = [sys.executable, "-m", "benchmarks.sides", work.side]
+        command += ["--corpus", str(corpus), "--output", f"{output}/out"]
+        command += ["--master", f"local[{work.cores or '*'}]"]
+        if work.cores:
+            command += ["--workers", str(work.cores)]
+        if work.signatures:
+            command += ["--signatures", str(write_signatures(work.signatures, scratch))]
+        return measure(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    case: Case
+    ratios: Sequence[float]
+    ours_mb_per_second: float
+    peer_mb_per_second: float
+    jvm_mb: float
+    python_mb: float
+
+    def row(self) -> str:
+        ratio = statistics.median(self.ratios)
+        spread = f"{min(self.ratios):.2f}-{max(self.ratios):.2f}"
+        sign = "holds" if ratio <= self.case.wanted else "does not hold"
+        return (
+            f"| {self.case.title} | {ratio:.2f} ({spread}) | {self.case.wanted:.2f} | {sign} "
+            f"| {self.ours_mb_per_second:.0f} | {self.peer_mb_per_second:.0f} "
+            f"| {self.jvm_mb:.0f} | {self.python_mb:.0f} |"
+        )
+
+
+HEADING = (
+    "| case | ratio (spread) | wanted | | ours MB/s | peer MB/s | JVM MB | Python MB |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
+
+
+def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
+    """Pairs in turn; the order alternates, so that neither side always finds warm pages."""
+    times: dict[str, list[float]] = {"ours": [], "peer": []}
+    jvm = python = 0
+    for pair in range(pairs):
+        for name in ("ours", "peer") if pair % 2 == 0 else ("peer", "ours"):
+            work = case.ours if name == "ours" else case.peer
+            once = perform(work, scratch)
+            seconds = once.seconds
+            runs = [once]
+            if case.is_marginal:
+                runs.append(perform(work.scaled(scale), scratch))
+                seconds = runs[-1].seconds - once.seconds
+            times[name].append(seconds)
+            if name == "ours":
+                jvm = max(jvm, *(run.jvm_bytes for run in runs))
+                python = max(python, *(run.python_bytes for run in runs))
+    more = scale - 1 if case.is_marginal else 1
+    return Outcome(
+        case,
+        [ours / peer for ours, peer in zip(times["ours"], times["peer"], strict=True)],
+        case.ours.recipe.megabytes * more / statistics.median(times["ours"]),
+        case.peer.recipe.megabytes * more / statistics.median(times["peer"]),
+        jvm / 1e6,
+        python / 1e6,
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
+    names = list(cases_of(1))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=256)
-    parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
+    parser.add_argument("--cases", default="sparse-whole", help=f"all, or of {', '.join(names)}")
+    parser.add_argument("--megabytes", type=int, default=256, help="of the corpora")
+    parser.add_argument("--scale", type=float, default=16, help="larger size of marginal cases")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--source", type=Path, default=LOGS, help="logs to take events from")
-    parser.add_argument("--corpus", type=Path, help="a corpus that is there")
-    parser.add_argument("--master", default="local[*]")
-    parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--scratch", type=Path, help="keep corpora here for the next time")
     given = parser.parse_args(argv)
-    if given.side:
-        one_side(given.side, given.corpus, given.output, given.master)
-        return 0
-    with tempfile.TemporaryDirectory() as scratch:
-        corpus = given.corpus or Path(scratch)
-        if given.corpus is None:
-            write_corpus(given.source, corpus, given.megabytes << 20, given.trace_share)
-        told: dict[str, object] = {
-            "deployments": len(list(corpus.iterdir())),
-            "notable_share": round(notable_share(corpus), 3),
-            "load_before": os.getloadavg(),
-        }
-        told |= measure(corpus, given.pairs, given.master) | {"load_after": os.getloadavg()}
-    print(json.dumps(told, indent=2))
+    wanted = names if given.cases == "all" else given.cases.split(",")
+    unknown = sorted(set(wanted) - set(names))
+    if unknown:
+        parser.error(f"--cases: got {', '.join(unknown)}, allowed: all, {', '.join(names)}")
+    print(f"{os.cpu_count()} cores, {given.megabytes} MB, {given.pairs} pairs\n\n{HEADING}")
+    with _scratch(given.scratch) as scratch:
+        for name in wanted:
+            case = cases_of(given.megabytes)[name]
+            print(compare(case, given.pairs, given.scale, scratch).row(), flush=True)
+    print(f"\nload {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     return 0
 
 

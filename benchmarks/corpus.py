@@ -12,10 +12,12 @@ new in each occurrence, and the job's id is the deployment's.
 from __future__ import annotations
 
 import argparse
+import gzip
 import random
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -48,7 +50,54 @@ VARIABLE = re.compile(
     r"|(?P<checkpoint>(?<=[Cc]heckpoint )\d+)"
     r"|(?P<number>(?<![\w.:])\d{3,}(?![\w.]))"
 )
+TINY_BYTES = 4 << 10
+SIGNATURE = """\
+title: {word} {number} failed
+severity: major
+role: trigger
+match:
+  any:
+    - throwable: com.example.{word}Exception
+      literal: "{word} could not reach shard"
+      regex: '{word} could not reach shard (?P<shard>\\d+)'
+cause: |
+  {word} was not there.
+remediation:
+  summary: Start {word} again.
+  steps:
+    - Start {word} again.
+  risk: live
+limits: Made for timing.
+references:
+  - https://nightlies.apache.org/flink/flink-docs-stable/
+examples:
+  match:
+    - |
+      2026-11-21 05:52:20,001 WARN  org.example.Sink [] - Failed.
+      com.example.{word}Exception: {word} could not reach shard {number}
+      \tat com.example.Sink.write(Sink.java:1)
+  no_match:
+    - |
+      2026-11-21 05:52:20,001 WARN  org.example.Sink [] - {word} reached shard {number}.
+"""
 FRAME = re.compile(r"\s+at |\s+\.\.\. ")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A corpus: deployments in folders, the same gzipped, one big file, or files of 4 KB."""
+
+    form: str
+    megabytes: int
+    trace_share: float
+
+    def scaled_to(self, megabytes: int) -> Recipe:
+        return replace(self, megabytes=min(self.megabytes, megabytes))
+
+    @property
+    def name(self) -> str:
+        return f"{self.form}-{self.megabytes}-{self.trace_share:g}"
+
 
 Part = str | Callable[["_Deployment"], str]
 
@@ -222,6 +271,62 @@ def _write(
                 block.append(next(events))
                 held += len(block[-1])
             left -= log.write("".join(block).encode())
+
+
+def write_recipe(recipe: Recipe, folder: Path) -> Path:
+    """The folder of the corpus, below ``folder``; written if it is not there."""
+    corpus = folder / recipe.name
+    if corpus.exists():
+        return corpus
+    unfinished = folder / f"{recipe.name}.unfinished"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    if recipe.form == "folders":
+        write_corpus(LOGS, unfinished, recipe.megabytes << 20, recipe.trace_share)
+    else:
+        plain = write_recipe(replace(recipe, form="folders"), folder)
+        _reshape(recipe.form, sorted(plain.rglob("*.log")), plain, unfinished)
+    unfinished.rename(corpus)
+    return corpus
+
+
+def _reshape(form: str, logs: Sequence[Path], root: Path, output: Path) -> None:
+    for number, log in enumerate(logs):
+        target = output / log.relative_to(root)
+        if form == "one":
+            output.mkdir(parents=True, exist_ok=True)
+            # Many deployments in one file: what matters is its size.
+            with log.open("rb") as lines, (output / "flink-jobmanager-0.log").open("ab") as one:
+                shutil.copyfileobj(lines, one)
+        elif form == "gzip":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("rb") as lines, gzip.open(f"{target}.gz", "wb", 6) as packed:
+                shutil.copyfileobj(lines, packed)
+        elif form == "tiny":
+            _split(log, output / f"pod-{number:05}")
+        else:
+            raise ValueError(f"form: got {form!r}, allowed: folders, gzip, one, tiny")
+
+
+def _split(log: Path, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with log.open("rb") as lines:
+        number = 0
+        while block := lines.readlines(TINY_BYTES):
+            (folder / f"{log.stem}-{number:06}.log").write_bytes(b"".join(block))
+            number += 1
+
+
+def write_signatures(count: int, folder: Path) -> Path:
+    """``count`` signatures that match nothing, in a folder below ``folder``."""
+    pack = folder / f"signatures-{count}"
+    chance = random.Random(count)
+    (pack / "made").mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        word = "".join(chance.choices("bcdfghklmnprstvw", k=9)).capitalize()
+        (pack / "made" / f"failure-{number:04}.yaml").write_text(
+            SIGNATURE.format(word=word, number=number), encoding="utf-8"
+        )
+    return pack
 
 
 def main(argv: Sequence[str] | None = None) -> int:

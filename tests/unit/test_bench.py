@@ -1,0 +1,55 @@
+"""The benchmark reads what it writes, and measures what it starts."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bench import Case, Work, cases_of, compare
+from benchmarks.corpus import Recipe, write_recipe, write_signatures
+from flink_triage.signatures import builtin_pack_directory, load_pack
+
+
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("corpora")
+
+
+def content(folder: Path) -> int:
+    sizes = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            sizes.append(len(gzip.decompress(data) if path.suffix == ".gz" else data))
+    return sum(sizes)
+
+
+@pytest.mark.parametrize("form", ["gzip", "one", "tiny"])
+def test_each_form_holds_the_same_bytes(corpora: Path, form: str) -> None:
+    plain = write_recipe(Recipe("folders", 1, 0.3), corpora)
+    assert content(write_recipe(Recipe(form, 1, 0.3), corpora)) == content(plain) > 1 << 20
+
+
+def test_a_form_that_is_none_is_refused(corpora: Path) -> None:
+    with pytest.raises(ValueError, match="'flat', allowed: folders, gzip, one, tiny"):
+        write_recipe(Recipe("flat", 1, 0.3), corpora)
+
+
+def test_made_signatures_are_sound(tmp_path: Path) -> None:
+    pack = load_pack((builtin_pack_directory(), write_signatures(7, tmp_path)))
+    alone = load_pack((builtin_pack_directory(),))
+    assert len(pack.signatures) == len(alone.signatures) + 7
+
+
+def test_a_case_compares_whole_processes(corpora: Path) -> None:
+    work = Work("diagnose", Recipe("folders", 1, 0.3))
+    outcome = compare(Case("itself", work, work, 1.0), 1, 1, corpora)
+    assert outcome.ratios[0] > 0
+    assert outcome.python_mb > 10
+    assert outcome.jvm_mb == 0
+
+
+def test_all_cases_are_over_the_size_that_is_asked_for() -> None:
+    assert {case.ours.recipe.megabytes for case in cases_of(640).values()} >= {640, 5, 160, 16}
