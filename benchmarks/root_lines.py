@@ -27,6 +27,8 @@ _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
 _BLANKS = re.compile(r"\s+")
 # A shorter text would be found in nearly every line.
 _MIN_CHARS = 12
+# What follows a header in a log, so that the label alone is read like one.
+_FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,9 @@ def _named_lines(tree: Path) -> Iterator[tuple[Path, str]]:
 
 def _look(path: Path, line: str, analyzer: Analyzer) -> RootLine:
     wanted = _bare(line)
+    forms = {_one_line(wanted), _one_line(_typed(wanted))}
     candidates = list(_candidates(path, analyzer))
-    found = any(_says(candidate, wanted) for candidate in candidates)
+    found = any(_says(candidate, form) for candidate in candidates for form in forms)
     near = max(candidates, key=lambda text: _common(text, wanted), default="nothing")
     return RootLine(path, line, found, near[:200])
 
@@ -86,11 +89,18 @@ def _bare(line: str) -> str:
     header = parse_header(text)
     if header is not None and header.message:
         text = header.message
-    return _one_line(_LABEL.sub("", text))
+    return _LABEL.sub("", text)
+
+
+def _typed(text: str) -> str:
+    """A throwable that prints itself in a form of its own, such as Thrift's, in the usual form."""
+    _, trace = extract(text, f"\tat {_FRAME}")
+    return trace.root_cause.text if trace is not None and trace.root_cause.type else text
 
 
 def _one_line(text: str) -> str:
-    return _BLANKS.sub(" ", text.replace("\\n", " ")).strip()
+    """Labels were copied by hand: blanks, line ends and quotes differ."""
+    return _BLANKS.sub(" ", text.replace("\\n", " ").replace('"', "")).strip()
 
 
 def _says(candidate: str, wanted: str) -> bool:

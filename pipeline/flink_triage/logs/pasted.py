@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-from .carriers import Peel, Peeled, peel_line
+from .carriers import Peel, Peeled
 from .layouts.headers import WARN_AND_ABOVE, Header, parse_header
 from .layouts.json_lines import parse_json_line
 from .layouts.own import OwnLayouts
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
+from .logical import Logical, is_fence, joined
 from .physical import PhysicalLine
 from .tally import Tally
-from .text import clean, store_texts
+from .text import store_texts
 from .throwables import LineKind, kind_of
 
 # Streams that share a file; beyond this the one longest silent is closed.
 _MAX_OPEN_SOURCES = 256
-_FENCE = re.compile(r"^\s{0,8}(?:```|~~~)[\w-]{0,30}\s*$")
 _SECTION = re.compile(
     r"^(?:Container: container_|LogType: ?|LogLength: ?\d|Log Length: ?\d|Log Type: ?|"
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
@@ -65,7 +65,7 @@ class PastedEvents:
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
         """Reads all lines; the last event of an active file is held back."""
         number = 0
-        for line in _without_fences(_joined(lines, self._carriers)):
+        for line in joined(lines, self._carriers):
             if line.number is not None:
                 number = line.number - 1
             number = self._add(line, number)
@@ -77,10 +77,18 @@ class PastedEvents:
                 self._close(event)
         self._open.clear()
 
-    def _add(self, line: _Logical, number: int) -> int:
+    def _add(self, line: Logical, number: int) -> int:
         peeled = line.peeled
         source = peeled.source
         current = self._open.get(source)
+        if is_fence(peeled.text):
+            # What is quoted ends here; the fence itself holds nothing.
+            line.peeled = Peeled("", source, False, peeled.times)
+            closing = self._open.pop(source, None) or _Open(line, number + 1, None, None)
+            if closing is current:
+                closing.add(line, self._settings)
+            self._close(closing)
+            return number + line.newline_count
         header = self._header(peeled)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:
@@ -171,85 +179,6 @@ class PastedEvents:
         return self._finder.contains(text.encode("utf-8", "replace"))
 
 
-class _Logical:
-    """One line as its program wrote it, from one or more physical lines."""
-
-    __slots__ = ("decode_errors", "is_cut", "newline_count", "number", "offset", "peeled", "size")
-
-    def __init__(self, line: PhysicalLine, peeled: Peeled) -> None:
-        self.number = line.number
-        self.peeled = peeled
-        self.offset = line.offset
-        self.size = line.size_bytes
-        self.newline_count = line.newline_count
-        self.decode_errors = line.decode_errors
-        self.is_cut = line.is_cut
-
-
-# A joined line beyond this is a runaway; what follows starts a line of its own.
-_MAX_JOINED_CHARS = 1024 * 1024
-
-
-def _joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[_Logical]:
-    """Lines peeled of their prefixes, partial ones rejoined per source."""
-    partial: dict[str, tuple[_Logical, list[str], int]] = {}
-    for line in lines:
-        peeled = peel_line(carriers, clean(line.text))
-        logical = _Logical(line, peeled)
-        if not (partial or peeled.is_partial):
-            if carriers and "\n" in peeled.text:
-                yield from _split(logical)
-            else:
-                yield logical
-            continue
-        held = partial.pop(peeled.source, None)
-        if held is not None:
-            first, texts, length = held
-            texts.append(peeled.text)
-            first.size += logical.size
-            first.newline_count += logical.newline_count
-            first.decode_errors += logical.decode_errors
-            first.is_cut |= logical.is_cut
-        else:
-            first, texts, length = logical, [peeled.text], 0
-        length += len(peeled.text)
-        if peeled.is_partial and length < _MAX_JOINED_CHARS:
-            partial[peeled.source] = (first, texts, length)
-            continue
-        if len(texts) > 1:
-            first.peeled = Peeled("".join(texts), peeled.source, False, first.peeled.times)
-        yield first
-    for first, texts, _ in partial.values():
-        first.peeled = Peeled("".join(texts), first.peeled.source, False, first.peeled.times)
-        yield first
-
-
-def _split(whole: _Logical) -> Iterator[_Logical]:
-    """The lines that a carrier put into one; each owns a byte of it, the last one the rest."""
-    texts = whole.peeled.text.split("\n")
-    # More lines than bytes cannot be told apart by their offsets.
-    texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]
-    for index, text in enumerate(texts):
-        is_last = index == len(texts) - 1
-        size = whole.size - index if is_last else 1
-        newlines = whole.newline_count if is_last else 0
-        errors = whole.decode_errors if is_last else 0
-        part = PhysicalLine(
-            whole.offset + index, size, newlines, "", errors, whole.is_cut, whole.number
-        )
-        peeled = whole.peeled
-        yield _Logical(part, Peeled(text, peeled.source, False, peeled.times))
-
-
-def _without_fences(lines: Iterator[_Logical]) -> Iterator[_Logical]:
-    """The fences around a quoted log hold nothing."""
-    for line in lines:
-        text = line.peeled.text
-        if ("`" in text or "~" in text) and _FENCE.match(text):
-            line.peeled = Peeled("", line.peeled.source, False, line.peeled.times)
-        yield line
-
-
 class _Open:
     """An event that further lines may still belong to."""
 
@@ -276,7 +205,7 @@ class _Open:
     )
 
     def __init__(
-        self, line: _Logical, number: int, header: Header | None, minute: datetime | None
+        self, line: Logical, number: int, header: Header | None, minute: datetime | None
     ) -> None:
         self.offset = line.offset
         self.size = 0
@@ -300,14 +229,14 @@ class _Open:
             self._head.append(line.peeled.text)
             self._note(line.peeled.text)
 
-    def _count(self, line: _Logical) -> None:
+    def _count(self, line: Logical) -> None:
         self.size += line.size
         self.newline_count += line.newline_count
         self.line_count += max(line.newline_count, 1)
         self.decode_errors += line.decode_errors
         self.is_truncated |= line.is_cut
 
-    def add(self, line: _Logical, settings: Settings) -> None:
+    def add(self, line: Logical, settings: Settings) -> None:
         self._count(line)
         text = line.peeled.text
         self._note(text)
@@ -354,7 +283,7 @@ class _Open:
             return False
         kind = kind_of(text)
         if kind <= LineKind.INSIDE:
-            return False
+            return kind is LineKind.CAUSE and self._is_title(text)
         if _SECTION.match(text):
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
@@ -374,6 +303,15 @@ class _Open:
             return kind_of(self._last) is LineKind.FRAME
         return _is_prose(text, self._last)
 
+    def _is_title(self, text: str) -> bool:
+        """Whether this is a lone cause, quoted above a trace that begins further left.
+
+        What a cause encloses is indented no less than the cause.
+        """
+        if self.header is not None or self.line_count > 1 or not self._throwable_open:
+            return False
+        return _indent(self._last) > _indent(text)
+
     def texts(self) -> tuple[str, str | None]:
         """The message, and the lines after it or ``None``."""
         lines = self._head
@@ -391,6 +329,10 @@ class _Open:
             message, lines = (lines[0], lines[1:]) if lines else ("", [])
         continuation = "\n".join(lines).rstrip()
         return message, continuation if continuation.strip() else None
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _is_prose(text: str, last: str) -> bool:
