@@ -42,6 +42,9 @@ _CSV_TIMES = frozenset(
      "_source.@timestamp", "@ingestiontime")
 )  # fmt: skip
 _DELIMITERS = ",;\t"
+_MAX_HEAD_CHARS = 16 * 1024
+# A trace may fill a field; the reader's own limit is 128 KiB, for the whole process.
+csv.field_size_limit(MAX_EXPORT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +206,23 @@ def _wraps(fields: Mapping[str, Any]) -> bool:
 def _csv_columns(first: str) -> tuple[str, list[str]] | None:
     """Delimiter and names, when a line is the head of a table of log events."""
     line = first.rstrip("\r")
+    if len(line) > _MAX_HEAD_CHARS:
+        return None
     for delimiter in _DELIMITERS:
-        names = next(csv.reader([line], delimiter=delimiter), [])
+        names = _cells(line, delimiter)
         known = {name.strip().lower() for name in names}
         if len(names) < 2 or len(names) > 500 or not known & _CSV_MESSAGES:
             continue
         if known & _CSV_TIMES:
             return delimiter, [name.strip() for name in names]
     return None
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([row], delimiter=delimiter), [])
+    except csv.Error:
+        return [row]
 
 
 def _csv_records(text: str) -> Iterator[_Record]:
@@ -221,7 +233,7 @@ def _csv_records(text: str) -> Iterator[_Record]:
         return
     delimiter, names = columns
     for start, end in rows:
-        cells = next(csv.reader([text[start:end].rstrip("\r\n")], delimiter=delimiter), [])
+        cells = _cells(text[start:end].rstrip("\r\n"), delimiter)
         if not cells:
             continue
         fields: dict[str, Any] = dict(zip(names, cells, strict=False))

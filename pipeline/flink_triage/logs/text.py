@@ -115,7 +115,7 @@ def join_cut(head: bytes, tail: bytes, size: int, settings: Settings) -> tuple[b
     if start >= 0:
         tail = tail[start + 1 :]
     left_out = b"[%d bytes left out]" % (size - len(head) - len(tail))
-    separator = b"\n" if end > 0 else b" "
+    separator = b"\n" if end > 0 or start >= 0 else b" "
     return _cut_lines(head + separator + left_out + separator + tail, settings)[0], True
 
 
