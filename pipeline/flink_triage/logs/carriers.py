@@ -10,9 +10,9 @@ from datetime import datetime
 from itertools import pairwise
 
 from .layouts.headers import parse_header
-from .layouts.json_lines import unwrap_json_line
+from .layouts.json_lines import parse_json_line, unwrap_json_line
 from .layouts.timestamps import match_timestamp, parse_timestamp
-from .throwables import is_trace_like
+from .trace_lines import continues_trace, is_throwable_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,14 @@ _SYSLOG_5424 = re.compile(
     r"^<\d{1,3}>1 (\S{10,40}) (\S{1,255} \S{1,128} \S{1,128}) \S{1,64} (?:-|\[.{0,2000}?\]) ?(.*)$",
     re.DOTALL,
 )
+# journalctl -o short-iso, and rsyslog's own file format.
+_SYSLOG_ISO = re.compile(
+    r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    re.DOTALL,
+)
 _GREP_PATH_LINE = re.compile(r"^([^\s:]{0,1000}[^\s:\d-])([:-])\d{1,10}\2(.*)$", re.DOTALL)
-_GREP_LINE = re.compile(r"^\d{1,10}[:-](.*)$", re.DOTALL)
+# "2026-11-21" is a date, not line 2026.
+_GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
@@ -110,6 +116,11 @@ def _peel_syslog_5424(line: str) -> Peeled | None:
     return Peeled(match[3], match[2], times=(match[1],)) if match else None
 
 
+def _peel_syslog_iso(line: str) -> Peeled | None:
+    match = _SYSLOG_ISO.match(line)
+    return Peeled(match[3], match[2], times=(match[1],)) if match else None
+
+
 def _peel_grep_path_line(line: str) -> Peeled | None:
     match = _GREP_PATH_LINE.match(line)
     return Peeled(match[3], match[1]) if match else None
@@ -135,6 +146,7 @@ CARRIERS: dict[str, Peel] = {
     "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
     "syslog": _prefix(_SYSLOG),
     "syslog-5424": _peel_syslog_5424,
+    "syslog-iso": _peel_syslog_iso,
     "compose": _prefix(_COMPOSE),
     "grep-path-line": _peel_grep_path_line,
     "grep-line": _prefix(_GREP_LINE),
@@ -144,7 +156,18 @@ CARRIERS: dict[str, Peel] = {
     "quote": _prefix(_QUOTE),
 }
 # These prefixes are also how some layouts and some prose begin: what is behind must be a log.
-_AMBIGUOUS = frozenset({"json-line", "kubectl-time", "stern", "compose", "grep-path", "grep-line"})
+_AMBIGUOUS = frozenset(
+    {
+        "json-line",
+        "syslog-iso",
+        "grep-path-line",
+        "kubectl-time",
+        "stern",
+        "compose",
+        "grep-path",
+        "grep-line",
+    }
+)
 _ENOUGH = 0.8
 _MAX_NESTED = 3
 
@@ -185,12 +208,17 @@ def _is_counting(lines: Sequence[str]) -> bool:
     return growing * 10 >= 8 * (len(numbers) - 1)
 
 
+def _is_header(text: str) -> bool:
+    header = parse_json_line(text) if text.startswith("{") else parse_header(text)
+    return header is not None
+
+
 def _looks_logged(texts: Sequence[str], name: str) -> bool:
     sample = [text for text in texts[:400] if text.strip()]
     if len(sample) < 2:
         return False
-    headers = sum(1 for text in sample if parse_header(text) is not None)
-    traces = sum(1 for text in sample if is_trace_like(text))
+    headers = sum(1 for text in sample if _is_header(text))
+    traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
     if name == "kubectl-time":
         # "2024-01-01T10:00:00.123Z INFO x - m" is a layout; a second time makes a carrier.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)

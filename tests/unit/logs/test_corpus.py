@@ -5,8 +5,13 @@ The golden chains were written by the program that threw the exceptions, not by 
 
 from __future__ import annotations
 
+import gzip
+import html
+import io
 import json
 import re
+import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +112,141 @@ def test_a_header_states_its_parts(
     job = "d1dfe4260f6b4a9c8e7d6c5b4a392817" if job_id else None
     assert (event.level, event.logger, event.thread, event.job_id) == ("WARN", logger, thread, job)
     assert (event.logged_at is not None) == is_dated
+
+
+# --- carriers and mess -------------------------------------------------------------------------
+
+Transform = Callable[[str], "str | bytes"]
+_STAMP = "2026-11-21T05:00:00.{:09d}Z"
+
+
+def _each(carry: Callable[[int, str], str]) -> Transform:
+    def transform(text: str) -> str:
+        lines = text.removesuffix("\n").split("\n")
+        return "".join(f"{carry(number, line)}\n" for number, line in enumerate(lines))
+
+    return transform
+
+
+def _cri(number: int, line: str) -> str:
+    stamp = f"{_STAMP.format(number)} stdout"
+    if len(line) < 90:
+        return f"{stamp} F {line}"
+    return f"{stamp} P {line[:60]}\n{stamp} P {line[60:80]}\n{stamp} F {line[80:]}"
+
+
+def _docker(number: int, line: str) -> str:
+    at = _STAMP.format(number)
+    pieces = [line[:70], line[70:] + "\n"] if len(line) > 70 else [line + "\n"]
+    return "\n".join(json.dumps({"log": p, "stream": "stdout", "time": at}) for p in pieces)
+
+
+def _two_pods(text: str) -> str:
+    """The same log in two pods; only the first one's failures have their names."""
+    return _each(
+        lambda n, s: f"[pod/tm-1/main] {s}\n[pod/tm-2/main] {s.replace(_SAID, 'Elsewhere ')}"
+    )(text)  # type: ignore[return-value]
+
+
+def _yarn(text: str) -> str:
+    head = "Container: container_1600000000000_0001_01_00000{} on node{}_45454\n" + "=" * 70
+    body = f"\nLogType:taskmanager.log\nLogLength:{len(text)}\nLogContents:\n"
+    return f"{head.format(1, 1)}{body}{text}\nEnd of LogType:taskmanager.log\n"
+
+
+def _tar(text: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        info = tarfile.TarInfo("support/tm.log")
+        info.size = len(text.encode())
+        archive.addfile(info, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+_CARRIERS: dict[str, Transform] = {
+    "CRI with partial lines": _each(_cri),
+    "docker json-file with pieces": _each(_docker),
+    "kubectl logs --prefix": _each(lambda n, s: f"[pod/orders-tm-1-1/flink-main] {s}"),
+    "kubectl logs --timestamps": _each(lambda n, s: f"{_STAMP.format(n)} {s}"),
+    "kubectl logs --prefix --timestamps": _each(
+        lambda n, s: f"[pod/orders-tm-1-1/flink-main] {_STAMP.format(n)} {s}"
+    ),
+    "CRI from kubectl's prefix": _each(lambda n, s: f"[pod/a-b/c] {_STAMP.format(n)} stdout F {s}"),
+    "two pods in turn": _two_pods,
+    "stern": _each(lambda n, s: f"orders-taskmanager-1-1 flink-main-container {s}"),
+    "docker compose": _each(lambda n, s: f"taskmanager-1  | {s}"),
+    "syslog": _each(lambda n, s: f"Nov 21 05:00:00 node1 flink[123]: {s}"),
+    "journalctl with micros": _each(
+        lambda n, s: f"2026-11-21T05:00:00.{n:06d}+0000 node1 flink[123]: {s}"
+    ),
+    "RFC 5424": _each(lambda n, s: f"<14>1 {_STAMP.format(n)} node1 flink 123 - - {s}"),
+    "grep -n": _each(lambda n, s: f"{n + 1}:{s}"),
+    "grep -rn": _each(lambda n, s: f"logs/tm.log:{n + 1}:{s}"),
+    "grep -r": _each(lambda n, s: f"logs/flink-taskmanager.log:{s}"),
+    "grep -nC": _each(lambda n, s: f"{n + 1}{':' if 'ERROR' in s or 'WARN' in s else '-'}{s}"),
+    "a Markdown quote": _each(lambda n, s: f"> {s}"),
+    "a Markdown fence": lambda text: f"This happened:\n\n```java\n{text}```\n\nWhat now?\n",
+    "HTML": html.escape,
+    "ANSI colours": _each(lambda n, s: s.replace("WARN ", "\x1b[33mWARN \x1b[m")),
+    "YARN": _yarn,
+    "a support bundle": _tar,
+    "gzip": lambda text: gzip.compress(text.encode()),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "Windows": lambda text: text.replace("\n", "\r\n"),
+}
+_MESS: dict[str, Transform] = {
+    "frames not indented": lambda text: re.sub(r"(?m)^\s+(?=at |\.\.\. )", "", text),
+    "frames indented by spaces": lambda text: text.replace("\t", "        "),
+    "frames indented by one blank": lambda text: text.replace("\t", " "),
+    "frames indented by no-break spaces": lambda text: text.replace("\t", "\u00a0\u00a0"),
+    "blank lines between causes": lambda text: text.replace("\nCaused by:", "\n\nCaused by:"),
+    "a blank line before each frame": lambda text: re.sub(r"\n(?=\tat )", "\n\n", text),
+    "no packaging data": lambda text: re.sub(r"(?m)(?<=\)) ~?\[[^\]\n]*\]$", "", text),
+    "module and loader names": lambda text: text.replace("\tat ", "\tat app//java.base@17.0.1/"),
+}
+# Nothing tells a blank line of a message from one that the mess put in, nor a trace without
+# indentation whose cause a suppressed throwable is.
+_LOST_IN_MESS = {"frames not indented": {"suppressed"}}
+_PLAIN = ("log4j2-stock", "log4j2-iso-thread", "log4j2-mdc", "logback-flink", "log4j1-flink")
+
+
+def _carried(layout: str, transform: Transform, folder: Path) -> dict[str, Chain | None]:
+    carried = transform((_LAYOUTS / f"{layout}.log").read_text(encoding="utf-8"))
+    data = carried if isinstance(carried, bytes) else carried.encode()
+    (folder / "carried.log").write_bytes(data)
+    return {k: v for k, v in _chains(folder / "carried.log").items() if k in _GOLDEN}
+
+
+@pytest.mark.parametrize("carrier", sorted(_CARRIERS))
+@pytest.mark.parametrize("layout", _PLAIN)
+def test_each_carrier_gives_the_chains_that_were_thrown(
+    layout: str, carrier: str, tmp_path: Path
+) -> None:
+    assert _carried(layout, _CARRIERS[carrier], tmp_path) == _expected(layout)
+
+
+@pytest.mark.parametrize("mess", sorted(_MESS))
+@pytest.mark.parametrize("layout", _PLAIN)
+def test_each_mess_gives_the_chains_that_were_thrown(
+    layout: str, mess: str, tmp_path: Path
+) -> None:
+    got = _carried(layout, _MESS[mess], tmp_path)
+    lost = _LOST_IN_MESS.get(mess, set())
+    expected = {k: v for k, v in _expected(layout).items() if k not in lost}
+    assert {k: v for k, v in got.items() if k not in lost} == expected
+
+
+@pytest.mark.parametrize("inner", ["json-template-ecs", "json-template-logstash", "gelf-layout"])
+@pytest.mark.parametrize(
+    "carrier",
+    [
+        "CRI with partial lines",
+        "docker json-file with pieces",
+        "kubectl logs --prefix",
+        "stern",
+        "syslog",
+        "gzip",
+    ],
+)
+def test_json_is_carried_too(inner: str, carrier: str, tmp_path: Path) -> None:
+    assert _carried(inner, _CARRIERS[carrier], tmp_path) == _expected(inner)
