@@ -14,8 +14,11 @@ BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
 BENCH_SCALE ?= 5
 BENCH_PAIRS ?= 3
+FUZZ_RUNS ?= 10000
+FUZZ_BATCHES ?= 20
+FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test unit check timing calibrate eval bench catalogue wheel clean java
+.PHONY: help demo test unit check timing calibrate eval fuzz bench catalogue wheel clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +60,13 @@ calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
 
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
+
+fuzz: java $(STAMP) ## damaged, hostile and heavy logs (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.growth
+	$(BIN)/python -m tests.fuzz.heavy
+	FUZZ_BATCHES=$(FUZZ_BATCHES) FUZZ_SEED=$(FUZZ_SEED) \
+	  $(BIN)/python -m pytest tests/spark/test_fuzz.py
 
 bench: java $(STAMP) ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \

@@ -12,6 +12,7 @@ from itertools import pairwise
 from .layouts.headers import parse_header
 from .layouts.json_lines import parse_json_line, unwrap_json_line
 from .layouts.timestamps import match_timestamp, parse_timestamp
+from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
 
 
@@ -92,7 +93,8 @@ def _peel_docker_json(line: str) -> Peeled | None:
         return None
     # Docker cuts lines at 16 KiB; only the last piece ends with a newline.
     return Peeled(
-        text.removesuffix("\n"),
+        # JSON's escapes bring back what was cleaned from the line: colours, NULs, half characters.
+        clean(text.removesuffix("\n")),
         str(fields["stream"]),
         not text.endswith("\n"),
         (str(fields.get("time", "")),),

@@ -218,13 +218,6 @@ def _csv_columns(first: str) -> tuple[str, list[str]] | None:
     return None
 
 
-def _cells(row: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([row], delimiter=delimiter), [])
-    except csv.Error:
-        return [row]
-
-
 def _csv_records(text: str) -> Iterator[_Record]:
     rows = _csv_rows(text)
     start, end = next(rows, (0, 0))
@@ -242,6 +235,15 @@ def _csv_records(text: str) -> Iterator[_Record]:
             if name in fields and lower not in fields:
                 fields[lower] = fields[name]
         yield _Record(start, end, {key: value for key, value in fields.items() if value})
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    """The cells of a row; of one that is no CSV, all of it as one cell."""
+    try:
+        return next(csv.reader([row], delimiter=delimiter), [])
+    except csv.Error:
+        # A lone carriage return outside of quotes, or a cell beyond the reader's limit.
+        return [row]
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -125,6 +125,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
         "state",
         "reason",
         "head_sha256",
+        "size_bytes",
         "consumed_bytes",
         "held_back_bytes",
         "problems",
@@ -147,7 +148,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
     return Coverage(
         # A path that could not be opened has no head.
         files=sum(1 for file in read if file["head_sha256"]),
-        bytes=sum(file["consumed_bytes"] + file["held_back_bytes"] for file in read),
+        bytes=sum(_bytes_of(file) for file in read),
         events=sum(file["event_count"] for file in read),
         stack_traces=sum(file["trace_count"] for file in read),
         fingerprints=fingerprints,
@@ -159,6 +160,13 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
             SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
         ),
     )
+
+
+def _bytes_of(file: Mapping[str, Any]) -> int:
+    """What was read of a file, or all of it where it was opened and quarantined as a whole."""
+    if file["state"] == "quarantined" and file["head_sha256"]:
+        return int(file["size_bytes"])
+    return int(file["consumed_bytes"] + file["held_back_bytes"])
 
 
 def _config(spark: SparkSession, house: Warehouse) -> dict[str, dict[str, str]]:

@@ -92,11 +92,13 @@ class Assembly:
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
         """A cause of the innermost chain that is indented no further."""
-        if self.is_full:
-            return
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
+        if self.is_full and len(chain.drafts) > 1:
+            # The last one read makes room: the root cause, which stands last, is the one to keep.
+            chain.drafts.pop()
+            self._count -= 1
         chain.is_root_first = chain.is_root_first or is_wrapper
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 

@@ -157,3 +157,26 @@ def test_json_dialects_say_the_same(line: str) -> None:
         _AT, "WARN", "a.B", "t", "m",
     )  # fmt: skip
     assert header.stack == "x.YException\n\tat z"
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param("1e400", id="infinite"),
+        pytest.param("9" * 400, id="beyond any float"),
+        pytest.param("NaN", id="no number"),
+        pytest.param("-1", id="before 1970"),
+    ],
+)
+def test_a_json_time_that_is_none_leaves_the_event_without_one(number: str) -> None:
+    for field in (f'"timestamp": {number}', f'"instant": {{"epochSecond": {number}}}'):
+        header = parse_json_line(f'{{{field}, "message": "x", "level": "ERROR"}}')
+        assert header is not None
+        assert (header.logged_at, header.level) == (None, "ERROR")
+
+
+@pytest.mark.parametrize("year", ["0000", "0001", "1969", "2200", "9999"])
+def test_a_year_in_which_no_flink_ran_is_no_time(year: str) -> None:
+    header = parse_header(f"{year}-01-01 00:00:00,000 ERROR a.b.C [] - x")
+    assert header is not None
+    assert (header.logged_at, header.message) == (None, "x")

@@ -416,3 +416,19 @@ def test_cost_grows_with_the_length(before: str, unit: str) -> None:
 
     # Eight times the text: 64 times the cost if quadratic.
     assert cost(16_000) < 25 * cost(2_000) + 0.01
+
+
+def test_of_a_chain_without_end_the_first_and_the_root_cause_are_kept() -> None:
+    lines = ["java.lang.Exception: first", "\tat a.B.c(D.java:1)"]
+    for number in range(2000):
+        lines += [
+            f"Caused by: java.lang.RuntimeException: {number}",
+            f"\tat a.B.c{number}(D.java:1)",
+        ]
+    _, trace = extract("\n".join(lines), None)
+    assert trace is not None
+    assert len(trace.throwables) == 256
+    assert [t.message for t in trace.throwables[:2]] == ["first", "0"]
+    assert trace.root_cause.message == "1999"
+    assert [frame.method for frame in trace.root_cause.frames] == ["c1999"]
+    assert trace.is_truncated

@@ -7,6 +7,7 @@ Managed Service for Apache Flink writes to CloudWatch differ in names only; all 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -243,15 +244,22 @@ def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
             if moment:
                 return moment
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return _from_number(float(value))
+            return _from_number(value)
     seconds = flat.get("instant.epochSecond", flat.get("timestamp.seconds"))
     if isinstance(seconds, int):
         nanos = flat.get("instant.nanoOfSecond", flat.get("timestamp.nanos", 0))
-        return _from_number(seconds + (nanos if isinstance(nanos, int) else 0) / 1e9)
+        return _from_number(seconds, nanos if isinstance(nanos, int) else 0)
     return None
 
 
-def _from_number(value: float) -> datetime | None:
+def _from_number(number: float, nanos: int = 0) -> datetime | None:
+    """Seconds, or any thousandth of them, since 1970; JSON's numbers have no bounds."""
+    try:
+        value = float(number) + nanos / 1e9
+    except OverflowError:
+        return None
+    if math.isinf(value):
+        return None
     while value > 1e11:
         value /= 1000
     if not 0 < value < 4e9:

@@ -99,6 +99,9 @@ def _numeric(date: str) -> str:
 # Neighbouring events share their second: one parse serves them all.
 @lru_cache(maxsize=4096)
 def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
+    # Outside of these years no Flink ran; damage gives 0000 and 9999, where sums overflow.
+    if not "1970" <= ymd[:4] <= "2199":
+        return None
     zone = _zone(offset) if offset else default_timezone
     try:
         local = datetime(

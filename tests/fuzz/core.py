@@ -1,0 +1,140 @@
+"""One damaged log through all stages that need no JVM, and what has to hold of any log.
+
+``python -m tests.fuzz.core RUNS SEED`` goes through RUNS logs and prints each that broke a promise
+with the seed that makes it again.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from types import FrameType
+
+from flink_triage.diagnosis import diagnose
+from flink_triage.diagnosis.fold import fold
+from flink_triage.local import number_lines
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.model import FileProfile, RangeResult
+from flink_triage.remediation import OptionTable
+from flink_triage.settings import KIB, Settings
+from flink_triage.signatures import builtin_pack_directory, load_pack
+from flink_triage.stages import Analyzer
+from tests.fuzz.mutate import corpus, mutated
+
+# A log of this size takes milliseconds; what takes this long never ends for a large one.
+SECONDS_PER_LOG = 30
+# Small limits, so that small logs meet them.
+SETTINGS = Settings(range_bytes=4 * KIB, max_line_bytes=2 * KIB, max_event_bytes=6 * KIB)
+
+
+class HangError(Exception):
+    """Raised inside a log that took too long."""
+
+
+class Core:
+    """All stages over one file; what is expensive is made once."""
+
+    def __init__(self, settings: Settings = SETTINGS) -> None:
+        self._settings = settings
+        self._pack = load_pack((builtin_pack_directory(),))
+        self._options = OptionTable.load()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begins anew, without what was remembered of texts seen before."""
+        self._analyzer = Analyzer(self._pack, self._settings)
+
+    def check(self, path: Path) -> None:
+        """Reads and diagnoses ``path``; raises when a promise is broken."""
+        size = path.stat().st_size
+        file = InputFile(str(path), size, datetime.now(timezone.utc), str(path))
+        profile = probe(file, self._settings)
+        ranges = plan_ranges([(profile, "fuzzed")], self._settings)
+        results = [self._analyzer.analyze(byte_range) for byte_range in ranges]
+        check_account(profile, results, path)
+        observations = fold(number_lines(results), self._settings.max_observations_per_key)
+        incidents, unknown, config = diagnose(
+            observations, self._pack, self._options, self._settings, None, deployments=["fuzzed"]
+        )
+        json.dumps([repr(incidents), repr(unknown), repr(config)]).encode()
+
+
+def check_account(profile: FileProfile, results: Sequence[RangeResult], path: Path) -> None:
+    """Every byte is in an event, counted or quarantined; places and texts are in order."""
+    scans = [result.scan for result in results]
+    accounted = sum(s.event_bytes + s.counted_bytes + s.quarantined_bytes for s in scans)
+    if profile.compression == "none" or profile.problem is not None:
+        assert accounted == path.stat().st_size, f"{accounted} of {path.stat().st_size} bytes"
+    assert sum(s.held_back_bytes for s in scans) == 0
+    volume = sum(v.byte_count for s in scans for v in s.volumes)
+    assert volume == sum(s.event_bytes + s.counted_bytes for s in scans), f"{volume} in volumes"
+    end = 0
+    for result in results:
+        for observation in result.observations:
+            event = observation.event
+            # Streams that share a file overlap; each event is the lines of one of them.
+            assert event.offset >= end or profile.carrier != "none", f"overlap at {event.offset}"
+            end = event.offset + event.size_bytes
+            assert event.line >= 1
+            # Arrow takes no lone surrogate.
+            repr(observation).encode()
+            event.message.encode()
+        for trace in result.traces:
+            (trace.masked_text + trace.exemplar).encode()
+
+
+@contextmanager
+def watched(seconds: float) -> Iterator[None]:
+    """Raises ``HangError`` inside the block when it takes longer; main thread only."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise HangError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
+    """Seeds whose log broke a promise, each with the traceback."""
+    core, logs = Core(), corpus()
+    found: dict[int, str] = {}
+    path = folder / "fuzzed.log"
+    for seed in seeds:
+        path.write_bytes(mutated(seed, logs))
+        try:
+            with watched(SECONDS_PER_LOG):
+                core.check(path)
+        except Exception:
+            found[seed] = traceback.format_exc()
+    return found
+
+
+def main(runs: int, seed: int) -> int:
+    seeds = range(seed, seed + runs)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        found = broken(seeds, Path(folder))
+    for number, trace in found.items():
+        print(f"seed {number}:\n{trace}")
+    took = time.monotonic() - began
+    print(f"{runs} logs from seed {seed}: {len(found)} broke a promise, {took:.0f} s")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))

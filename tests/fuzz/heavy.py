@@ -1,0 +1,175 @@
+"""Logs that are large in one way each: memory stays bounded, and the result says what was cut.
+
+``python -m tests.fuzz.heavy`` reads each in a process of its own, prints its peak memory and what
+the result says; ``python -m tests.fuzz.heavy NAME`` reads one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from flink_triage.local import Options, run_local
+from flink_triage.model import Result
+from flink_triage.settings import DEFAULT_SETTINGS, MIB, Settings
+
+HEADER = b"2026-11-21 06:47:23,468 ERROR org.apache.flink.Foo [] - "
+FAILURE = HEADER + (
+    b"write failed\njava.io.IOException: No space left on device\n"
+    b"\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Heavy:
+    """A log, how much memory reading it may take, and what the result must say."""
+
+    write: Callable[[BinaryIO], None]
+    max_mebibytes: int
+    is_told: Callable[[Result], bool]
+    settings: Settings = DEFAULT_SETTINGS
+    name: str = "taskmanager.log"
+
+
+def _in_pieces(out: BinaryIO, piece: bytes, size: int) -> None:
+    block = piece * (MIB // len(piece))
+    for _ in range(size // len(block)):
+        out.write(block)
+
+
+def _long_line(out: BinaryIO) -> None:
+    out.write(FAILURE * 50 + HEADER)
+    _in_pieces(out, b"0123456789abcde ", 500 * MIB)
+    out.write(b"\n" + FAILURE)
+
+
+def _long_line_in_a_carrier(out: BinaryIO) -> None:
+    for line in (FAILURE * 50).split(b"\n"):
+        out.write(b"[pod/orders-tm/main] " + line + b"\n")
+    out.write(b"[pod/orders-tm/main] " + HEADER)
+    _in_pieces(out, b"0123456789abcde ", 500 * MIB)
+    out.write(b"\n[pod/orders-tm/main] " + FAILURE.replace(b"\n", b"\n[pod/orders-tm/main] "))
+
+
+def _bomb(out: BinaryIO) -> None:
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=6) as packed:
+        packed.write(FAILURE * 50)
+        for _ in range(2048):
+            packed.write(bytes(MIB))
+
+
+def _tiny_events(out: BinaryIO) -> None:
+    for number in range(1_000_000):
+        out.write(b"2026-11-21 06:%02d:23,468 ERROR a.B [] - x%d\n" % (number // 20_000, number))
+
+
+def _tiny_quiet_events(out: BinaryIO) -> None:
+    for number in range(1_000_000):
+        out.write(b"2026-11-21 06:%02d:23,468 INFO  a.B [] - x%d\n" % (number // 20_000, number))
+
+
+def _causes(out: BinaryIO) -> None:
+    out.write(HEADER + b"Job failed\njava.lang.Exception: the first\n")
+    for number in range(10_000):
+        out.write(b"Caused by: java.lang.IllegalStateException: cause %d\n" % number)
+        out.write(b"\tat com.acme.Job.step%d(Job.java:%d)\n" % (number, number))
+    out.write(b"Caused by: java.io.IOException: No space left on device\n")
+    out.write(b"\tat java.io.FileOutputStream.writeBytes(Native Method)\n")
+
+
+def _frames(out: BinaryIO) -> None:
+    out.write(HEADER + b"Job failed\njava.lang.StackOverflowError\n")
+    for number in range(100_000):
+        out.write(b"\tat com.acme.Tree.visit%d(Tree.java:%d)\n" % (number % 7, number % 900))
+    out.write(b"Caused by: java.io.IOException: No space left on device\n")
+    out.write(b"\tat java.io.FileOutputStream.writeBytes(Native Method)\n")
+
+
+def _is_cut(result: Result) -> bool:
+    return result.coverage.truncated > 0
+
+
+def _finds_the_full_disk(result: Result) -> bool:
+    return any(d.signature == "disk/full" for i in result.incidents for d in i.diagnoses)
+
+
+def _is_cut_and_found(result: Result) -> bool:
+    return _is_cut(result) and _finds_the_full_disk(result)
+
+
+def _bomb_is_named(result: Result) -> bool:
+    reasons = [q.reason for q in result.coverage.quarantined]
+    return any("cut at" in reason for reason in reasons) and _finds_the_full_disk(result)
+
+
+# Python, its libraries and the compiled signatures take 60 MiB before the first byte.
+HEAVY: Mapping[str, Heavy] = {
+    "a line of 500 MB": Heavy(_long_line, 200, _is_cut_and_found),
+    "a line of 500 MB in a carrier": Heavy(_long_line_in_a_carrier, 200, _is_cut_and_found),
+    "a bomb of 2 GB": Heavy(
+        _bomb, 200, _bomb_is_named, Settings(max_file_bytes=256 * MIB), "taskmanager.log.gz"
+    ),
+    "a million errors": Heavy(_tiny_events, 1200, lambda r: r.coverage.events == 1_000_000),
+    "a million quiet events": Heavy(
+        _tiny_quiet_events, 200, lambda r: r.coverage.events == 1_000_000
+    ),
+    "a chain of 10,000 causes": Heavy(_causes, 200, _is_cut_and_found),
+    "a stack of 100,000 frames": Heavy(_frames, 200, _is_cut_and_found),
+}
+
+
+def measure(name: str) -> dict[str, object]:
+    """Reads one in this process: its peak memory in MiB, and whether the result says what it is."""
+    heavy = HEAVY[name]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / heavy.name
+        with path.open("wb") as out:
+            heavy.write(out)
+        result = run_local([folder], Options(settings=heavy.settings, workers=1))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return {
+        "mebibytes": peak,
+        "is_told": heavy.is_told(result),
+        "truncated": result.coverage.truncated,
+        "quarantined": [q.reason for q in result.coverage.quarantined],
+        "first": [d.signature for i in result.incidents for d in i.diagnoses][:3],
+    }
+
+
+def measured_apart(name: str) -> dict[str, object]:
+    """The same in a new process, whose peak is that of this log alone."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.heavy", name],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).resolve().parents[2],
+    )
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def main() -> int:
+    bad = 0
+    for name, heavy in HEAVY.items():
+        found = measured_apart(name)
+        is_good = found["is_told"] is True and int(str(found["mebibytes"])) <= heavy.max_mebibytes
+        bad += not is_good
+        print(f"{'ok' if is_good else 'BROKEN':<8}{name:<32}{json.dumps(found)}", flush=True)
+    print(f"{len(HEAVY)} heavy logs, {bad} broke a promise")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(json.dumps(measure(sys.argv[1])))
+    else:
+        sys.exit(main())

@@ -1,0 +1,57 @@
+"""Damaged logs in batches through Spark: it ends, and says what one process says.
+
+``FUZZ_BATCHES`` and ``FUZZ_SEED`` choose how many, and which.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from flink_triage.local import Options, run_local
+from flink_triage.model import Result
+from flink_triage.report import to_json
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+from tests.fuzz.core import SETTINGS
+from tests.fuzz.mutate import corpus, mutated
+
+BATCHES = int(os.environ.get("FUZZ_BATCHES", "1"))
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+SETTLED = replace(SETTINGS, settle_seconds=-1e9)
+LOGS_PER_BATCH = 25
+LOGS_PER_DEPLOYMENT = 5
+
+
+def batch_of(number: int, folder: Path) -> Path:
+    logs = corpus()
+    for index in range(LOGS_PER_BATCH):
+        seed = SEED + number * LOGS_PER_BATCH + index
+        target = folder / "in" / f"deployment-{index // LOGS_PER_DEPLOYMENT}" / f"{seed}.log"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(mutated(seed, logs))
+    return folder / "in"
+
+
+def said(result: Result, part: str) -> object:
+    return to_json(result)[part]
+
+
+@pytest.mark.parametrize("number", range(BATCHES), ids=lambda n: f"seeds from {SEED + n * 25}")
+def test_both_runners_say_the_same_of_damaged_logs(
+    spark: SparkSession, number: int, tmp_path: Path
+) -> None:
+    inputs = batch_of(number, tmp_path)
+    options = Options(settings=SETTLED)
+    expected = run_local([str(inputs)], options)
+    run(spark, [str(inputs)], str(tmp_path / "warehouse"), options)
+    found = read_result(spark, str(tmp_path / "warehouse"))
+    read = sum(path.stat().st_size for path in inputs.rglob("*.log"))
+    assert expected.coverage.files == LOGS_PER_BATCH
+    assert expected.coverage.bytes > read // 4
+    for part in ("coverage", "unknown", "incidents", "effective_config"):
+        assert said(found, part) == said(expected, part), part
