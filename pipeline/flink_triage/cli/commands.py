@@ -27,12 +27,12 @@ def diagnose(arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    _need_tables(arguments)
+    need_tables(arguments)
     return _on_spark(arguments.paths, options_of(arguments), arguments, arguments.warehouse)
 
 
 def report(arguments: argparse.Namespace) -> int:
-    _need_tables(arguments)
+    need_tables(arguments)
     from .engines import last_result
 
     return write_outputs(last_result(arguments), arguments)
@@ -80,7 +80,8 @@ def _on_spark(
     return write_outputs(run_on_spark(paths, options, warehouse, arguments), arguments)
 
 
-def _need_tables(arguments: argparse.Namespace) -> None:
+def need_tables(arguments: argparse.Namespace) -> None:
+    """Raise ``UsageError`` unless the flags say where the tables are, in one way."""
     if bool(arguments.catalog) != bool(arguments.schema):
         raise UsageError("--catalog and --schema go together")
     if bool(arguments.warehouse) == bool(arguments.catalog):

@@ -46,6 +46,12 @@ def last_result(arguments: argparse.Namespace) -> Result:
     return read_result(_session(arguments, is_small=True), _house(arguments.warehouse, arguments))
 
 
+def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
+    """A session, and the tables that the flags name."""
+    house = _house(arguments.warehouse, arguments)
+    return _session(arguments, is_small=True), house
+
+
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
     _need_spark()
     from ..spark.tables import Warehouse

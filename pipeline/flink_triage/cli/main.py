@@ -22,6 +22,7 @@ from .arguments import (
     add_spark_arguments,
     add_warehouse_arguments,
 )
+from .history_commands import add_history_commands
 
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
@@ -69,6 +70,9 @@ def build_parser() -> argparse.ArgumentParser:
     add_spark_arguments(report)
     add_output_arguments(report)
     report.set_defaults(run=commands.report)
+
+    for parser_ in add_history_commands(commands_of):
+        add_warehouse_arguments(parser_)
 
     _add_signatures(commands_of)
 

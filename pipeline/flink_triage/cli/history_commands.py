@@ -1,0 +1,89 @@
+"""``compare`` and ``history``: what the tables hold of earlier runs, and what changed."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import datetime, timezone
+
+from ..errors import UsageError
+from ..model import Period
+from ..report.comparison import render_comparison, render_recurrences
+
+_ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"
+_RUN_ID = re.compile(r"[0-9a-f-]{8,80}")
+
+
+def add_history_commands(
+    commands_of: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> list[argparse.ArgumentParser]:
+    """The two parsers; the caller adds what says where the tables are."""
+    compare = commands_of.add_parser(
+        "compare", help="two runs or windows: what is new, worse, better, gone"
+    )
+    compare.add_argument("before", metavar="BEFORE", help="a run id, or START..END")
+    compare.add_argument("after", metavar="AFTER", help="a run id, or START..END")
+    compare.add_argument(
+        "--deployment", action="append", default=[], help="only this one (repeatable)"
+    )
+    history = commands_of.add_parser(
+        "history", help="every cause: new or known, since when, where else"
+    )
+    compare.set_defaults(run=run_compare)
+    history.set_defaults(run=run_history)
+    for parser in (compare, history):
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+        parser.add_argument("--quiet", "-q", action="store_true", help="no progress")
+        parser.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
+        parser.add_argument("--remote", metavar="URL", help="Spark Connect server")
+    return [compare, history]
+
+
+def run_compare(arguments: argparse.Namespace) -> int:
+    before, after = period_of(arguments.before), period_of(arguments.after)
+    from .commands import need_tables
+    from .engines import open_tables
+
+    need_tables(arguments)
+    from ..spark.history import compare
+
+    spark, house = open_tables(arguments)
+    comparison = compare(spark, house, before, after, arguments.deployment)
+    sys.stdout.write(render_comparison(comparison, arguments.format))
+    return 0
+
+
+def run_history(arguments: argparse.Namespace) -> int:
+    from .commands import need_tables
+    from .engines import open_tables
+
+    need_tables(arguments)
+    from ..spark.history import recurrences
+
+    spark, house = open_tables(arguments)
+    sys.stdout.write(render_recurrences(recurrences(spark, house), arguments.format))
+    return 0
+
+
+def period_of(text: str) -> Period:
+    """``START..END`` or a run id; ``UsageError`` says what was got and what is allowed."""
+    if ".." in text:
+        start, _, end = text.partition("..")
+        since, until = _time(text, start), _time(text, end)
+        if since is not None and until is not None and since >= until:
+            raise UsageError(f"compare: the window {text!r} ends before it begins")
+        return Period(text, None, since, until)
+    if _RUN_ID.fullmatch(text):
+        return Period(f"run {text}", text)
+    raise UsageError(f"compare: {text!r} is not {_ALLOWED}")
+
+
+def _time(text: str, value: str) -> datetime | None:
+    if not value:
+        return None
+    try:
+        at = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(f"compare: {text!r} is not {_ALLOWED}") from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=timezone.utc)

@@ -1,0 +1,296 @@
+"""The tables in; out, what was seen before, and what changed between two periods.
+
+A cause is what stands first in an incident: a signature, or the fingerprint of a root cause that no
+signature names.  Occurrences are counted from events, at their own times, so that an incident that
+lasts over both periods counts in each for what happened there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.errors import UsageError
+from flink_triage.model import CauseChange, Comparison, OptionChange, Period, Recurrence
+from flink_triage.spark.results import current
+from flink_triage.spark.schemas import (
+    DIAGNOSES,
+    EVENTS,
+    FLINK_CONFIG,
+    INCIDENTS,
+    LOG_VOLUME,
+    RUNS,
+)
+from flink_triage.spark.tables import Warehouse
+
+# What chance alone does to a rate: less is no change.
+_MUCH = 1.5
+_UNKNOWN = (
+    "array<struct<fingerprint: string, count: bigint, root_cause_type: string,"
+    " exception_type: string>>"
+)
+_Change = Literal["new", "worse", "same", "better", "gone", "no logs"]
+_ORDER: tuple[_Change, ...] = ("new", "worse", "same", "better", "gone", "no logs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    count: int = 0
+    hours: float | None = None
+
+    @property
+    def per_hour(self) -> float | None:
+        return self.count / self.hours if self.hours else None
+
+
+def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]:
+    """Every cause that the warehouse knows, those that are new first, then the latest."""
+    _need_runs(spark, house)
+    occurred = (
+        _occurrences(spark, house)
+        .groupBy("cause")
+        .agg(
+            F.min("logged_at").alias("first"),
+            F.max("logged_at").alias("last"),
+            F.count_distinct(F.to_date("logged_at")).alias("days"),
+            F.sum("occurrences").alias("count"),
+            F.sort_array(F.collect_set("deployment")).alias("deployments"),
+        )
+    )
+    newest = house.read(spark, RUNS).agg(F.max_by("run_id", "finished_at")).first()
+    earlier = _causes(house.published(spark, INCIDENTS)).where(
+        F.col("run_id") != F.lit(newest[0] if newest else None)
+    )
+    known = earlier.select("cause").distinct().withColumn("is_known", F.lit(True))
+    rows = occurred.join(known, "cause", "left").join(_titles(spark, house), "cause", "left")
+    found = [
+        Recurrence(
+            cause=row["cause"],
+            title=row["title"] or row["cause"],
+            is_new=not row["is_known"],
+            first_seen_at=row["first"],
+            last_seen_at=row["last"],
+            days=row["days"],
+            count=row["count"],
+            deployments=tuple(row["deployments"]),
+        )
+        for row in _rows(rows)
+    ]
+    found.sort(key=lambda r: r.cause)
+    found.sort(key=lambda r: r.last_seen_at.timestamp() if r.last_seen_at else 0.0, reverse=True)
+    return tuple(sorted(found, key=lambda r: not r.is_new))
+
+
+def compare(
+    spark: SparkSession,
+    house: Warehouse,
+    before: Period,
+    after: Period,
+    deployments: Sequence[str] = (),
+) -> Comparison:
+    """What is new, worse, better or gone, and which options differ; worst first.
+
+    Raises ``UsageError`` when nothing is published, or a run or deployment is not known.
+    """
+    _need_runs(spark, house)
+    for period in (before, after):
+        _need_run(spark, house, period)
+    sides = [_counts(spark, house, period) for period in (before, after)]
+    hours = [_hours(spark, house, period) for period in (before, after)]
+    seen = [set(of) for of in hours]
+    wanted = set(deployments) or seen[0] | seen[1]
+    unknown = wanted - (seen[0] | seen[1])
+    if unknown:
+        known = ", ".join(sorted(seen[0] | seen[1])) or "none"
+        raise UsageError(f"--deployment: {min(unknown)!r} has no logs here, allowed: {known}")
+    titles = {row["cause"]: row["title"] for row in _rows(_titles(spark, house))}
+    changes = []
+    for deployment, cause in sorted({*sides[0], *sides[1]}):
+        if deployment in wanted:
+            place = (deployment, cause)
+            left, right = (
+                _Side(counts.get(place, 0), of.get(deployment))
+                for counts, of in zip(sides, hours, strict=True)
+            )
+            has_logs = deployment in seen[0] and deployment in seen[1]
+            title = titles.get(cause) or cause
+            changes.append(_cause_change(deployment, cause, title, left, right, has_logs=has_logs))
+    changes.sort(key=lambda c: (_ORDER.index(c.change), -c.after, c.deployment, c.cause))
+    both = wanted & seen[0] & seen[1]
+    return Comparison(before, after, tuple(changes), _options(spark, house, before, after, both))
+
+
+def _cause_change(
+    deployment: str, cause: str, title: str, left: _Side, right: _Side, *, has_logs: bool
+) -> CauseChange:
+    return CauseChange(
+        deployment,
+        cause,
+        title,
+        _change(left, right) if has_logs else "no logs",
+        left.count,
+        right.count,
+        left.per_hour,
+        right.per_hour,
+    )
+
+
+def _change(left: _Side, right: _Side) -> _Change:
+    if not left.count:
+        return "new"
+    if not right.count:
+        return "gone"
+    was = left.count if left.per_hour is None else left.per_hour
+    is_ = right.count if right.per_hour is None else right.per_hour
+    if is_ > _MUCH * was:
+        return "worse"
+    return "better" if was > _MUCH * is_ else "same"
+
+
+# --- rows --------------------------------------------------------------------------------------
+
+
+def _causes(incidents: DataFrame) -> DataFrame:
+    """run_id, deployment, cause: what stands first in incidents, and what has no name."""
+    named = incidents.where(F.col("root_cause_signature").isNotNull()).select(
+        "run_id", "deployment", F.col("root_cause_signature").alias("cause")
+    )
+    unnamed = incidents.select(
+        "run_id",
+        "deployment",
+        F.explode(F.from_json("unknown_json", _UNKNOWN)["fingerprint"]).alias("cause"),
+    )
+    return named.unionByName(unnamed).distinct()
+
+
+def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
+    """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
+    causes = _causes(current(spark, house, INCIDENTS)).select("deployment", "cause").distinct()
+    events = house.published(spark, EVENTS)
+    named = events.select(
+        "deployment", "logged_at", "occurrences", F.explode("matches.signature").alias("cause")
+    )
+    unnamed = events.select(
+        "deployment", "logged_at", "occurrences", F.col("fingerprint_root_cause").alias("cause")
+    )
+    return named.unionByName(unnamed).join(F.broadcast(causes), ["deployment", "cause"])
+
+
+def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
+    """cause, title: of signatures their titles, of fingerprints the exception."""
+    named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
+    unknown = house.published(spark, INCIDENTS).select(
+        F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
+    )
+    unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))
+    exception = F.coalesce(F.col("u.root_cause_type"), F.col("u.exception_type"))
+    return named.agg(F.first("title").alias("title")).unionByName(
+        unnamed.agg(F.first(exception).alias("title"))
+    )
+
+
+def _counts(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple[str, str], int]:
+    """(deployment, cause) -> occurrences in the period."""
+    if period.run_id is None:
+        rows = _occurrences(spark, house).where(_inside("logged_at", period))
+    else:
+        rows = _found_by(spark, house, period.run_id)
+    counted = rows.groupBy("deployment", "cause").agg(F.sum("occurrences").alias("count"))
+    return {(row["deployment"], row["cause"]): row["count"] for row in _rows(counted)}
+
+
+def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
+    """deployment, cause, occurrences as one run found them, over all events up to it."""
+    diagnoses = house.published(spark, DIAGNOSES).where(F.col("run_id") == run_id)
+    incidents = house.published(spark, INCIDENTS).where(F.col("run_id") == run_id)
+    unknown = incidents.select(
+        "deployment", F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
+    )
+    return (
+        diagnoses.where(F.col("rank") == 1)
+        .select("deployment", F.col("signature").alias("cause"), "occurrences")
+        .unionByName(
+            unknown.select(
+                "deployment",
+                F.col("u.fingerprint").alias("cause"),
+                F.col("u.count").alias("occurrences"),
+            )
+        )
+    )
+
+
+def _hours(spark: SparkSession, house: Warehouse, period: Period) -> dict[str, float | None]:
+    """deployment -> hours of the period in which it logged at all; ``None`` for a run."""
+    if period.run_id is not None:
+        incidents = house.published(spark, INCIDENTS).where(F.col("run_id") == period.run_id)
+        return {row["deployment"]: None for row in _rows(incidents.select("deployment").distinct())}
+    volume = house.published(spark, LOG_VOLUME).where(_inside("minute", period, is_minute=True))
+    minutes = volume.groupBy("deployment").agg(F.count_distinct("minute").alias("minutes"))
+    return {row["deployment"]: row["minutes"] / 60 for row in _rows(minutes)}
+
+
+def _inside(column: str, period: Period, *, is_minute: bool = False) -> Column:
+    """Times of [start, end); a minute belongs to the period in which it begins, or is cut."""
+    at = F.col(column)
+    condition = at.isNotNull()
+    if period.start is not None:
+        start = F.lit(period.start)
+        condition &= at >= (F.date_trunc("minute", start) if is_minute else start)
+    if period.end is not None:
+        condition &= at < F.lit(period.end)
+    return condition
+
+
+def _options(
+    spark: SparkSession, house: Warehouse, before: Period, after: Period, deployments: set[str]
+) -> tuple[OptionChange, ...]:
+    left, right = (_effective(spark, house, period) for period in (before, after))
+    changes = []
+    for deployment, key in sorted({*left, *right}):
+        if deployment not in deployments:
+            continue
+        was, is_ = left.get((deployment, key)), right.get((deployment, key))
+        # Without any line of configuration before that time, nothing is known of it.
+        is_known = all(any(d == deployment for d, _ in side) for side in (left, right))
+        if was != is_ and is_known:
+            changes.append(OptionChange(deployment, key, was, is_))
+    return tuple(changes)
+
+
+def _effective(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple[str, str], str]:
+    """(deployment, option) -> the value printed by the last start before the period's end."""
+    if period.run_id is not None:
+        rows = house.published(spark, FLINK_CONFIG).where(F.col("run_id") == period.run_id)
+        rows = rows.select("deployment", "key", "value")
+    else:
+        events = house.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")
+        if period.end is not None:
+            events = events.where(F.col("logged_at") < F.lit(period.end))
+        rows = events.groupBy("deployment", F.col("lifecycle.key").alias("key")).agg(
+            F.max_by("lifecycle.value", "logged_at").alias("value")
+        )
+    return {(row["deployment"], row["key"]): row["value"] for row in _rows(rows)}
+
+
+def _rows(rows: DataFrame) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = rows.toArrow().to_pylist()
+    return found
+
+
+def _need_runs(spark: SparkSession, house: Warehouse) -> None:
+    if not house.exists(spark, RUNS):
+        raise UsageError(f"{house.location('runs')}: no run has been published here")
+
+
+def _need_run(spark: SparkSession, house: Warehouse, period: Period) -> None:
+    if period.run_id is None:
+        return
+    runs = house.read(spark, RUNS).orderBy(F.desc("finished_at")).select("run_id").limit(5)
+    is_known = F.col("run_id") == period.run_id
+    if not house.read(spark, RUNS).where(is_known).limit(1).toArrow().num_rows:
+        newest = ", ".join(row["run_id"] for row in _rows(runs))
+        raise UsageError(f"compare: no published run {period.run_id!r}, the newest are {newest}")
