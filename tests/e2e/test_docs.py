@@ -54,7 +54,8 @@ class Shown:
     def needs_java(self) -> bool:
         first, *rest = self.words
         is_local_demo = first == "demo" and "local" in rest
-        return first in ("run", "report", "doctor", "demo") and not is_local_demo
+        needing = ("run", "report", "doctor", "demo", "compare", "history")
+        return first in needing and not is_local_demo
 
 
 def text_of(page: str) -> str:
