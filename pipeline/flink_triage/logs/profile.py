@@ -45,6 +45,10 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "image"),
     (b"FLR\x00", "Java Flight Recorder file"),
 )
+# Our own output, left beside the logs: its quotes of them are no events.
+_OWN_RESULT = re.compile(
+    rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
+)
 _VERSION = re.compile(
     r"(?:Starting|Shutting)[^\n(]{0,200}\(Version: ?(?P<version>\d{1,3}\.\d{1,3}(?:\.\d{1,3})?"
     r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
@@ -214,6 +218,8 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
     for magic, name in _BINARY_MAGIC:
         if head.startswith(magic):
             return f"binary: {name}"
+    if _OWN_RESULT.match(head):
+        return "no log: a result of flink-triage"
     if head[257:262] == b"ustar":
         return "binary: tar archive"
     if encoding != "utf-8":
