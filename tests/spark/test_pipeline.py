@@ -125,7 +125,7 @@ def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_noth
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(pipeline, "_publish", killed)
+        broken.setattr(pipeline, "publish", killed)
         with pytest.raises(KeyboardInterrupt):
             run(spark, [str(logs)], warehouse, settled)
     with pytest.raises(UsageError, match="no run has been published"):

@@ -21,6 +21,7 @@ from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
+from flink_triage.spark.points import reached
 from flink_triage.spark.rows import LATER, array, observations_of
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import to_plain
@@ -81,6 +82,7 @@ def _option_table() -> OptionTable:
 
 def diagnose_rows(batches: Iterator[pa.RecordBatch], shipped_config: bytes) -> pa.RecordBatch:
     """Rows of `incidents` for the one deployment that ``batches`` are of."""
+    reached("diagnose.deployment")
     config = _config(shipped_config)
     keep = config.settings.max_observations_per_key
     kept: list[Observation] = []

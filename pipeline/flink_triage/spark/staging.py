@@ -30,6 +30,7 @@ from flink_triage.spark.content import (
     read_exactly,
     sha256,
 )
+from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
 from flink_triage.spark.rows import (
     STAGED_EVENT,
@@ -142,7 +143,9 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[pa.Rec
         _ANALYZERS[key] = analyzer
     tasks: list[RangeTask] = pickle.loads(shipped_tasks)
     for task in tasks:
+        reached("stage.range")
         yield from stage_range(task, analyzer, config.settings)
+        reached("stage.range.done")
 
 
 def stage_range(

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.errors import CorruptStateError, UsageError
 from flink_triage.spark.lock import held
+from flink_triage.spark.points import reached
 from flink_triage.spark.schemas import RUNS, TABLES, Table, create_statement
 
-STAGING = "_staging"
+# Another writer's commit came between: nothing was written, and a second try may well succeed.
+CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
+MAX_TRIES = 5
+FIRST_WAIT_SECONDS = 0.2
 PROPERTIES = {
     # A commit remembers its batch for so long; reruns of an unpublished batch come much sooner.
     "delta.setTransactionRetentionDuration": "interval 30 days",
@@ -66,10 +70,16 @@ class Warehouse:
             return f"{root}/{name}"
         return ".".join(f"`{part}`" for part in (self.catalog, self.schema, name) if part)
 
+    def identifier(self, table: Table) -> str:
+        """What SQL calls the table."""
+        location = self.location(table.name)
+        return location if self.directory is None else f"delta.`{location}`"
+
     def exists(self, spark: SparkSession, table: Table) -> bool:
         local = self.local_path
         if local is not None:
-            return (local / table.name / "_delta_log").is_dir()
+            # A killed run may leave the folder of a log without its first commit.
+            return any((local / table.name / "_delta_log").glob("[0-9]*"))
         if self.directory is None:
             return bool(spark.catalog.tableExists(self.location(table.name)))
         try:
@@ -95,34 +105,40 @@ class Warehouse:
             )
         return rows.select(*table.column_names)
 
-    def append(self, rows: DataFrame, table: Table, batch_id: str) -> None:
-        """Append ``rows`` once: a second append of the same batch writes nothing.
+    def append(
+        self, rows: DataFrame, table: Table, run_id: str, application: str | None = None
+    ) -> None:
+        """Append ``rows`` once: a second append by the same ``application`` writes nothing.
 
-        The transaction's version is always 1 and its application names table and batch, because
+        By default it is named for table and run.  The transaction's version is always 1, because
         Delta skips, without a word, whatever does not exceed the last version of an application.
+        A conflict with another writer is tried again, a few times.
         """
         writer = (
             rows.select(*_commented(table))
             .write.format("delta")
             .mode("append")
-            .option("txnAppId", _application(table, batch_id))
+            .option("txnAppId", application or _application(table, run_id))
             .option("txnVersion", "1")
             .options(**PROPERTIES)
         )
+        location = self.location(table.name)
+        reached(f"append.{table.name}")
         if self.directory is None:
-            writer.saveAsTable(self.location(table.name))
+            _with_retries(lambda: writer.saveAsTable(location))
         else:
-            writer.save(self.location(table.name))
+            _with_retries(lambda: writer.save(location))
+        reached(f"appended.{table.name}")
 
-    def appended_count(self, table: Table, batch_id: str) -> int | None:
-        """Rows that the batch's commit added, by the log of a local table.
+    def appended_count(self, table: Table, run_id: str) -> int | None:
+        """Rows that the run's commit added, by the log of a local table.
 
         None where the table is not local, or its log no longer holds the commit.
         """
         local = self.local_path
         if local is None:
             return None
-        application = _application(table, batch_id)
+        application = _application(table, run_id)
         for commit in sorted((local / table.name / "_delta_log").glob("*.json"), reverse=True):
             text = commit.read_text(encoding="utf-8")
             if application not in text:
@@ -136,9 +152,7 @@ class Warehouse:
     def create(self, spark: SparkSession, tables: Iterable[Table] = TABLES.values()) -> None:
         """Create the tables that are not there, empty; a run does so by itself."""
         for table in tables:
-            location = self.location(table.name)
-            name = location if self.directory is None else f"delta.`{location}`"
-            spark.sql(create_statement(table, name))
+            spark.sql(create_statement(table, self.identifier(table)))
 
     def published(self, spark: SparkSession, table: Table) -> DataFrame:
         """Rows of published runs."""
@@ -150,32 +164,35 @@ class Warehouse:
 
     # --- staging: what workers hand over, kept until the run is published ---------------------
 
-    def write_staging(self, rows: DataFrame, batch_id: str) -> None:
-        name = f"{STAGING}_{batch_id[:16]}"
+    def write_staging(self, rows: DataFrame, name: str) -> None:
         if self.directory is None:
             rows.write.format("delta").mode("overwrite").saveAsTable(self.location(name))
         else:
             rows.write.mode("overwrite").option("compression", "lz4").parquet(self.location(name))
 
-    def read_staging(self, spark: SparkSession, batch_id: str, schema: str) -> DataFrame:
-        name = f"{STAGING}_{batch_id[:16]}"
+    def read_staging(self, spark: SparkSession, name: str, schema: str) -> DataFrame:
         if self.directory is None:
             return spark.read.table(self.location(name))
         # With the schema given, no job reads it from the files.
         return spark.read.schema(schema).parquet(self.location(name))
 
-    def drop_staging(self, spark: SparkSession, batch_id: str) -> None:
-        """Remove this batch's staged rows, and on a local disk those that crashed runs left."""
-        local = self.local_path
-        if local is not None:
-            for left in local.glob(f"{STAGING}_*"):
-                shutil.rmtree(left, ignore_errors=True)
-        elif self.directory is None:
-            spark.sql(f"DROP TABLE IF EXISTS {self.location(f'{STAGING}_{batch_id[:16]}')}")
+
+def _with_retries(write: Callable[[], None]) -> None:
+    """Write; after a conflict wait, and write again."""
+    wait = FIRST_WAIT_SECONDS
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return write()
+        except PySparkException as error:
+            if not CONFLICT.search(f"{error.getCondition()} {error}"):
+                raise
+        time.sleep(wait)
+        wait *= 2
+    return write()
 
 
-def _application(table: Table, batch_id: str) -> str:
-    return f"flink-triage/{table.name}/{batch_id}"
+def _application(table: Table, run_id: str) -> str:
+    return f"flink-triage/{table.name}/{run_id}"
 
 
 def _commented(table: Table) -> list[Column]:

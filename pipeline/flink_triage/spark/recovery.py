@@ -1,0 +1,143 @@
+"""What dead runs left behind: in goes a warehouse, out go their staged and unpublished rows.
+
+A run opens by making its staging folder and closes by removing it, so a folder that is there tells
+of a run that did not come to its end.  Its name holds the run, and the run that was the newest
+when it began: once another has been published since, the dead run can never be completed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from flink_triage.spark.content import sha256
+from flink_triage.spark.points import reached
+from flink_triage.spark.schemas import RUNS, TABLES
+from flink_triage.spark.tables import Warehouse
+
+STAGING = "_staging"
+NAME = re.compile(
+    rf"{STAGING}_(?P<run>[0-9a-f]{{16}})(?:_(?P<base>[0-9a-z]{{8}})_(?P<attempt>\d+))?"
+)
+RUN_CHARS, BASE_CHARS = 16, 8
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    run_id: str
+    finished_at: datetime
+
+
+# What the first run of a warehouse comes after.
+NO_RUN = "nothing0"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try to publish a batch on top of the run ``base``."""
+
+    run_id: str
+    staging: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A staging folder: beginnings of the ids of its run and of the newest run at its start."""
+
+    folder: Path
+    run: str
+    base: str
+    attempt: int
+
+
+def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
+    """All published runs, the newest last; empty before the first."""
+    if not house.exists(spark, RUNS):
+        return ()
+    rows = house.read(spark, RUNS).select("run_id", "finished_at").toArrow().to_pylist()
+    runs = (PublishedRun(row["run_id"], row["finished_at"]) for row in rows)
+    return tuple(sorted(runs, key=lambda run: (run.finished_at, run.run_id)))
+
+
+def open_attempt(house: Warehouse, batch_id: str, base: str) -> Attempt:
+    """Name the next try of a batch, and make its staging folder.
+
+    Each try has an id of its own: a file that could not be read, a slow regex or the clock may give
+    it other rows than the try before.
+    """
+    local = house.local_path
+    if local is None:
+        # Nothing tells how often it was tried: the id has to be one that nobody had.
+        run_id = sha256(f"{batch_id}\0{uuid.uuid4().hex}".encode())
+        return Attempt(run_id, f"{STAGING}_{run_id[:RUN_CHARS]}_{base[:BASE_CHARS]}_0")
+    tries = [left.attempt for left in leftovers(local) if left.base == base[:BASE_CHARS]]
+    attempt = 1 + max(tries, default=-1)
+    run_id = sha256(f"{batch_id}\0{attempt}".encode()) if attempt else batch_id
+    name = f"{STAGING}_{run_id[:RUN_CHARS]}_{base[:BASE_CHARS]}_{attempt}"
+    (local / name).mkdir(parents=True, exist_ok=True)
+    reached("stage.opened")
+    return Attempt(run_id, name)
+
+
+def leftovers(local: Path) -> tuple[Leftover, ...]:
+    """The staging folders of a local warehouse."""
+    found = []
+    for folder in sorted(local.glob(f"{STAGING}_*")):
+        name = NAME.fullmatch(folder.name)
+        if name is not None:
+            found.append(
+                Leftover(folder, name["run"], name["base"] or "", int(name["attempt"] or 0))
+            )
+    return tuple(found)
+
+
+def clean(spark: SparkSession, house: Warehouse, runs: Sequence[str]) -> int:
+    """Remove what dead runs left, given the ids of the published ``runs``, the newest last.
+
+    Rows of unpublished runs go first and the folder that tells of them last, so that a kill in
+    between leaves work for the next start, and a second pass finds nothing.  Only for a local
+    warehouse, whose lock is held: elsewhere a run that looks dead may be running.  Returns how many
+    folders went.
+    """
+    local = house.local_path
+    newest = runs[-1] if runs else NO_RUN
+    if local is None:
+        return 0
+    dead = [left for left in leftovers(local) if left.base != newest[:BASE_CHARS]]
+    published = {run_id[:RUN_CHARS] for run_id in runs}
+    lost = [left.run for left in dead if left.run not in published]
+    if lost:
+        delete_rows(spark, house, lost)
+    for left in dead:
+        reached("clean.folder")
+        shutil.rmtree(left.folder, ignore_errors=True)
+    return len(dead)
+
+
+def delete_rows(spark: SparkSession, house: Warehouse, lost: Sequence[str]) -> None:
+    """Delete the rows of runs whose ids begin with one of ``lost`` from all tables."""
+    theirs = " OR ".join(f"run_id LIKE '{run}%'" for run in lost)
+    for table in TABLES.values():
+        if table is RUNS or not house.exists(spark, table):
+            continue
+        reached(f"clean.{table.name}")
+        if not house.read(spark, table).where(theirs).isEmpty():
+            spark.sql(f"DELETE FROM {house.identifier(table)} WHERE {theirs}")
+    reached("clean.deleted")
+
+
+def drop(spark: SparkSession, house: Warehouse, attempt: Attempt, runs: Sequence[str]) -> None:
+    """After ``attempt`` was published as the newest of ``runs``: nothing staged is of use."""
+    reached("drop")
+    if house.local_path is not None:
+        clean(spark, house, runs)
+    elif house.directory is None:
+        spark.sql(f"DROP TABLE IF EXISTS {house.location(attempt.staging)}")
+    reached("dropped")
