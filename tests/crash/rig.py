@@ -1,0 +1,134 @@
+"""Starts the worker in a session of its own, orders its death, and looks on from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+from flink_triage.spark.points import VARIABLE
+from tests.crash.workload import numbers_in, rows_of
+
+WORKER = Path(__file__).with_name("worker.py")
+PROJECT = Path(__file__).parents[2]
+
+
+class Worker:
+    """One process with its JVM and Python workers, all in one session of the kernel."""
+
+    def __init__(self, folder: Path) -> None:
+        self.order = folder / "order"
+        self.order.write_text("")
+        path = os.pathsep.join((str(PROJECT / "pipeline"), str(PROJECT)))
+        environment = os.environ | {VARIABLE: str(self.order), "PYTHONPATH": path}
+        environment["FLINK_TRIAGE_DRIVER_MEMORY"] = "1g"
+        self.process = subprocess.Popen(
+            [sys.executable, str(WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=folder,
+            start_new_session=True,
+        )
+        assert self.answer() == "ready"
+
+    def tell(self, logs: Path, warehouse: Path) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([str(logs), str(warehouse)]) + "\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> str:
+        """``done`` or ``held``; empty when the process has died."""
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def run(self, logs: Path, warehouse: Path) -> str:
+        self.tell(logs, warehouse)
+        return self.answer()
+
+    def points_reached(self) -> list[str]:
+        trail = self.order.with_name("order.reached")
+        return trail.read_text().split() if trail.exists() else []
+
+    def run_and_die(self, logs: Path, warehouse: Path, point: str, count: int = 1) -> bool:
+        """Whether the run came to the point, and was killed there."""
+        self.order.write_text(f"{point} {count} {self.process.pid}")
+        is_killed = self.run(logs, warehouse) == ""
+        self.kill()
+        return is_killed
+
+    def run_and_die_after(self, logs: Path, warehouse: Path, seconds: float) -> None:
+        self.tell(logs, warehouse)
+        time.sleep(seconds)
+        self.kill()
+
+    def kill(self) -> None:
+        """Kill all that is left of the session, and wait until it is gone."""
+        session = self.process.pid
+        while members := _members(session):
+            for member in members:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(member, signal.SIGKILL)
+            self.process.poll()
+            time.sleep(0.02)
+        self.process.wait()
+
+
+def _members(session: int) -> list[int]:
+    """Living processes of the session, by /proc."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] not in "ZX":
+            found.append(int(entry.name))
+    return found
+
+
+class Reader(threading.Thread):
+    """Looks at the published events of the warehouses all the time; keeps what must never be.
+
+    Either none, or all events of the first run, or all of the second: anything else is half a run.
+    """
+
+    def __init__(self, allowed: list[set[int]]) -> None:
+        super().__init__(daemon=True)
+        self.allowed = [Counter(numbers) for numbers in ([], *allowed)]
+        self.warehouse: Path | None = None
+        self.looks = 0
+        self.wrong: list[str] = []
+        self.is_over = threading.Event()
+
+    def run(self) -> None:
+        while not self.is_over.wait(0.25):
+            warehouse = self.warehouse
+            if warehouse is not None:
+                self._look(warehouse)
+                self.looks += 1
+
+    def _look(self, warehouse: Path) -> None:
+        try:
+            found = numbers_in(warehouse)
+            for run in rows_of(warehouse, "runs"):
+                for table, count in run["row_counts"]:
+                    seen = sum(r["run_id"] == run["run_id"] for r in rows_of(warehouse, table))
+                    if seen != count:
+                        self.wrong.append(f"{table}: {seen} rows of {count}")
+        except Exception as error:  # whatever a reader is told is what this looks for
+            self.wrong.append(f"{warehouse.name}: {error!r}")
+            return
+        if found not in self.allowed:
+            doubled = {number: count for number, count in found.items() if count > 1}
+            self.wrong.append(f"{warehouse.name}: {len(found)} numbers, doubled: {doubled}")

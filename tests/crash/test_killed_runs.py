@@ -1,0 +1,169 @@
+"""Runs that SIGKILL ends, at named points and at any time; each is then run again.
+
+Afterwards every numbered event is published once, the tables hold what one undisturbed run wrote,
+and nothing of the dead is left.  ``CRASH=all`` tries every point, otherwise a few are sampled.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.rig import Reader, Worker
+from tests.crash.workload import (
+    TABLES,
+    numbers_in,
+    published,
+    unpublished_rows,
+    write_first,
+    write_more,
+)
+
+IS_WHOLE = os.environ.get("CRASH") == "all"
+SEED = int(os.environ.get("CRASH_SEED", "20261121"))
+RANDOM_KILLS = 20
+# In the order in which a run reaches them.
+POINTS = (
+    "listed",
+    "held",
+    "recovered",
+    "planned",
+    "stage.opened",
+    "stage.range",
+    "stage.range.done",
+    "staged",
+    *(f"append.{table}" for table in TABLES),
+    *(f"appended.{table}" for table in TABLES),
+    "diagnose.deployment",
+    "verified",
+    "append.runs",
+    "appended.runs",
+    "drop",
+    "clean.folder",
+    "dropped",
+)
+# The second death is that of the run that was to make good the first, and so on.
+IN_RECOVERY = (
+    ("appended.events", "planned"),
+    ("appended.matches", "appended.events"),
+    ("staged", "clean.folder"),
+    ("appended.events", "clean.events"),
+    ("appended.incidents", "clean.incidents"),
+    ("appended.log_files", "clean.deleted"),
+    ("appended.diagnoses", "clean.folder", "clean.folder"),
+    ("append.runs", "appended.runs", "clean.log_files", "clean.deleted"),
+)
+SAMPLE = (("appended.events", "clean.events"),)
+SCENARIOS = (*((point,) for point in POINTS), *IN_RECOVERY) if IS_WHOLE else SAMPLE
+NOTHING_YET = ("append.events", "appended.events", "append.runs") if IS_WHOLE else ()
+DELAYS = random.Random(SEED)
+
+
+class Rig:
+    """The logs, a warehouse after their first state, and what an undisturbed second run wrote."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.logs = folder, folder / "logs"
+        self.worker: Worker | None = None
+        first = write_first(self.logs)
+        self.template = folder / "template"
+        assert self.living().run(self.logs, self.template) == "done"
+        self.numbers = write_more(self.logs)
+        whole = self.copy("whole")
+        started = time.monotonic()
+        assert self.living().run(self.logs, whole) == "done"
+        self.seconds = time.monotonic() - started
+        self.reached = self.living().points_reached()
+        self.whole = published(whole)
+        self.reader = Reader([first, self.numbers])
+        self.reader.start()
+
+    def living(self) -> Worker:
+        """A worker that lives: the one that made good the last death serves for the next."""
+        if self.worker is None:
+            self.worker = Worker(self.folder)
+        return self.worker
+
+    def copy(self, name: str) -> Path:
+        return Path(shutil.copytree(self.template, self.folder / name))
+
+    def make_good(self, warehouse: Path) -> None:
+        """Run again: to do the work, or only what a kill left undone."""
+        self.living().order.write_text("")
+        assert self.living().run(self.logs, warehouse) == "done"
+
+
+@pytest.fixture(scope="module")
+def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+    made = Rig(tmp_path_factory.mktemp("crash"))
+    yield made
+    made.reader.is_over.set()
+    made.reader.join()
+    if made.worker is not None:
+        made.worker.kill()
+
+
+def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
+    assert numbers_in(warehouse) == Counter(rig.numbers)
+    assert published(warehouse) == expected
+    assert unpublished_rows(warehouse) == {}
+    assert not list(warehouse.glob("_staging_*"))
+    assert rig.reader.wrong == []
+
+
+def die(rig: Rig, warehouse: Path, point: str) -> None:
+    assert rig.living().run_and_die(rig.logs, warehouse, point), f"no run came to {point}"
+    rig.worker = None
+
+
+@pytest.mark.parametrize("points", SCENARIOS, ids=" then ".join)
+def test_what_was_killed_is_made_good_by_the_next_run(rig: Rig, points: tuple[str, ...]) -> None:
+    warehouse = rig.copy("-".join(points))
+    rig.reader.warehouse = warehouse
+    for point in points:
+        die(rig, warehouse, point)
+    rig.make_good(warehouse)
+    check(rig, warehouse, rig.whole)
+
+
+@pytest.mark.parametrize("point", NOTHING_YET)
+def test_the_first_run_of_a_warehouse_is_made_good(rig: Rig, point: str) -> None:
+    whole, warehouse = rig.folder / f"new-{point}-whole", rig.folder / f"new-{point}"
+    rig.reader.warehouse = warehouse
+    die(rig, warehouse, point)
+    rig.make_good(warehouse)
+    assert rig.living().run(rig.logs, whole) == "done"
+    check(rig, warehouse, published(whole))
+
+
+@pytest.mark.parametrize("number", range(RANDOM_KILLS if IS_WHOLE else 0))
+def test_a_run_killed_at_any_time_is_made_good(rig: Rig, number: int) -> None:
+    warehouse = rig.copy(f"any-{number}")
+    rig.reader.warehouse = warehouse
+    seconds = DELAYS.uniform(0, rig.seconds)
+    print(f"seed {SEED}, kill {number} after {seconds:.2f} s of about {rig.seconds:.2f}")
+    rig.living().run_and_die_after(rig.logs, warehouse, seconds)
+    rig.worker = None
+    rig.make_good(warehouse)
+    check(rig, warehouse, rig.whole)
+
+
+def test_the_reader_looked_and_never_saw_half_a_run(rig: Rig) -> None:
+    assert rig.reader.looks > 10
+    assert rig.reader.wrong == []
+
+
+def test_every_point_of_a_run_is_tried() -> None:
+    tried = {*POINTS, *(point for points in IN_RECOVERY for point in points)}
+    assert len(tried) >= 25
+
+
+def test_the_points_are_those_that_a_run_reaches(rig: Rig) -> None:
+    assert {*rig.reached} == {*POINTS}
