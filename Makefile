@@ -18,7 +18,7 @@ FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test unit check timing calibrate eval fuzz bench catalogue wheel clean java
+.PHONY: help demo test crash unit check timing calibrate eval fuzz bench catalogue wheel clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,7 +39,11 @@ demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
 test: java unit ## every test, with real Spark and Delta
-	$(BIN)/python -m pytest tests/signatures tests/e2e tests/spark
+	$(BIN)/python -m pytest tests/signatures tests/e2e tests/spark tests/crash
+
+crash: java $(STAMP) ## kill runs at every named point and at random, run six at once (half an hour)
+	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
+	  $(BIN)/python -m pytest -v -s tests/crash tests/spark/test_files_over_time.py
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
 	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal

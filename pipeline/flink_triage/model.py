@@ -190,6 +190,8 @@ class ByteRange:
     """One task: the events whose first byte lies in [start, end) of the decompressed file.
 
     ``end`` is ``None`` for the end of the file; files that are not splittable have one range.
+    ``is_continued`` says that an earlier reading ended at ``start``: then whatever stands there
+    belongs to the range, header or not, and any file can be read from there.
     """
 
     profile: FileProfile
@@ -197,6 +199,7 @@ class ByteRange:
     start: int = 0
     end: int | None = None
     generation: int = 0
+    is_continued: bool = False
 
 
 @dataclass(frozen=True, slots=True)

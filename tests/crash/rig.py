@@ -40,13 +40,13 @@ class Worker:
         )
         assert self.answer() == "ready"
 
-    def tell(self, logs: Path, warehouse: Path) -> None:
+    def tell(self, logs: Path, warehouse: Path, guard: str = "locked") -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps([str(logs), str(warehouse)]) + "\n")
+        self.process.stdin.write(json.dumps([str(logs), str(warehouse), guard]) + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> str:
-        """``done`` or ``held``; empty when the process has died."""
+        """``done``, ``held`` or ``failed``; empty when the process has died."""
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 

@@ -1,25 +1,54 @@
-"""A process that runs the pipeline each time it is told to: ``[inputs, warehouse]`` a line."""
+"""A process that runs the pipeline each time it is told to: ``[inputs, warehouse, guard]``."""
 
 from __future__ import annotations
 
 import json
 import sys
+import traceback
+from pathlib import Path
+
+from pyspark.sql import DataFrame
 
 from flink_triage.errors import OutputHeldError
 from flink_triage.spark.pipeline import run
+from flink_triage.spark.schemas import Table
 from flink_triage.spark.session import get_session
+from flink_triage.spark.tables import Warehouse
+
+
+class Unlocked(Warehouse):
+    """As where no lock is to be had: only the order of publishing keeps runs apart."""
+
+    @property
+    def local_path(self) -> Path | None:
+        return None
+
+
+class Unguarded(Unlocked):
+    """The control: no lock, and any run may come after any other."""
+
+    def append(
+        self, rows: DataFrame, table: Table, run_id: str, application: str | None = None
+    ) -> None:
+        super().append(rows, table, run_id)
+
+
+GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unguarded}
 
 
 def main() -> None:
     spark = get_session(master="local[2]")
     print("ready", flush=True)
     for line in sys.stdin:
-        inputs, warehouse = json.loads(line)
+        inputs, warehouse, guard = json.loads(line)
         try:
-            run(spark, [inputs], warehouse)
+            run(spark, [inputs], GUARDS[guard](warehouse))
             print("done", flush=True)
         except OutputHeldError:
             print("held", flush=True)
+        except Exception:
+            traceback.print_exc()
+            print("failed", flush=True)
 
 
 if __name__ == "__main__":

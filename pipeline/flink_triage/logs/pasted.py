@@ -63,15 +63,19 @@ class PastedEvents:
         self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
-        """Reads all lines; the last event of an active file is held back."""
-        number = 0
+        """Reads all lines; the last event of an active file is held back.
+
+        Reading goes on at its first byte, so it is closed where lines of another stand within it.
+        """
+        number = end = 0
         for line in joined(lines, self._carriers):
             if line.number is not None:
                 number = line.number - 1
             number = self._add(line, number)
+            end = line.offset + line.size
         remaining = sorted(self._open.values(), key=lambda event: event.offset)
         for event in remaining:
-            if is_active:
+            if is_active and event.offset + event.size == end:
                 self._tally.held_back_bytes += event.size
             else:
                 self._close(event)

@@ -37,12 +37,12 @@ class PhysicalLine:
 
 
 def physical_lines(
-    source: ByteSource, encoding: str, max_line_bytes: int
+    source: ByteSource, encoding: str, max_line_bytes: int, first_offset: int = 0
 ) -> Iterator[PhysicalLine]:
-    """All lines of ``source``, whose first byte has offset 0."""
+    """All lines of ``source``, whose first byte has offset ``first_offset``."""
     newline = _newline(encoding)
     is_utf8 = encoding == "utf-8"
-    offset = 0
+    offset = first_offset
     for data, size, ended in _raw_lines(source, newline, max_line_bytes):
         is_cut = size > len(data)
         if is_utf8 and not is_cut and ended and offset:

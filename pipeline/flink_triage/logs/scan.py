@@ -76,7 +76,11 @@ class Scanner:
         if profile.compression == "none":
             # A file that grows is read as far as it reached when it was listed.
             limit = min(limit, profile.size_bytes)
-        if byte_range.start > 0:
+        source: ByteSource
+        if byte_range.is_continued:
+            start = byte_range.start
+            source = _after(raw, start, limit, profile.compression)
+        elif byte_range.start > 0:
             source, start = _seek(raw, byte_range, limit, shape)
         else:
             source, start = DecompressedStream(raw, limit, profile.compression), 0
@@ -92,7 +96,10 @@ class Scanner:
                 default_timezone,
                 tally,
             )
-            events.read(self._lines(source, profile), is_active=is_active)
+            is_export = _export_of(profile) is not None
+            lines = self._lines(source, profile, start)
+            # Lines of an export do not stand in order of time, and it is written at once.
+            events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
                 problems.append(Quarantined(profile.path, events.own.problem))
         if isinstance(source, DecompressedStream) and source.problem:
@@ -101,11 +108,14 @@ class Scanner:
                 problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
         return tally.finish(byte_range, problems)
 
-    def _lines(self, source: ByteSource, profile: FileProfile) -> Iterable[PhysicalLine]:
-        kind = profile.carrier.partition("+")[0]
-        if kind in (JSON_EXPORT, CSV_EXPORT):
+    def _lines(
+        self, source: ByteSource, profile: FileProfile, start: int
+    ) -> Iterable[PhysicalLine]:
+        kind = _export_of(profile)
+        if kind is not None:
             return read_export(_read_whole(source), kind, profile.encoding)
-        return physical_lines(source, profile.encoding, self._settings.max_line_bytes)
+        limit = self._settings.max_line_bytes
+        return physical_lines(source, profile.encoding, limit, first_offset=start)
 
     def _read_shaped(
         self,
@@ -131,11 +141,28 @@ class Scanner:
             read_blocks(source, window, build, self._finder, tally, self._block_bytes)
 
 
+def _export_of(profile: FileProfile) -> str | None:
+    kind = profile.carrier.partition("+")[0]
+    return kind if kind in (JSON_EXPORT, CSV_EXPORT) else None
+
+
 def _read_whole(source: ByteSource) -> bytes:
     parts: list[bytes] = []
     while block := source.read(1024 * 1024):
         parts.append(block)
     return b"".join(parts)
+
+
+def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSource:
+    """The source standing at ``start``, where an earlier reading ended."""
+    if compression == "none":
+        raw.seek(start)
+        return _Rest(raw, b"", max(limit - start, 0))
+    source = DecompressedStream(raw, limit, compression)
+    left = start
+    while left > 0 and (skipped := source.read(min(left, 1024 * 1024))):
+        left -= len(skipped)
+    return source
 
 
 class _Rest:

@@ -40,10 +40,11 @@ def read_entries(spark: SparkSession, house: Warehouse) -> tuple[LedgerEntry, ..
     """The ledger as the last published run left it; empty before the first."""
     if not house.exists(spark, RUNS) or not house.exists(spark, LOG_FILES):
         return ()
-    return tuple(_entry(row) for row in latest_files(spark, house).toArrow().to_pylist())
+    return tuple(entry_of(row) for row in latest_files(spark, house).toArrow().to_pylist())
 
 
-def _entry(row: Mapping[str, Any]) -> LedgerEntry:
+def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
+    """What the plan is told of a path, out of its row."""
     consumed = Prefix(row["consumed_bytes"], row["chunk_digests"] or b"", row["tail_sha256"])
     return LedgerEntry(
         path=row["path"],

@@ -61,7 +61,12 @@ def cut_ranges(
                 RangeTask(
                     number=len(tasks),
                     byte_range=ByteRange(
-                        file.profile, file.deployment, start, end, work.generation
+                        file.profile,
+                        file.deployment,
+                        start,
+                        end,
+                        work.generation,
+                        is_continued=index == 0 and start > 0,
                     ),
                     file_id=work.file_id,
                     size_bytes=(end or max(work.size_bytes, start)) - start,
