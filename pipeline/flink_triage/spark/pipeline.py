@@ -17,11 +17,12 @@ from pyspark.sql import functions as F
 
 from flink_triage import __version__
 from flink_triage.errors import OutputHeldError, UsageError
-from flink_triage.local import Options, pack_of
+from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
+from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
 from flink_triage.spark.ledger_rows import finished_rows, latest_files, read_entries
 from flink_triage.spark.points import reached
@@ -78,11 +79,11 @@ def run(
     ``UsageError`` (nothing to read), ``SignaturePackError``, ``OutputHeldError``,
     ``EnvironmentProblem`` or ``CorruptStateError``.
     """
-    options = options or Options()
+    options = with_layouts(options or Options())
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
     pack = pack_of(options)
-    listing = list_inputs(inputs)
+    listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
     reached("listed")
@@ -104,7 +105,7 @@ def run(
 def _untilpublished(house: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
     """Hold the warehouse and try; tries again when another run, elsewhere, was published first."""
     for _ in range(MAX_TRIES):
-        with house.hold(now):
+        with explained(house), house.hold(now):
             reached("held")
             try:
                 return attempt()

@@ -49,6 +49,9 @@ def options_of(options: Options) -> dict[str, str | None]:
         "timezone": str(options.timezone),
         "since": options.since.isoformat() if options.since else None,
         "until": options.until.isoformat() if options.until else None,
+        "encoding": options.settings.reading.encoding,
+        "layouts": "\n".join(options.settings.reading.layouts) or None,
+        "redact": "pii" if options.settings.reading.redacts_personal else None,
     }
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from flink_triage.spark.content import sha256
+from flink_triage.spark.faults import damaged
 from flink_triage.spark.points import reached
 from flink_triage.spark.schemas import RUNS, TABLES
 from flink_triage.spark.tables import Warehouse
@@ -31,8 +32,11 @@ RUN_CHARS, BASE_CHARS = 16, 8
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
+    """A row of `runs`; ``tables`` are those that it wrote to."""
+
     run_id: str
     finished_at: datetime
+    tables: tuple[str, ...] = ()
 
 
 # What the first run of a warehouse comes after.
@@ -58,12 +62,28 @@ class Leftover:
 
 
 def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
-    """All published runs, the newest last; empty before the first."""
+    """All published runs, the newest last; empty before the first.
+
+    Raises ``CorruptStateError`` when a table that they wrote to is gone: it would be made anew, and
+    without what it held.
+    """
     if not house.exists(spark, RUNS):
+        local = house.local_path
+        # Delta writes a checksum after a commit: where there is one, there was a commit.
+        if local is not None and any((local / RUNS.name / "_delta_log").glob("[0-9]*.crc")):
+            raise damaged(house, RUNS.name)
         return ()
-    rows = house.read(spark, RUNS).select("run_id", "finished_at").toArrow().to_pylist()
-    runs = (PublishedRun(row["run_id"], row["finished_at"]) for row in rows)
-    return tuple(sorted(runs, key=lambda run: (run.finished_at, run.run_id)))
+    columns = ("run_id", "finished_at", "row_counts")
+    rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
+    found = (
+        PublishedRun(row["run_id"], row["finished_at"], tuple(sorted(dict(row["row_counts"]))))
+        for row in rows
+    )
+    runs = tuple(sorted(found, key=lambda run: (run.finished_at, run.run_id)))
+    for name in runs[-1].tables if runs else ():
+        if not house.exists(spark, TABLES[name]):
+            raise damaged(house, name)
+    return runs
 
 
 def open_attempt(house: Warehouse, batch_id: str, base: str) -> Attempt:

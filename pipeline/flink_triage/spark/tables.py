@@ -79,7 +79,8 @@ class Warehouse:
         local = self.local_path
         if local is not None:
             # A killed run may leave the folder of a log without its first commit.
-            return any((local / table.name / "_delta_log").glob("[0-9]*"))
+            log = local / table.name / "_delta_log"
+            return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
         if self.directory is None:
             return bool(spark.catalog.tableExists(self.location(table.name)))
         try:

@@ -1,0 +1,102 @@
+"""What Spark, Delta and the disk throw in; out, where it is known, an error that says what to do.
+
+Delta and the JVM bury the cause in a trace of hundreds of lines; the first known phrase decides.
+Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's words on workers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+
+from flink_triage.errors import CorruptStateError, EnvironmentProblem, FlinkTriageError
+from flink_triage.spark.tables import Warehouse
+
+KEPT = "what was published before can be read, and the next run goes on from there"
+DAMAGED = (
+    "the tables are damaged: a file of Delta's log or of its data is missing or torn; "
+    "restore the folder from a copy, or read the logs into a new warehouse"
+)
+_PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tuple(
+    (re.compile(pattern), kind, words)
+    for pattern, kind, words in (
+        (
+            r"No space left on device|Disk quota exceeded|File too large",
+            EnvironmentProblem,
+            f"no space left; free some and run again: {KEPT}",
+        ),
+        (
+            r"Read-only file system",
+            EnvironmentProblem,
+            f"is on a read-only file system; mount it for writing and run again: {KEPT}",
+        ),
+        (
+            r"Permission denied|AccessControlException|Mkdirs failed to create|AccessDenied",
+            EnvironmentProblem,
+            f"may not be written by this user; give it the right and run again: {KEPT}",
+        ),
+        (
+            r"OutOfMemoryError|GC overhead limit|Cannot allocate memory",
+            EnvironmentProblem,
+            f"Spark ran out of memory; raise FLINK_TRIAGE_DRIVER_MEMORY and run again: {KEPT}",
+        ),
+        (
+            r"Python worker (exited unexpectedly|failed to connect)|ExecutorLostFailure",
+            EnvironmentProblem,
+            "a worker of Spark died, most often for want of memory; run again with fewer cores "
+            f"(--master 'local[1]') or more memory: {KEPT}",
+        ),
+        (
+            r"DELTA_(TRUNCATED|LOG_FILE|VERSIONS_NOT|STATE_RECOVER|MISSING_(TRANSACTION|DELTA)|"
+            r"TABLE_NOT_FOUND|SCHEMA_NOT_SET|INVALID_CHECKPOINT|CHECKPOINT_|NO_COMMITS)|"
+            r"ChecksumException|JsonParseException|JsonEOFException|MALFORMED_RECORD|"
+            r"is not a Parquet file|"
+            r"FAILED_READ_FILE|SparkFileNotFoundException",
+            CorruptStateError,
+            DAMAGED,
+        ),
+    )
+)
+
+
+@contextmanager
+def explained(house: Warehouse) -> Iterator[None]:
+    """Within the block, what storage, memory and workers do wrong is told in one line.
+
+    What nobody foresaw passes through.
+    """
+    try:
+        yield
+    except FlinkTriageError:
+        raise
+    except (PySparkException, OSError, RuntimeError) as error:
+        found = explanation(str(error), house)
+        if found is None:
+            raise
+        raise found from error
+    except Exception as error:
+        # py4j's errors share no root with Spark's own, and are not there under Connect.
+        found = explanation(str(error), house) if _is_of_the_jvm(error) else None
+        if found is None:
+            raise
+        raise found from error
+
+
+def _is_of_the_jvm(error: Exception) -> bool:
+    return type(error).__module__.startswith("py4j.")
+
+
+def explanation(text: str, house: Warehouse) -> FlinkTriageError | None:
+    """The error that ``text`` speaks of; None when none of the known ones."""
+    for pattern, kind, words in _PHRASES:
+        if pattern.search(text):
+            return kind(f"{house.directory or house.location('runs')}: {words}")
+    return None
+
+
+def damaged(house: Warehouse, table: str) -> CorruptStateError:
+    """What is said of a table that lacks something."""
+    return CorruptStateError(f"{house.location(table)}: {DAMAGED}")
