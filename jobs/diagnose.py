@@ -28,7 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         house = Warehouse(arguments.warehouse, arguments.catalog, arguments.schema)
-        print(diagnose_again(get_session(small=False), house, options))
+        print(
+            diagnose_again(get_session(small=False, warehouse=arguments.warehouse), house, options)
+        )
     except FlinkTriageError as error:
         print(f"flink-triage: {error}", file=sys.stderr)
         return error.exit_code

@@ -26,7 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         house = Warehouse(arguments.warehouse, arguments.catalog, arguments.schema)
-        text = render(read_result(get_session(), house), arguments.form)
+        text = render(
+            read_result(get_session(warehouse=arguments.warehouse), house), arguments.form
+        )
     except FlinkTriageError as error:
         print(f"flink-triage: {error}", file=sys.stderr)
         return error.exit_code

@@ -23,6 +23,7 @@ from .logs.files import deployment_of, list_inputs
 from .logs.layouts.own import read_layouts
 from .logs.plan import plan_ranges
 from .logs.profile import probe
+from .logs.storage import is_uri
 from .model import (
     ByteRange,
     Coverage,
@@ -273,7 +274,9 @@ def _analyze_in_pool(
     # The largest first, so that the last task to finish is a small one.
     numbered = sorted(enumerate(ranges), key=lambda pair: -_size(pair[1]))
     tasks = [(number, byte_range, options.settings) for number, byte_range in numbered]
-    context = multiprocessing.get_context("spawn" if os.name == "nt" else "fork")
+    # The clients of object stores have threads, which a fork would lose.
+    is_forked = os.name != "nt" and not any(is_uri(r.profile.path) for r in ranges)
+    context = multiprocessing.get_context("fork" if is_forked else "spawn")
     with context.Pool(workers, _start_worker, (pack, options.settings, options.timezone)) as pool:
         for number, result, off in pool.imap_unordered(_work, tasks):
             results[number] = result

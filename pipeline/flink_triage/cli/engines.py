@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentProblem
 from ..local import Options
+from ..logs.storage import is_uri
 from ..model import Result
 from ..settings import MIB
 
@@ -69,6 +70,7 @@ def _session(arguments: argparse.Namespace | None, *, is_small: bool) -> SparkSe
         remote=getattr(arguments, "remote", None),
         verbose=getattr(arguments, "verbose", False),
         small=is_small,
+        warehouse=getattr(arguments, "warehouse", None),
     )
 
 
@@ -83,6 +85,9 @@ def _need_spark() -> None:
 
 def _size(paths: Sequence[str]) -> int:
     total = 0
+    if any(map(is_uri, paths)):
+        # What is kept in an object store is seldom small, and listing it twice costs.
+        return _SMALL_BYTES
     for path in map(Path, paths):
         files = path.rglob("*") if path.is_dir() else [path]
         total += sum(file.stat().st_size for file in files if file.is_file())

@@ -15,6 +15,8 @@ from flink_triage.model import Quarantined
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
 from .archives import SEPARATOR, list_members, open_member, split_member
+from .deployments import name_apart, name_of_file, name_of_folder
+from .storage import is_uri, list_stored, local_path, open_stored
 
 # Found in a folder, files of these names are not logs; named on the command line, they are read.
 _NOT_LOGS = frozenset(
@@ -24,22 +26,17 @@ _NOT_LOGS = frozenset(
         ".xml", ".yaml", ".yml",
     }
 )  # fmt: skip
-
-
-_LOG_FOLDERS = frozenset({"log", "logs"})
-_CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
-_ARCHIVE_NAME = re.compile(
-    r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
-    re.IGNORECASE,
-)
+_NO_LOG = "not a log by its name; name it to read it"
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
     """One file to read; ``root`` is the input argument through which it was found.
 
-    ``host`` is where it was written, if what holds it says so; ``is_seekable`` is false where
-    to read a part means to read all before it.
+    ``path`` is a path or a URI.  ``host`` is where it was written, if what holds it says so;
+    ``is_seekable`` is false where to read a part means to read all before it.  ``folder_name``
+    and ``file_name`` name its deployment by folder and by file where the usual name would also be
+    that of another folder or file of the inputs.
     """
 
     path: str
@@ -48,6 +45,8 @@ class InputFile:
     root: str
     host: str | None = None
     is_seekable: bool = True
+    folder_name: str | None = None
+    file_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +56,31 @@ class Listing:
 
 
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
-    """All regular files below the inputs, each once, sorted by path.
+    """All regular files below the inputs (paths or URIs), each once, sorted by path.
 
-    Of an archive its members are listed, as ``archive!/member``.  Links inside a directory are
-    not followed out of it.  Raises ``UsageError`` for an input that does not exist.
+    Of an archive its members are listed, as ``archive!/member``; behind a URI archives are files.
+    Links inside a directory are not followed out of it.  Raises ``UsageError`` for an input that
+    does not exist.
     """
     files: dict[str, InputFile] = {}
     quarantined: list[Quarantined] = []
-    for root in inputs:
+    for given in inputs:
+        if is_uri(given):
+            _add_stored(given, files, quarantined)
+            continue
+        root = local_path(given)
         if not os.path.lexists(root):
             raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
         paths = _walk(root, quarantined) if os.path.isdir(root) else [root]
         for path in paths:
             _add(path, root, files, quarantined, settings)
-    return Listing(tuple(files[key] for key in sorted(files)), tuple(quarantined))
+    return Listing(name_apart([files[key] for key in sorted(files)]), tuple(quarantined))
 
 
 def open_binary(path: str) -> BinaryIO:
-    """A file, or a member of an archive, as a stream of its bytes."""
+    """A file, what is behind a URI, or a member of an archive, as a stream of its bytes."""
+    if is_uri(path):
+        return open_stored(path)
     member = split_member(path) if SEPARATOR in path else None
     if member is not None:
         return open_member(*member, DEFAULT_SETTINGS)
@@ -89,9 +95,10 @@ def deployment_of(file: InputFile, group_by: str = "directory") -> str:
     the name.  Raises ``UsageError`` for a regex that does not compile.
     """
     if group_by == "file":
-        return _relative(file)
+        return file.file_name or name_of_file(file.path, file.root)
+    by_folder = file.folder_name or name_of_folder(file.path, file.root)
     if group_by == "directory":
-        return _directory(file)
+        return by_folder
     try:
         match = re.search(group_by, file.path)
     except re.error as error:
@@ -99,36 +106,8 @@ def deployment_of(file: InputFile, group_by: str = "directory") -> str:
             f"--group-by: {group_by!r} is not directory, file or a regex ({error})"
         ) from None
     if match is None:
-        return _directory(file)
-    return (match[1] if match.re.groups else match[0]) or _directory(file)
-
-
-def _relative(file: InputFile) -> str:
-    if os.path.isdir(file.root):
-        return os.path.relpath(file.path, file.root)
-    return os.path.basename(file.path)
-
-
-def _directory(file: InputFile) -> str:
-    """The folder; a folder that is only called ``logs`` is named for the one that holds it.
-
-    So are the folders of YARN's containers.  An archive is a folder of its own name.
-    """
-    root = os.path.abspath(file.root)
-    folder = os.path.dirname(os.path.abspath(file.path))
-    base = root if os.path.isdir(root) else folder
-    if SEPARATOR in f"{folder}{os.sep}" and not os.path.isdir(root):
-        base = os.path.dirname(root)
-    relative = os.path.relpath(folder, base)
-    name = os.path.basename(base) if relative == os.curdir else relative
-    parts = [_ARCHIVE_NAME.sub("", part) for part in name.split(os.sep) if part]
-    while parts and (parts[-1] in _LOG_FOLDERS or _CONTAINER_FOLDER.fullmatch(parts[-1])):
-        parts.pop()
-    if not parts and relative != os.curdir:
-        parts = [os.path.basename(base)]
-    if not parts or parts[-1] in _LOG_FOLDERS:
-        parts = [os.path.basename(os.path.dirname(base))]
-    return "/".join(parts) or "default"
+        return by_folder
+    return (match[1] if match.re.groups else match[0]) or by_folder
 
 
 def _walk(root: str, quarantined: list[Quarantined]) -> list[str]:
@@ -148,11 +127,30 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[str]:
                     continue  # The target is listed under its own name.
                 quarantined.append(Quarantined(path, "a link that leads out of the input"))
                 continue
-            if os.path.splitext(name)[1].lower() in _NOT_LOGS:
-                quarantined.append(Quarantined(path, "not a log by its name; name it to read it"))
+            if _is_no_log(name):
+                quarantined.append(Quarantined(path, _NO_LOG))
                 continue
             found.append(path)
     return found
+
+
+def _is_no_log(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in _NOT_LOGS
+
+
+def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
+    """What lies behind a URI: no links, no rights that a listing would tell."""
+    try:
+        found = list_stored(root)
+    except OSError as error:
+        raise UsageError(f"input: {root!r} cannot be listed: {error}") from None
+    if found is None:
+        raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
+    for stored in found:
+        if stored.uri != root and _is_no_log(stored.uri):
+            quarantined.append(Quarantined(stored.uri, _NO_LOG))
+        elif stored.uri not in files:
+            files[stored.uri] = InputFile(stored.uri, stored.size_bytes, stored.modified_at, root)
 
 
 def _add(
@@ -203,7 +201,7 @@ def _add_members(
         path = f"{archive.path}{SEPARATOR}{member.name}"
         if member.refusal is not None:
             quarantined.append(Quarantined(path, member.refusal))
-        elif os.path.splitext(member.name)[1].lower() in _NOT_LOGS:
+        elif _is_no_log(member.name):
             quarantined.append(Quarantined(path, "not a log by its name"))
         else:
             # No member was written to after its archive was.

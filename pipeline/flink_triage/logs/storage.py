@@ -34,6 +34,7 @@ SCHEMES: Mapping[str, str] = {
 # begins small and doubles for as long as one byte follows the other.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
+_SECRET_ENDINGS = ("key", "token", "windows.net")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,10 @@ class StorageOptions:
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def get(self, name: str, bucket: str = "") -> str | None:
+    def get(self, name: str, bucket: str) -> str | None:
         """The value for the bucket (``fs.s3a.bucket.NAME.…``), or that for all of them."""
-        if bucket and name.startswith("fs.s3a."):
-            own = self.values.get(f"fs.s3a.bucket.{bucket}.{name.removeprefix('fs.s3a.')}")
-            if own is not None:
-                return own
-        return self.values.get(name)
+        own = self.values.get(name.replace("fs.s3a.", f"fs.s3a.bucket.{bucket}.", 1))
+        return self.values.get(name) if own is None else own
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,8 @@ class StoredFile:
 
 # Of the whole process, as the environment is, whose part it takes: streams are opened far below
 # what knows of a session.
-_OPTIONS = StorageOptions()
+NO_OPTIONS = StorageOptions()
+_OPTIONS = NO_OPTIONS
 
 
 def use_options(options: StorageOptions) -> None:
@@ -95,7 +94,7 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
     """
     from pyarrow import fs
 
-    system, place, prefix = _place(root)
+    system, place = _place(root)
     with _in_words(root):
         info = system.get_file_info(place)
         if info.type == fs.FileType.NotFound:
@@ -105,7 +104,7 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
         found = system.get_file_info(fs.FileSelector(place, recursive=True))
     # Under the prefix of the URI that was given: `s3a://` stays `s3a://`.
     return (
-        _stored(f"{root.rstrip('/')}/{item.path[len(prefix) :].strip('/')}", item)
+        _stored(f"{root.rstrip('/')}/{item.path[len(place) :].strip('/')}", item)
         for item in found
         if item.type == fs.FileType.File
     )
@@ -117,7 +116,7 @@ def _stored(uri: str, info: Any) -> StoredFile:
 
 def open_stored(uri: str) -> BinaryIO:
     """The bytes of ``uri``, to be read and sought; raises ``OSError``."""
-    system, place, _ = _place(uri)
+    system, place = _place(uri)
     with _in_words(uri):
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
@@ -126,7 +125,7 @@ def size_of(path: str) -> int:
     """Bytes of a file now, local or not; raises ``OSError``."""
     if not is_uri(path):
         return os.path.getsize(path)
-    system, place, _ = _place(path)
+    system, place = _place(path)
     with _in_words(path):
         size = system.get_file_info(place).size
     if size is None:
@@ -136,7 +135,7 @@ def size_of(path: str) -> int:
 
 def remove_stored(uri: str) -> None:
     """Remove a folder and all in it; raises ``OSError``."""
-    system, place, _ = _place(uri)
+    system, place = _place(uri)
     with _in_words(uri):
         system.delete_dir(place)
 
@@ -144,14 +143,15 @@ def remove_stored(uri: str) -> None:
 class _StoredStream(io.RawIOBase):
     """Reads ahead, so that small reads are not a request each."""
 
-    def __init__(self, uri: str, source: Any) -> None:
+    def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
         self._uri = uri
         self._source = source
         self._size = source.size()
         self._at = 0
         self._held = b""
         self._held_at = 0
-        self._ahead = _FIRST_BYTES
+        self._first_bytes = first_bytes
+        self._ahead = first_bytes
 
     def readable(self) -> bool:
         return True
@@ -188,7 +188,7 @@ class _StoredStream(io.RawIOBase):
         return part
 
     def _fetch(self, end: int, *, is_next: bool) -> None:
-        self._ahead = min(self._ahead * 2, _MOST_BYTES) if is_next else _FIRST_BYTES
+        self._ahead = min(self._ahead * 2, _MOST_BYTES) if is_next else self._first_bytes
         wanted = min(max(end - self._at, self._ahead), self._size - self._at)
         with _in_words(self._uri):
             self._held = self._source.read_at(wanted, self._at)
@@ -200,21 +200,27 @@ class _StoredStream(io.RawIOBase):
         super().close()
 
 
-def _place(uri: str) -> tuple[Any, str, str]:
-    """The file system of ``uri``, the path in it, and that path's common beginning of all below."""
+def _place(uri: str) -> tuple[Any, str]:
+    """The file system of ``uri``, and the path in it."""
     scheme, authority, path = split_uri(uri)
     kind = SCHEMES.get(scheme)
     if kind is None:
         raise UsageError(
             f"input: {uri!r} has an unknown scheme; expected a path or {', '.join(SCHEMES)}"
         )
+    try:
+        import pyarrow.fs  # noqa: F401
+    except ImportError:
+        raise EnvironmentProblem(
+            f"{uri}: reading it needs pyarrow; pip install 'flink-triage[spark]'"
+        ) from None
     with _in_words(uri):
         system = _file_system(kind, scheme, authority, _Hidden(_OPTIONS), os.getpid())
     if kind == "hdfs":
         place = f"/{path}"
     else:
         place = "/".join(part for part in (authority.split("@")[0], path) if part)
-    return system, place, place
+    return system, place
 
 
 class _Hidden:
@@ -234,12 +240,8 @@ class _Hidden:
 def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
     """One per place and process: the clients inside do not outlive a fork."""
     del process
-    try:
-        from pyarrow import fs
-    except ImportError:
-        raise EnvironmentProblem(
-            f"{scheme}://{authority}: reading it needs pyarrow; pip install 'flink-triage[spark]'"
-        ) from None
+    from pyarrow import fs
+
     options = hidden.options
     if kind == "s3":
         return fs.S3FileSystem(**_s3_arguments(options, authority))
@@ -284,7 +286,8 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
     _, _, host = authority.rpartition("@")
     account = host.split(".")[0]
     found: dict[str, Any] = {"account_name": account}
-    key = options.get(f"fs.azure.account.key.{host}") or options.get("fs.azure.account.key")
+    key = options.values.get(f"fs.azure.account.key.{host}")
+    key = key or options.values.get("fs.azure.account.key")
     if key:
         found["account_key"] = key
     return found
@@ -299,8 +302,8 @@ def _in_words(uri: str) -> Iterator[None]:
         yield
     except (OSError, ArrowException) as error:
         text = str(error)
-        for value in _OPTIONS.values.values():
-            if len(value) >= 8:
+        for name, value in _OPTIONS.values.items():
+            if value and name.endswith(_SECRET_ENDINGS):
                 text = text.replace(value, "***")
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise type(error)(error.errno, text, uri) from None

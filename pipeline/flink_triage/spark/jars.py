@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -22,6 +23,9 @@ SCALA_LINE = "2.13"
 # An own mirror: the path of an Ivy settings file.
 IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
 FETCH_TIMEOUT_SECONDS = 300
+# Of each Hadoop line the SDK that its hadoop-project names.
+AWS_SDK_VERSIONS = {"3.5.0": "2.35.4"}
+S3_ANALYTICS = ("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +86,75 @@ def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
     found = cached_jars(home)
     if found is not None:
         return found
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EnvironmentProblem(f"{home}: cannot hold the Delta jars: {error.strerror}") from None
+    _make(home)
     for jar in delta_jars():
         if not _is_jar(home / jar.file_name):
             _fetch(jar, home)
     return tuple(home / jar.file_name for jar in delta_jars())
+
+
+def _make(home: Path) -> None:
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EnvironmentProblem(f"{home}: cannot hold the Delta jars: {error.strerror}") from None
+
+
+def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
+    """What Hadoop's S3A needs for a warehouse in S3, fetched by Ivy when the cache lacks it.
+
+    18 MB, where the SDK's bundle, on which hadoop-aws depends, has 600.  Raises
+    ``EnvironmentProblem`` for another Hadoop than the tested one, and when nothing can be fetched.
+    """
+    hadoop = _hadoop_version()
+    if hadoop not in AWS_SDK_VERSIONS:
+        raise EnvironmentProblem(
+            f"hadoop-aws {hadoop}: no tested AWS SDK for it, only for "
+            f"{', '.join(AWS_SDK_VERSIONS)}; start with spark-submit --packages"
+        )
+    home = directory or jar_directory()
+    folder = home / f"s3a-{hadoop}"
+    if not folder.is_dir():
+        _make(home)
+        _fetch_s3a(hadoop, folder)
+    return tuple(sorted(folder.glob("*.jar")))
+
+
+def _hadoop_version() -> str:
+    import pyspark
+
+    found = sorted((Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar"))
+    return found[0].stem.removeprefix("hadoop-client-api-") if found else "(none found)"
+
+
+def _fetch_s3a(hadoop: str, folder: Path) -> None:
+    sdk = AWS_SDK_VERSIONS[hadoop]
+    aws = ("s3", "s3-transfer-manager", "sts", "apache-client")
+    wanted = [
+        _ivy_dependency("org.apache.hadoop", "hadoop-aws", hadoop, "master"),
+        _ivy_dependency(*S3_ANALYTICS, "master"),
+        *(_ivy_dependency("software.amazon.awssdk", name, sdk, "default") for name in aws),
+    ]
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as scratch:
+        module = Path(scratch) / "ivy.xml"
+        module.write_text(
+            '<ivy-module version="2.0"><info organisation="flink-triage" module="s3a"/>'
+            '<configurations><conf name="default"/></configurations>'
+            f"<dependencies>{''.join(wanted)}</dependencies></ivy-module>",
+            encoding="utf-8",
+        )
+        jars = Path(scratch) / "jars"
+        pattern = f"{jars}/[artifact]-[revision](-[classifier]).[ext]"
+        output = _run_ivy(["-ivy", str(module), "-retrieve", pattern], Path(scratch), folder.name)
+        if not list(jars.glob("hadoop-aws-*.jar")) or not all(map(_is_jar, jars.glob("*.jar"))):
+            raise EnvironmentProblem(_not_fetched(folder.name, folder.parent, output))
+        with suppress(OSError):  # another first run was faster
+            jars.rename(folder)
+
+
+def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
+    """``master`` is the jar alone, ``default`` also what it needs at run time."""
+    return f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->{conf}"/>'
 
 
 def _is_jar(path: Path) -> bool:
@@ -107,36 +172,40 @@ def _is_jar(path: Path) -> bool:
 
 def _fetch(jar: Jar, home: Path) -> None:
     with tempfile.TemporaryDirectory(dir=home, prefix=".fetch-") as scratch:
-        command = _ivy_command(jar, Path(scratch))
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            raise EnvironmentProblem(
-                f"{jar.file_name}: not fetched within {FETCH_TIMEOUT_SECONDS} s; "
-                f"copy the file into {home}"
-            ) from None
+        words = ["-notransitive", "-dependency", jar.group, jar.artifact, jar.version]
+        words += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
+        output = _run_ivy(words, Path(scratch), jar.file_name)
         fetched = Path(scratch) / jar.file_name
-        if done.returncode != 0 or not _is_jar(fetched):
-            raise EnvironmentProblem(
-                f"{jar.file_name}: not in {home} and Ivy could not fetch it "
-                f"({_reason(done.stdout + done.stderr)}); copy the file there, or name an Ivy "
-                f"settings file in {IVY_SETTINGS_VARIABLE}"
-            )
+        if not _is_jar(fetched):
+            raise EnvironmentProblem(_not_fetched(jar.file_name, home, output))
         # Atomic: two first runs at once each put the same whole file there.
         fetched.replace(home / jar.file_name)
 
 
-def _ivy_command(jar: Jar, scratch: Path) -> list[str]:
-    pattern = f"{scratch}/[artifact]-[revision].[ext]"
+def _not_fetched(what: str, home: Path, output: str) -> str:
+    return (
+        f"{what}: not in {home} and Ivy could not fetch it ({_reason(output)}); "
+        f"copy the file there, or name an Ivy settings file in {IVY_SETTINGS_VARIABLE}"
+    )
+
+
+def _run_ivy(words: list[str], scratch: Path, what: str) -> str:
+    """What Ivy printed; raises ``EnvironmentProblem`` when it does not end in time."""
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
     if settings:
         command += ["-settings", settings]
-    command += ["-cache", str(scratch / "ivy"), "-notransitive", "-confs", "default"]
-    command += ["-dependency", jar.group, jar.artifact, jar.version, "-retrieve", pattern]
-    return command
+    command += ["-cache", str(scratch / "ivy"), "-confs", "default", *words]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise EnvironmentProblem(
+            f"{what}: not fetched within {FETCH_TIMEOUT_SECONDS} s; "
+            f"copy the file into {scratch.parent}"
+        ) from None
+    return done.stdout + done.stderr
 
 
 def _ivy_class_path() -> str:

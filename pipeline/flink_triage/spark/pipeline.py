@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from flink_triage import __version__
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs
+from flink_triage.logs.storage import use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
@@ -56,6 +58,7 @@ from flink_triage.spark.schemas import (
     arrow_schema,
 )
 from flink_triage.spark.staging import RangeTask
+from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.tasks import cut_ranges, pack_tasks, prepare
 
@@ -83,6 +86,8 @@ def run(
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     started_at = datetime.now(timezone.utc)
     pack = pack_of(options)
+    storage = options_for(spark, inputs)
+    use_options(storage)
     listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
@@ -95,14 +100,13 @@ def run(
         if plan.is_empty:
             progress(f"nothing new in {len(plan.unchanged)} files")
             return _newest(house, runs).run_id
-        return _execute(
-            spark, house, _batch(plan, listing, runs, pack, options, started_at), progress
-        )
+        batch = _batch(plan, listing, runs, pack, options, started_at)
+        return _execute(spark, house, replace(batch, storage=storage), progress)
 
-    return _untilpublished(house, started_at, attempt)
+    return _until_published(house, started_at, attempt)
 
 
-def _untilpublished(house: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
+def _until_published(house: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
     """Hold the warehouse and try; tries again when another run, elsewhere, was published first."""
     for _ in range(MAX_TRIES):
         with explained(house), house.hold(now):
@@ -152,7 +156,7 @@ def diagnose_again(
         batch = Batch(again, runs, started_at, WorkPlan(), (), deployments, pack, options)
         return _execute(spark, house, batch, progress)
 
-    return _untilpublished(house, started_at, attempt)
+    return _until_published(house, started_at, attempt)
 
 
 def last_run_id(spark: SparkSession, house: Warehouse) -> str:
@@ -245,7 +249,7 @@ def _ingest(
     tasks: Sequence[RangeTask],
 ) -> tuple[list[Table], list[dict[str, object]]]:
     """Stage the ranges and append what comes out; returns the tables and the workers' summaries."""
-    config = stages.worker_config(batch.pack, batch.options)
+    config = stages.worker_config(batch.pack, batch.options, batch.storage)
     house.write_staging(stages.stage(spark, pack_tasks(tasks), config), attempt.staging)
     reached("staged")
     staged = house.read_staging(spark, attempt.staging, stages.STAGED_SCHEMA)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
+from flink_triage.logs.storage import NO_OPTIONS, StorageOptions
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.ledger import WorkPlan
 from flink_triage.spark.recovery import NO_RUN, PublishedRun
@@ -39,6 +40,7 @@ class Batch:
     deployments: tuple[str, ...]
     pack: SignaturePack
     options: Options
+    storage: StorageOptions = NO_OPTIONS
 
 
 def options_of(options: Options) -> dict[str, str | None]:

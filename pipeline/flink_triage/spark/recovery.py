@@ -11,16 +11,20 @@ import re
 import shutil
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from flink_triage.errors import FlinkTriageError
+from flink_triage.logs.storage import remove_stored, use_options
 from flink_triage.spark.content import sha256
 from flink_triage.spark.faults import damaged
 from flink_triage.spark.points import reached
 from flink_triage.spark.schemas import RUNS, TABLES
+from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
 
 STAGING = "_staging"
@@ -158,6 +162,11 @@ def drop(spark: SparkSession, house: Warehouse, attempt: Attempt, runs: Sequence
     reached("drop")
     if house.local_path is not None:
         clean(spark, house, runs)
-    elif house.directory is None:
+    elif house.directory is not None:
+        # Without rights to delete they stay; nobody reads them.
+        with suppress(OSError, FlinkTriageError):
+            use_options(options_for(spark, [house.directory]))
+            remove_stored(house.location(attempt.staging))
+    else:
         spark.sql(f"DROP TABLE IF EXISTS {house.location(attempt.staging)}")
     reached("dropped")

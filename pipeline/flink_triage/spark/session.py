@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
-from flink_triage.spark.jars import ensure_jars
+from flink_triage.spark.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.java import find_java
 
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
@@ -41,6 +41,7 @@ def get_session(
     spark: SparkSession | None = None,
     verbose: bool = False,
     small: bool = True,
+    warehouse: str | None = None,
 ) -> SparkSession:
     """The session to work in.
 
@@ -48,7 +49,8 @@ def get_session(
     (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Under ``spark-submit`` the master,
     memory and jars are those of its command line; only what Delta needs is added where nothing
     was said of it.  Otherwise a local session (or one on ``master``) is started with Delta;
-    ``small`` trades peak speed for a start twice as fast.
+    ``small`` trades peak speed for a start twice as fast, and a ``warehouse`` on ``s3a://`` adds
+    what reaches it.
     Raises ``EnvironmentProblem`` when Java, the jars or the server are not there.
     """
     if spark is not None:
@@ -63,7 +65,7 @@ def get_session(
         return SparkSession.builder.getOrCreate()
     if SUBMITTED in os.environ and master is None and not address:
         return _submitted(verbose)
-    return _start(master, address, verbose, small)
+    return _start(master, address, verbose, small, warehouse)
 
 
 def _submitted(verbose: bool) -> SparkSession:
@@ -102,7 +104,7 @@ def _connect(address: str) -> SparkSession:
         return SparkSession.builder.remote(address).getOrCreate()
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{shown}: Spark Connect needs pip install 'pyspark[connect]': {error}"
+            f"{shown}: Spark Connect needs pip install 'flink-triage[connect]': {error}"
         ) from None
     except Exception as error:  # grpc and Connect have no common root
         raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
@@ -120,9 +122,14 @@ def _knock(address: str) -> None:
         raise EnvironmentProblem(f"{address}: no Spark Connect server answers: {error}") from None
 
 
-def _start(master: str | None, remote: str | None, verbose: bool, small: bool) -> SparkSession:
+def _start(
+    master: str | None, remote: str | None, verbose: bool, small: bool, warehouse: str | None
+) -> SparkSession:
     find_java()
-    options = session_options(ensure_jars(), verbose=verbose, small=small)
+    jars = ensure_jars()
+    if warehouse is not None and warehouse.startswith("s3a:"):
+        jars += ensure_s3a_jars()
+    options = session_options(jars, verbose=verbose, small=small)
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.local import Options
+from flink_triage.logs.storage import StorageOptions
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.diagnosing import INCIDENT_ROWS, DiagnosisConfig, diagnosing_function
 from flink_triage.spark.row_types import (
@@ -39,8 +40,8 @@ STAGED_SCHEMA = spark_schema(STAGED)
 MAX_PARTITIONS = 256
 
 
-def worker_config(pack: SignaturePack, options: Options) -> WorkerConfig:
-    return WorkerConfig(pack, options.settings, options.timezone)
+def worker_config(pack: SignaturePack, options: Options, storage: StorageOptions) -> WorkerConfig:
+    return WorkerConfig(pack, options.settings, options.timezone, storage)
 
 
 def _data_columns(table: Table) -> list[str]:

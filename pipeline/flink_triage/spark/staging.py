@@ -18,6 +18,7 @@ import pyarrow as pa
 
 import flink_triage
 from flink_triage.diagnosis.fold import fold
+from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, size_of, use_options
 from flink_triage.model import ByteRange, Observation, RangeResult
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
@@ -99,6 +100,7 @@ class WorkerConfig:
     pack: SignaturePack
     settings: Settings
     timezone: tzinfo
+    storage: StorageOptions = NO_OPTIONS
 
 
 def staging_function(
@@ -111,7 +113,6 @@ def staging_function(
     shipped_config = pickle.dumps(config)
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import os  # a module of ours cannot be referred to from here
         import sys
 
         if package_root not in sys.path:
@@ -135,6 +136,7 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[pa.Rec
     """Staged rows of some ranges, in a worker."""
     key = sha256(shipped_config)
     config: WorkerConfig = pickle.loads(shipped_config)
+    use_options(config.storage)
     analyzer = _ANALYZERS.get(key)
     if analyzer is None:
         # One at a time: a worker lives on through the runs of a session.
@@ -204,7 +206,7 @@ def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str
     if not task.is_first:
         # The range begins inside an event of the one before.  Should the file have grown since it
         # was scanned, the driver sees that this does not add up, and hashes by itself.
-        consumed = os.path.getsize(path) - scan.held_back_bytes
+        consumed = size_of(path) - scan.held_back_bytes
     if byte_range.profile.compression != "none":
         prefix = hash_prefix(path, open_file, consumed)
         return {

@@ -1,0 +1,46 @@
+"""How workers reach the inputs: in goes the session, out come the options of object stores.
+
+Hadoop's file systems, which Spark and Delta use, know nothing of Arrow's, which read the logs; so
+what was said to the session of the one is said to the other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from flink_triage.logs.storage import StorageOptions, is_uri
+
+PREFIXES = ("fs.s3a.", "fs.azure.account.key")
+# What spark-submit itself hands from the driver's environment to S3A, and where to.
+FROM_ENVIRONMENT = (
+    ("fs.s3a.access.key", ("AWS_ACCESS_KEY_ID",)),
+    ("fs.s3a.secret.key", ("AWS_SECRET_ACCESS_KEY",)),
+    ("fs.s3a.session.token", ("AWS_SESSION_TOKEN",)),
+    ("fs.s3a.endpoint", ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")),
+    ("fs.s3a.endpoint.region", ("AWS_REGION", "AWS_DEFAULT_REGION")),
+)
+
+
+def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
+    """The session's ``spark.hadoop.fs.…``, and the driver's environment where it says nothing.
+
+    Without an input behind a URI nothing is asked for.  A machine's role or a workload identity
+    needs none of it: each worker has its own.
+    """
+    if not any(map(is_uri, inputs)):
+        return StorageOptions()
+    values: dict[str, str] = {}
+    for key, value in spark.conf.getAll.items():
+        name = key.removeprefix("spark.hadoop.")
+        if value and name.startswith(PREFIXES):
+            values[name] = value
+    # A key without its secret, or one of each, would be worse than either pair.
+    named = FROM_ENVIRONMENT[3:] if "fs.s3a.access.key" in values else FROM_ENVIRONMENT
+    for name, variables in named:
+        found = next((os.environ[v] for v in variables if os.environ.get(v)), None)
+        if found and name not in values:
+            values[name] = found
+    return StorageOptions(values)
