@@ -33,7 +33,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WIDTHS = (1280, 390)
+AXE_BYTES = 1_000_000
 DEMO = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
     "healthy/orders-2.1.1",
@@ -185,8 +185,7 @@ def test_no_report_is_beyond_five_megabytes_and_its_times_are_printed(
     assert size < 5_000_000
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_report_fits_its_window_and_axe_finds_nothing_serious(
     report: Path, page: Watched, width: int, scheme: Any
 ) -> None:
@@ -194,8 +193,8 @@ def test_a_report_fits_its_window_and_axe_finds_nothing_serious(
     page.page.emulate_media(color_scheme=scheme)
     opened = page.open(report)
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
-    if report.stat().st_size < 1_000_000:
-        # Folded parts are part of the page; in the largest report axe would read them for minutes.
+    if report.stat().st_size < AXE_BYTES:
+        # Folded parts are part of the page; axe would read those of a fleet for minutes.
         opened.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         found = Axe().run(opened).response["violations"]
@@ -325,7 +324,7 @@ def test_rows_and_sections_are_filtered_by_words_state_and_signature(
     opened.get_by_role("checkbox", name="minor").check()
     assert shown_rows(opened) == ["broker-frozen-1.20.1"]
     opened.get_by_role("checkbox", name="minor").uncheck()
-    opened.get_by_label("Signature").select_option("disk/full")
+    opened.get_by_role("combobox", name="Signature").select_option("disk/full")
     assert shown_rows(opened) == ["disk-full-1.16.0"]
 
 

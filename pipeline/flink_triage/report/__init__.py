@@ -1,4 +1,4 @@
-"""One `Result` in; text, JSON, JSON lines, Markdown or a self-contained HTML page out.
+"""One `Result` in; text, JSON, JSON lines, Markdown, HTML, SARIF or GitHub annotations out.
 
 Every format renders the same object and nothing else, so that they cannot disagree.
 """
@@ -9,13 +9,15 @@ from typing import Literal, get_args
 
 from flink_triage.errors import UsageError
 from flink_triage.model import Result
+from flink_triage.report.github import render_github
 from flink_triage.report.html import render_html
 from flink_triage.report.markdown import render_markdown
 from flink_triage.report.patches import PatchRenderer
 from flink_triage.report.result_json import dump_json, encode, from_json, schema_text, to_json
+from flink_triage.report.sarif import sarif_of
 from flink_triage.report.text import render_text, wants_color
 
-Format = Literal["text", "json", "jsonl", "markdown", "html"]
+Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 __all__ = [
@@ -24,11 +26,13 @@ __all__ = [
     "PatchRenderer",
     "from_json",
     "render",
+    "render_github",
     "render_html",
     "render_json",
     "render_jsonl",
     "render_markdown",
     "render_text",
+    "sarif_of",
     "schema_text",
     "to_json",
     "wants_color",
@@ -59,6 +63,10 @@ def render(
         return render_markdown(result, patch=patch)
     if format == "html":
         return render_html(result, patch=patch)
+    if format == "sarif":
+        return dump_json(sarif_of(result), indent=2) + "\n"
+    if format == "github":
+        return render_github(result)
     raise UsageError(f"format: got {format!r}, allowed: {', '.join(FORMATS)}")
 
 
