@@ -6,12 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["Diagnosis", "Incident", "Options", "Result", "__version__", "diagnose"]
+__all__ = [
+    "Diagnosis",
+    "Incident",
+    "Options",
+    "Result",
+    "__version__",
+    "diagnose",
+    "from_json",
+    "read_result",
+    "read_table",
+    "render",
+    "run",
+    "to_json",
+]
 
 if TYPE_CHECKING:
     from .api import diagnose
     from .local import Options
     from .model import Diagnosis, Incident, Result
+    from .report import from_json, render, to_json
+    from .spark.pipeline import run
+    from .spark.results import read_result, read_table
 
 _HOME = {
     "Diagnosis": "model",
@@ -19,6 +35,12 @@ _HOME = {
     "Options": "local",
     "Result": "model",
     "diagnose": "api",
+    "from_json": "report",
+    "read_result": "spark.results",
+    "read_table": "spark.results",
+    "render": "report",
+    "run": "spark.pipeline",
+    "to_json": "report",
 }
 
 
@@ -28,4 +50,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
+    # Who asks for a name of this module is a person or a notebook: results show themselves there.
+    importlib.import_module(".report.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

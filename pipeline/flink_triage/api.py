@@ -1,25 +1,52 @@
 """The Python API: ``import flink_triage as ft; result = ft.diagnose("logs/")``.
 
-The command line, the jobs and the notebooks call these functions and nothing below them.
+The command line, the jobs and the notebooks call these functions and nothing below them.  What
+needs Spark is in `flink_triage.spark`, under the same names of the package: ``ft.run``,
+``ft.read_result``, ``ft.read_table``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
-from .local import Options, run_local
+from .local import Options, Progress, run_local
 from .model import Result
+from .settings import Settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def diagnose(inputs: str | Path | Sequence[str | Path], **options: Any) -> Result:
-    """Diagnose log files and directories in this process; nothing is written.
+class OptionFields(TypedDict, total=False):
+    """The fields of ``Options``, as keyword arguments."""
 
-    ``options`` are the fields of ``flink_triage.Options``: ``group_by``, ``flink_version``,
-    ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.  Raises
-    ``UsageError`` when there is nothing to read.
+    group_by: str
+    flink_version: str | None
+    timezone: tzinfo
+    since: datetime | None
+    until: datetime | None
+    signature_directories: tuple[Path, ...]
+    settings: Settings
+    workers: int | None
+
+
+def diagnose(
+    inputs: str | Path | Sequence[str | Path],
+    options: Options | None = None,
+    *,
+    progress: Progress = lambda done, total: None,
+    **fields: Unpack[OptionFields],
+) -> Result:
+    """Diagnose log files and directories in this process; nothing is written, Java is not needed.
+
+    ``fields`` are those of ``flink_triage.Options`` and override ``options``: ``group_by``,
+    ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
+    ``progress`` is told the bytes read so far and those to read.  Raises ``UsageError`` when there
+    is nothing to read, ``SignaturePackError`` for a signature that cannot be used.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
-    return run_local([str(p) for p in paths], replace(Options(), **options))
+    return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)

@@ -7,8 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from ..api import diagnose as diagnose_here
 from ..errors import UsageError
-from ..local import Options, run_local
+from ..local import Options
 from ..model import Result
 from .arguments import options_of
 from .demo import demo_logs
@@ -64,7 +65,7 @@ def signatures(arguments: argparse.Namespace) -> int:
 
 def _here(paths: list[str], options: Options, arguments: argparse.Namespace) -> int:
     with ProgressLine(arguments.quiet) as progress:
-        result = run_local(paths, options, progress)
+        result = diagnose_here(paths, options, progress=progress)
     return write_outputs(result, arguments)
 
 

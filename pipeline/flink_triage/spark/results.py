@@ -25,7 +25,7 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ledger_rows import COUNTED, latest_files
-from flink_triage.spark.schemas import FLINK_CONFIG, INCIDENTS, RUNS, STACK_TRACES, Table
+from flink_triage.spark.schemas import FLINK_CONFIG, INCIDENTS, RUNS, STACK_TRACES, TABLES, Table
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 
@@ -86,6 +86,19 @@ def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dic
         for row in rows.toArrow().to_pylist()
     }
     return shown_traces(found, DEFAULT_SETTINGS.max_trace_chars)
+
+
+def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> DataFrame:
+    """The published rows of one table, by its name in docs/tables.md.
+
+    Raises ``UsageError`` for a name that is no table's, and where the table is not there yet.
+    """
+    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    if name not in TABLES:
+        raise UsageError(f"no table {name!r}; there are: {', '.join(TABLES)}")
+    if not house.exists(spark, TABLES[name]):
+        raise UsageError(f"{house.location(name)}: no run has written this table yet")
+    return house.published(spark, TABLES[name])
 
 
 def current(spark: SparkSession, house: Warehouse, table: Table) -> DataFrame:
