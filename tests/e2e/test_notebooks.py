@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,10 @@ def _package_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def executed(notebook: Path, *, before: str = "", after: str = "") -> dict[str, str]:
-    """What each code cell printed and displayed, by cell id; raises for a cell that fails."""
+    """What each code cell printed and displayed, by cell id, and under ``<id> kinds`` as what.
+
+    Raises for a cell that fails.
+    """
     content = nbformat.read(notebook, as_version=4)
     extra = {"before": before, "after": after}
     first, last = (nbformat.v4.new_code_cell(code, id=name) for name, code in extra.items())
@@ -46,7 +50,15 @@ def executed(notebook: Path, *, before: str = "", after: str = "") -> dict[str, 
         resources={"metadata": {"path": str(notebook.parent)}},
     )
     client.execute()
-    return {cell.id: "".join(shown(cell)) for cell in content.cells if cell.cell_type == "code"}
+    code = [cell for cell in content.cells if cell.cell_type == "code"]
+    kinds = {f"{cell.id} kinds": " ".join(kinds_of(cell)) for cell in code}
+    return {cell.id: "".join(shown(cell)) for cell in code} | kinds
+
+
+def kinds_of(cell: NotebookNode) -> Iterator[str]:
+    """The media types of what a cell displayed."""
+    for output in cell.outputs:
+        yield from output.get("data", {})
 
 
 def shown(cell: NotebookNode) -> Iterator[str]:
@@ -83,3 +95,73 @@ def test_the_notebook_finds_the_same_on_a_given_spark() -> None:
     cells = executed(DIAGNOSIS, before=START_SPARK, after=STOP_SPARK)
     assert "the same incidents: True" in cells["spark"]
     assert "rocksdb/bad-table-magic" in cells["spark"]
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One set of tables for the notebooks on Spark: the second reads only what is new to it."""
+    return tmp_path_factory.mktemp("warehouse")
+
+
+def test_events_and_traces_of_an_incident_are_explored_in_the_tables(
+    monkeypatch: pytest.MonkeyPatch, warehouse: Path
+) -> None:
+    monkeypatch.setenv("FLINK_TRIAGE_WAREHOUSE", str(warehouse))
+    cells = executed(book("02"), after=STOP_SPARK)
+    assert "4 deployments · 3 diagnosed (2 critical) · 1 healthy" in cells["setup"]
+    assert "A disk or storage volume is full" in cells["incident"]
+    assert "execution.checkpointing.tolerable-failed-checkpoints: 3" in cells["incident"]
+    assert "image/png" in drawn(cells, "volume")
+    assert "image/png" in drawn(cells, "timeline")
+    assert "CheckpointFailureManager" in cells["loggers"]
+    assert "java.io.IOException" in cells["traces"]
+    assert "java.util.concurrent.CancellationException" in cells["unknown"]
+    assert "No space left on device" in cells["trace"]
+
+
+def test_a_signature_is_drafted_checked_and_used() -> None:
+    cells = executed(book("03"))
+    assert "Code of the job threw an exception" in cells["log"]
+    assert 'throwable: "com.acme.session.SessionExpiredException"' in cells["draft"]
+    assert "lint: 0" in cells["check"]
+    assert "test: 0" in cells["check"]
+    assert "test: 2" in cells["mistake"]
+    assert "acme/session-expired.yaml" in cells["mistake"]
+    assert cells["use"].startswith("1 acme/session-expired")
+    assert "'seconds': '1800'" in cells["use"]
+    assert "Session of the enrichment service expired" in cells["use"]
+
+
+def test_before_and_after_are_put_side_by_side() -> None:
+    cells = executed(book("04"))
+    assert "before  diagnosed" in cells["verdicts"]
+    assert "after   healthy" in cells["verdicts"]
+    assert "gone: checkpoint/async-phase-failed" in cells["diagnoses"]
+    assert "new: nothing" in cells["diagnoses"]
+    assert "only after:  0" in cells["fingerprints"]
+    assert "execution.checkpointing.tolerable-failed-checkpoints" in cells["config"]
+    assert "image/png" in drawn(cells, "plot")
+    assert cells["note"].startswith("# Flink triage: 1 deployment")
+
+
+def test_the_fleet_of_a_month_shows_what_returns_and_how_long_it_ran_between(
+    monkeypatch: pytest.MonkeyPatch, warehouse: Path
+) -> None:
+    monkeypatch.setenv("FLINK_TRIAGE_WAREHOUSE", str(warehouse))
+    cells = executed(book("05"), after=STOP_SPARK)
+    assert "of 6 deployments" in cells["run"]
+    assert "image/png" in drawn(cells, "trend")
+    assert re.search(r"fleet-checkout\s+disk/full\s+6", cells["causes"])
+    # Six failures on the days 2, 11, 18, 23, 26 and 28: 26 days in five gaps.
+    assert re.search(r"fleet-checkout\s+5\.2\s+2\.0\s+5", cells["mtbf"])
+    assert "org.rocksdb.RocksDBException" in cells["new"]
+    assert "characters" in cells["page"]
+
+
+def book(number: str) -> Path:
+    (notebook,) = (path for path in NOTEBOOKS if path.name.startswith(number))
+    return notebook
+
+
+def drawn(cells: dict[str, str], cell: str) -> str:
+    return cells[f"{cell} kinds"]

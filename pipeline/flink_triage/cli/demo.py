@@ -1,7 +1,11 @@
-"""The real logs that ship with the package."""
+"""The real logs that ship with the package, and a fleet made of them."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from ..errors import EnvironmentProblem
@@ -23,3 +27,43 @@ def demo_logs() -> list[Path]:
         if all(folder.is_dir() for folder in folders):
             return folders
     raise EnvironmentProblem(f"the demo logs are not in {package}: install flink-triage again")
+
+
+# Name, which of the demo logs, and on which days of the month they happen.
+_FLEET: Mapping[str, tuple[str, tuple[int, ...]]] = {
+    "fleet-checkout": ("disk-full-1.16.0", (2, 11, 18, 23, 26, 28)),
+    "fleet-invoices": ("disk-full-1.16.0", (9,)),
+    "fleet-ledger": ("flip-2.1.1", (20, 29)),
+    "fleet-search": ("broker-frozen-1.20.1", (1, 8, 15, 22)),
+    "fleet-clicks": ("broker-frozen-1.20.1", (5, 17)),
+    "fleet-totals": ("orders-2.1.1", (3, 13)),
+}
+_TIME = re.compile(r"\b(2026-11-21)([ T])(\d\d:\d\d:\d\d)")
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
+_LAST_DAY = datetime(2026, 11, 21)
+
+
+def demo_fleet(folder: Path, days: int = 30) -> Path:
+    """Write six deployments with incidents on the last ``days`` days before the demo logs' own.
+
+    Each is a copy of a real log with its dates moved and its job and task ids changed, the same
+    in every file of the copy; times of day are kept.  Returns the folder with one directory per
+    deployment.
+    """
+    homes = {path.parent.name: path for path in demo_logs()}
+    for name, (source, dates) in _FLEET.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for number in (date for date in dates if date <= days):
+            day = _LAST_DAY - timedelta(days=days - number)
+            for log in sorted(homes[source].glob("*.log")):
+                text = _moved(log.read_text(encoding="utf-8", errors="replace"), day, name)
+                target = folder / name / f"{day:%Y%m%d}-{log.name}"
+                target.write_text(text, encoding="utf-8")
+    return folder
+
+
+def _moved(text: str, day: datetime, name: str) -> str:
+    def renamed(found: re.Match[str]) -> str:
+        return hashlib.sha256(f"{name} {day} {found[0]}".encode()).hexdigest()[:32]
+
+    return _ID.sub(renamed, _TIME.sub(rf"{day:%Y-%m-%d}\2\3", text))

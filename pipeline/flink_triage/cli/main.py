@@ -108,7 +108,10 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
             action.add_argument("directories", nargs="*", metavar="DIR", help="default: built in")
         if name == "new":
             action.add_argument("paths", nargs="+", metavar="PATH", help="logs that hold it")
-            action.add_argument("--fingerprint", help="which one; default: the most frequent")
+            action.add_argument(
+                "--fingerprint",
+                help="which one; default: the most frequent that no signature names",
+            )
             action.add_argument("--id", default="custom/new-failure", dest="signature_id")
         if name == "export":
             action.add_argument("--to", choices=("failure-enricher", "label-mapper"), required=True)

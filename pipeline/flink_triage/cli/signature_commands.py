@@ -98,9 +98,11 @@ def new(arguments: argparse.Namespace) -> int:
         for o in r.observations
         if o.fingerprint is not None and not is_unknown(o, scanned.pack)
     }
-    traces = [t for r in scanned.results for t in r.traces if t.fingerprint.full not in named]
-    traces.sort(key=lambda t: (-t.count, t.fingerprint.full))
     wanted = arguments.fingerprint
+    # Asked for by name, a failure is drafted although a general signature speaks of it.
+    skipped = set[str]() if wanted else named
+    traces = [t for r in scanned.results for t in r.traces if t.fingerprint.full not in skipped]
+    traces.sort(key=lambda t: (-t.count, t.fingerprint.full))
     for row in traces:
         identities = (row.fingerprint.full, row.fingerprint.root_cause)
         if wanted is None or any(i.startswith(wanted) for i in identities):

@@ -122,6 +122,21 @@ def test_every_signature_is_listed(capsys):
     assert "rocksdb/bad-table-magic" in shown.out
 
 
+def test_new_drafts_by_fingerprint_what_only_a_general_signature_names(tmp_path, capsys):
+    log = tmp_path / "taskmanager.log"
+    log.write_text(
+        "2026-11-21 09:10:07,311 WARN  org.apache.flink.runtime.taskmanager.Task [] - Map (1/2)#0"
+        " switched from RUNNING to FAILED with failure cause:\n"
+        "com.acme.session.SessionExpiredException: session 9017 expired after 1800 s\n"
+        "\tat com.acme.session.SessionClient.call(SessionClient.java:88)\n"
+    )
+    assert main(["signatures", "new", str(log)]) == 2
+    assert main(["diagnose", str(log), "--format", "json"]) == 0
+    evidence = json.loads(capsys.readouterr().out)["incidents"][0]["diagnoses"][0]["evidence"][0]
+    assert main(["signatures", "new", str(log), "--fingerprint", evidence["fingerprint"]]) == 0
+    assert 'throwable: "com.acme.session.SessionExpiredException"' in capsys.readouterr().out
+
+
 def test_new_drafts_a_signature_that_loads(tmp_path, capsys):
     log = tmp_path / "logs" / "taskmanager.log"
     log.parent.mkdir()
