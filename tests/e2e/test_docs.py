@@ -17,6 +17,7 @@ from typing import get_args
 import pytest
 
 from flink_triage import model
+from flink_triage.cli.examples import EXAMPLES
 from flink_triage.cli.main import build_parser, main
 from flink_triage.report import FORMATS
 from flink_triage.signatures import builtin_pack_directory, load_pack
@@ -159,6 +160,20 @@ def test_every_command_has_help(names: tuple[str, ...], capsys: pytest.CaptureFi
         main([*names, "--help"])
     assert stopped.value.code == 0
     assert f"usage: flink-triage {' '.join(names)}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", commands())
+def test_the_help_of_every_command_has_examples_that_parse(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    shown = capsys.readouterr().out
+    lines = [line for line, _ in EXAMPLES[name]]
+    assert lines
+    for line in [*lines, *(line for line, _ in EXAMPLES[""])]:
+        build_parser().parse_args(shlex.split(line)[1:])
+    assert all(line in shown for line in lines)
 
 
 @pytest.mark.parametrize("name", commands())

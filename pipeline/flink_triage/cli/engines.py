@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,4 +98,9 @@ def _size(paths: Sequence[str]) -> int:
 def _progress(arguments: argparse.Namespace | None) -> Progress:
     if arguments is None or arguments.quiet:
         return lambda message: None
-    return lambda message: print(message, file=sys.stderr)
+    started = time.monotonic()
+
+    def tell(message: str) -> None:
+        print(f"{time.monotonic() - started:5.0f} s  {message}", file=sys.stderr)
+
+    return tell

@@ -22,25 +22,18 @@ from .arguments import (
     add_spark_arguments,
     add_warehouse_arguments,
 )
+from .examples import epilog
 from .history_commands import add_history_commands
 
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
-
-_EPILOG = """\
-examples:
-  flink-triage diagnose /var/log/flink           what failed, in a second
-  flink-triage diagnose logs/ --report out.html  the same, as a page to share
-  flink-triage run --input logs/ --warehouse wh  on Spark into Delta tables, safe to repeat
-  flink-triage signatures show rocksdb/bad-table-magic
-"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="flink-triage",
         description="Ranked root causes of Apache Flink failures, from the logs alone.",
-        epilog=_EPILOG,
+        epilog=epilog(""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"flink-triage {__version__}")
@@ -87,6 +80,9 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, jars and disk")
     doctor.add_argument("--quiet", "-q", action="store_true", help="only what is wrong")
     doctor.set_defaults(run=commands.doctor)
+    for name, command in commands_of.choices.items():
+        command.epilog = epilog(name)
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
     return parser
 
 
@@ -132,7 +128,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
         words.insert(0, "diagnose")
-    arguments = build_parser().parse_args(words)
+    parser = build_parser()
+    _complete(parser)
+    arguments = parser.parse_args(words)
     try:
         return int(arguments.run(arguments))
     except FlinkTriageError as error:
@@ -147,3 +145,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("flink-triage: this is a bug; please report it with the lines above", file=sys.stderr)
         return _EXIT_BUG
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Answer the shell and end, when it is the shell that asks (extra ``completion``)."""
+    if "_ARGCOMPLETE" in os.environ:
+        import argcomplete
+
+        argcomplete.autocomplete(parser)

@@ -10,6 +10,9 @@ from ..settings import MIB
 
 # Redrawing more often than this tells a person nothing.
 _SECONDS_BETWEEN = 0.2
+_STAGE_COLUMNS = len("scan 100 %")
+# Shorter than any terminal in use, so that the line never wraps.
+_COLUMNS = 60
 
 
 class ProgressLine:
@@ -25,12 +28,15 @@ class ProgressLine:
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()
-        if not self._is_shown or now - self._drawn < _SECONDS_BETWEEN:
+        is_last = done >= total
+        if not self._is_shown or (now - self._drawn < _SECONDS_BETWEEN and not is_last):
             return
         self._drawn = now
         rate = done / MIB / max(now - self._started, 1e-6)
         share = 100 * done // max(total, 1)
-        sys.stderr.write(f"\rscan {share:3d} %  {done // MIB} MiB  {rate:,.0f} MiB/s ")
+        read = f"{done / MIB:,.1f} of {total / MIB:,.1f} MiB  {rate:,.0f} MiB/s"
+        stage = "diagnose" if is_last else f"scan {share:3d} %"
+        sys.stderr.write(f"\r{stage:<{_STAGE_COLUMNS}}  {read}".ljust(_COLUMNS))
         sys.stderr.flush()
 
     def __exit__(
@@ -40,5 +46,5 @@ class ProgressLine:
         trace: TracebackType | None,
     ) -> None:
         if self._is_shown and self._drawn:
-            sys.stderr.write("\r" + " " * 60 + "\r")
+            sys.stderr.write("\r" + " " * _COLUMNS + "\r")
             sys.stderr.flush()
