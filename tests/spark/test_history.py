@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.cli.history_commands import period_of
+from flink_triage.comparison import OptionChange, Period
 from flink_triage.errors import UsageError
 from flink_triage.local import Options
-from flink_triage.model import OptionChange, Period
 from flink_triage.spark.history import compare, recurrences
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.tables import Warehouse

@@ -7,8 +7,8 @@ import re
 import sys
 from datetime import datetime, timezone
 
+from ..comparison import Period
 from ..errors import UsageError
-from ..model import Period
 from ..report.comparison import render_comparison, render_recurrences
 
 _ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"

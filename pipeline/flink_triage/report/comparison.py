@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from flink_triage.model import CauseChange, Comparison, Recurrence
+from flink_triage.comparison import CauseChange, Comparison, Recurrence
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.facts import count, instant
 from flink_triage.report.result_json import dump_json, encode

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from flink_triage.comparison import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.errors import UsageError
-from flink_triage.model import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.spark.results import current
 from flink_triage.spark.schemas import (
     DIAGNOSES,
