@@ -315,15 +315,16 @@ def test_neighbours_of_logs_raise_no_alarm(name: str, text: str, tmp_path: Path)
     assert read == len(text)
 
 
-def test_our_own_report_is_no_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["json", "jsonl", "html"])
+def test_our_own_report_is_no_log(form: str, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.log").write_text(_LOG)
-    report = tmp_path / "logs" / "report.html"
-    arguments = ["diagnose", str(tmp_path), "--quiet", "--report", str(report)]
-    assert main([*arguments, "--format", "json", "--output", str(tmp_path / "r.json")]) == 0
-    first = json.loads((tmp_path / "r.json").read_text())["coverage"]["stack_traces"]
-    assert main([*arguments, "--format", "json", "--output", str(tmp_path / "r.json")]) == 0
-    assert json.loads((tmp_path / "r.json").read_text())["coverage"]["stack_traces"] == first
+    arguments = ["diagnose", str(tmp_path), "--quiet", "--format", form]
+    before = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
+    assert main([*arguments, "--output", str(tmp_path / "logs" / f"r.{form}")]) == 0
+    after = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
+    counts = [sum(t.count for r in s.results for t in r.traces) for s in (before, after)]
+    assert counts == [1, 1]
 
 
 def test_information_is_matched_like_an_error(tmp_path: Path) -> None:
