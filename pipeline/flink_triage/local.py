@@ -201,6 +201,7 @@ def coverage_of(scanned: Scanned) -> Coverage:
         quarantined=tuple(sorted(set(problems), key=lambda q: (q.path, q.reason))),
         truncated=sum(s.truncated for s in scans),
         redactions=sum(s.redactions for s in scans),
+        decode_errors=sum(s.decode_errors for s in scans),
         signatures_evaluated=len(scanned.pack.signatures),
         signatures_skipped=tuple(
             sorted({*scanned.skipped, *ignored_in(scanned.pack)}, key=lambda s: s.signature)

@@ -537,6 +537,7 @@ class Coverage:
     quarantined: tuple[Quarantined, ...] = ()
     truncated: int = 0
     redactions: int = 0
+    decode_errors: int = 0
     signatures_evaluated: int = 0
     signatures_skipped: tuple[SkippedSignature, ...] = ()
 

@@ -314,6 +314,8 @@ def coverage_line(coverage: Coverage) -> str:
         parts.append(f"{coverage.truncated:,} truncated")
     if coverage.redactions:
         parts.append(count(coverage.redactions, "redaction"))
+    if coverage.decode_errors:
+        parts.append(count(coverage.decode_errors, "character replaced", "characters replaced"))
     return " · ".join(parts)
 
 

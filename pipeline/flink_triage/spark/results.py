@@ -168,6 +168,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
         quarantined=tuple(sorted(bad, key=lambda q: (q.path, q.reason))),
         truncated=sum(file["truncated"] for file in read),
         redactions=sum(file["redactions"] for file in read),
+        decode_errors=sum(file["decode_errors"] for file in read),
         signatures_evaluated=run["signatures_evaluated"],
         signatures_skipped=tuple(
             SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
