@@ -58,6 +58,21 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="two throwables without a blank line are one message",
         ),
         pytest.param(
+            ["```", _FIRST, "  and more of it", "```", "or", "```", f"Caused by: {_SECOND}", "```"],
+            [2, 7],
+            id="what is quoted ends at its fence",
+        ),
+        pytest.param(
+            [f"    Caused by: {_FIRST}", f"Caused by: {_SECOND}", _FRAME],
+            [1, 2],
+            id="a lone cause above a trace that begins further left is quoted from it",
+        ),
+        pytest.param(
+            [f"Caused by: {_FIRST}", f"Caused by: {_SECOND}", f"Caused by: {_FIRST}"],
+            [1],
+            id="causes that grep found are one chain",
+        ),
+        pytest.param(
             [_FIRST, _FRAME, _SECOND, _FRAME],
             [1, 3],
             id="a throwable after frames begins an event",
@@ -72,4 +87,4 @@ def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int])
         ByteRange(profile, "d"), default_timezone=timezone.utc
     )
     assert [event.line for event in scan.events] == starts
-    assert sum(event.size_bytes for event in scan.events) == path.stat().st_size
+    assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
