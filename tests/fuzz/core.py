@@ -14,14 +14,13 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from pathlib import Path
 from types import FrameType
 
 from flink_triage.diagnosis import diagnose
 from flink_triage.diagnosis.fold import fold
 from flink_triage.local import number_lines
-from flink_triage.logs.files import InputFile
+from flink_triage.logs.files import list_inputs
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
 from flink_triage.model import FileProfile, RangeResult
@@ -56,12 +55,15 @@ class Core:
 
     def check(self, path: Path) -> None:
         """Reads and diagnoses ``path``; raises when a promise is broken."""
-        size = path.stat().st_size
-        file = InputFile(str(path), size, datetime.now(timezone.utc), str(path))
-        profile = probe(file, self._settings)
-        ranges = plan_ranges([(profile, "fuzzed")], self._settings)
-        results = [self._analyzer.analyze(byte_range) for byte_range in ranges]
-        check_account(profile, results, path)
+        listing = list_inputs([str(path)], self._settings)
+        results: list[RangeResult] = []
+        for file in listing.files:
+            profile = probe(file, self._settings)
+            ranges = plan_ranges([(profile, "fuzzed")], self._settings)
+            of_file = [self._analyzer.analyze(byte_range) for byte_range in ranges]
+            check_account(profile, of_file)
+            results += of_file
+        assert listing.files or listing.quarantined
         observations = fold(number_lines(results), self._settings.max_observations_per_key)
         incidents, unknown, config = diagnose(
             observations, self._pack, self._options, self._settings, None, deployments=["fuzzed"]
@@ -69,12 +71,12 @@ class Core:
         json.dumps([repr(incidents), repr(unknown), repr(config)]).encode()
 
 
-def check_account(profile: FileProfile, results: Sequence[RangeResult], path: Path) -> None:
+def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
     """Every byte is in an event, counted or quarantined; places and texts are in order."""
     scans = [result.scan for result in results]
     accounted = sum(s.event_bytes + s.counted_bytes + s.quarantined_bytes for s in scans)
     if profile.compression == "none" or profile.problem is not None:
-        assert accounted == path.stat().st_size, f"{accounted} of {path.stat().st_size} bytes"
+        assert accounted == profile.size_bytes, f"{accounted} of {profile.size_bytes} bytes"
     assert sum(s.held_back_bytes for s in scans) == 0
     volume = sum(v.byte_count for s in scans for v in s.volumes)
     assert volume == sum(s.event_bytes + s.counted_bytes for s in scans), f"{volume} in volumes"
@@ -113,14 +115,15 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
     """Seeds whose log broke a promise, each with the traceback."""
     core, logs = Core(), corpus()
     found: dict[int, str] = {}
-    path = folder / "fuzzed.log"
     for seed in seeds:
+        path = folder / f"{seed}.log"
         path.write_bytes(mutated(seed, logs))
         try:
             with watched(SECONDS_PER_LOG):
                 core.check(path)
         except Exception:
             found[seed] = traceback.format_exc()
+        path.unlink()
     return found
 
 

@@ -6,10 +6,14 @@ All is drawn from one generator, so that a seed gives the same bytes again.
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
+import io
 import json
 import lzma
 import random
+import tarfile
+import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -211,6 +215,28 @@ _CARRIERS: tuple[Callable[[int, bytes], bytes], ...] = (
 )
 
 
+def export(drawn: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+    """What a log store hands out: one document or table of records."""
+    texts = data.decode("utf-8", "replace").split("\n")
+    stamped = [(f"2026-11-21T06:{i // 60 % 60:02}:{i % 60:02}Z", s) for i, s in enumerate(texts)]
+    if drawn.random() < 0.3:
+        table = io.StringIO()
+        rows = csv.writer(table, delimiter=drawn.choice(",;\t"))
+        rows.writerow(drawn.choice((("@timestamp", "@message"), ("Time", "Line"))))
+        rows.writerows(stamped)
+        return table.getvalue().encode()
+    records: object = [{"timestamp": at, "message": text} for at, text in stamped]
+    wrapped = drawn.choice(
+        (
+            records,
+            {"events": records},
+            {"hits": {"hits": [{"_source": {"@timestamp": a, "message": m}} for a, m in stamped]}},
+            {"data": {"result": [{"stream": {"pod": "a"}, "values": [list(s) for s in stamped]}]}},
+        )
+    )
+    return json.dumps(wrapped, indent=drawn.choice((None, 1))).encode()
+
+
 def encode_again(drawn: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     encoding = drawn.choice(("utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "utf-7"))
     text = data.decode("utf-8", "replace")
@@ -237,13 +263,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     flatten,
     carry,
     carry,
+    export,
     encode_again,
     cut_tiny,
 )
 
 
 def _packed(drawn: random.Random, data: bytes) -> bytes:
-    pack = drawn.choice((gzip.compress, bz2.compress, lzma.compress))
+    pack = drawn.choice((gzip.compress, bz2.compress, lzma.compress, _tar, _zip, _tar_gz))
     packed = pack(data)
     if drawn.random() < 0.3:
         packed += drawn.choice((pack(data[:500]), b"\0" * 100, b"garbage", packed[:10]))
@@ -252,3 +279,39 @@ def _packed(drawn: random.Random, data: bytes) -> bytes:
     if drawn.random() < 0.3:
         packed = flip_bytes(drawn, packed, ())
     return packed
+
+
+_NAMES = (
+    "logs/jm.log",
+    "../../etc/passwd",
+    "/abs.log",
+    "a\nb.log",
+    "tm.log.gz",
+    "x/" * 90 + "y",
+    "é",
+)
+
+
+def _tar(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for number, name in enumerate(_NAMES):
+            member = tarfile.TarInfo(name)
+            member.size = len(data) // (number + 1)
+            archive.addfile(member, io.BytesIO(data))
+        link = tarfile.TarInfo("link.log")
+        link.type, link.linkname = tarfile.SYMTYPE, "../../etc/shadow"
+        archive.addfile(link)
+    return out.getvalue()
+
+
+def _tar_gz(data: bytes) -> bytes:
+    return gzip.compress(_tar(data))
+
+
+def _zip(data: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, name in enumerate(_NAMES):
+            archive.writestr(name, data[: len(data) // (number + 1)])
+    return out.getvalue()

@@ -337,7 +337,13 @@ class _ZipMember(io.RawIOBase):
         try:
             self._archive = zipfile.ZipFile(path)
             self._member = self._archive.open(name)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError) as error:
+        except (
+            zipfile.BadZipFile,
+            NotImplementedError,
+            RuntimeError,
+            KeyError,
+            ValueError,
+        ) as error:
             raise OSError(errno.EIO, f"zip: {error}", path) from None
 
     def readable(self) -> bool:
@@ -355,7 +361,7 @@ class _ZipMember(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         try:
             return self._member.read(size)
-        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
             raise OSError(errno.EIO, f"zip: {error}") from None
 
     def close(self) -> None:

@@ -63,22 +63,22 @@ class PastedEvents:
         self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
-        """Reads all lines; the last event of an active file is held back.
+        """Reads all lines; of an active file, what ends it and may go on is held back.
 
-        Reading goes on at its first byte, so it is closed where lines of another stand within it.
+        Reading goes on at one byte: an event is closed where lines that are read stand behind it.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
-            if line.number is not None:
-                number = line.number - 1
-            number = self._add(line, number)
+            number = self._add(line, number if line.number is None else line.number - 1)
             end = line.offset + line.size
-        remaining = sorted(self._open.values(), key=lambda event: event.offset)
-        for event in remaining:
-            if is_active and event.offset + event.size == end:
-                self._tally.held_back_bytes += event.size
+        # A line that was cut in the middle of its prefix stands alone behind the event it is of.
+        for last in sorted(self._open.values(), key=lambda event: -event.offset):
+            is_active = is_active and last.offset + last.size == end
+            if is_active:
+                end = last.offset
+                self._tally.held_back_bytes += last.size
             else:
-                self._close(event)
+                self._close(last)
         self._open.clear()
 
     def _add(self, line: Logical, number: int) -> int:

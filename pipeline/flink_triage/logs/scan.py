@@ -106,6 +106,10 @@ class Scanner:
             is_partial = profile.compression != "none" or profile.size_bytes > limit
             if is_partial or "unreadable" in source.problem:
                 problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
+            if profile.compression == "none" and "unreadable" in source.problem:
+                # Where reading had to stop: what is left of the file is quarantined with it.
+                left = limit - start - tally.accounted_bytes
+                tally.quarantined_bytes = max(left, 0)
         return tally.finish(byte_range, problems)
 
     def _lines(

@@ -19,6 +19,7 @@ class Tally:
         self.event_bytes = 0
         self.counted_bytes = 0
         self.held_back_bytes = 0
+        self.quarantined_bytes = 0
         self.redactions = 0
         self.decode_errors = 0
         self.truncated = 0
@@ -42,6 +43,10 @@ class Tally:
         self.decode_errors += decode_errors
         self.truncated += event.is_truncated
 
+    @property
+    def accounted_bytes(self) -> int:
+        return self.event_bytes + self.counted_bytes + self.quarantined_bytes + self.held_back_bytes
+
     def finish(self, byte_range: ByteRange, problems: Sequence[Quarantined] = ()) -> RangeScan:
         self.events.sort(key=lambda event: event.offset)
         events = drop_routine(self.events, routine_key)
@@ -57,6 +62,7 @@ class Tally:
             newline_count=self.newline_count,
             event_bytes=self.event_bytes - routine_bytes,
             counted_bytes=self.counted_bytes + routine_bytes,
+            quarantined_bytes=self.quarantined_bytes,
             held_back_bytes=self.held_back_bytes,
             volumes=tuple(
                 Volume(level, minute, *self._volumes[level, minute]) for level, minute in keys
