@@ -6,9 +6,11 @@ or another logging configuration makes of it.
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import html
 import json
+import lzma
 import re
 from collections.abc import Callable
 from functools import cache
@@ -88,6 +90,19 @@ def docker(number: int, line: str) -> str:
 
 
 TRANSFORMS: dict[str, Transform] = {
+    "syslog of RFC 5424": each_line(
+        lambda i, s: f"<14>1 2026-11-21T05:00:00.{i:06d}Z node1 flink 123 - - {s}"
+    ),
+    "grep -C of a folder": each_line(
+        lambda i, s: f"logs/jm.log:{i + 1}:{s}" if HEADER.match(s) else f"logs/jm.log-{i + 1}-{s}"
+    ),
+    "docker json-file over CRI": each_line(
+        lambda i, s: docker(i, f"2026-11-21T05:00:00.{i:09d}Z stdout F {s}")
+    ),
+    "kubectl --prefix --timestamps": each_line(
+        lambda i, s: f"[pod/orders-tm-1-1/flink-main] 2026-11-21T05:00:00.{i:09d}Z {s}"
+    ),
+    "Markdown fence": lambda text: f"```\n{text}```\n",
     "CRI with partial lines": cri,
     "docker json-file": each_line(docker),
     "kubectl logs --prefix": each_line(lambda i, s: f"[pod/orders-tm-1-1/flink-main] {s}"),
@@ -108,6 +123,14 @@ TRANSFORMS: dict[str, Transform] = {
     "UTF-16": lambda text: text.encode("utf-16"),
     "byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
     "gzip": lambda text: gzip.compress(text.encode()),
+    "gzip of two members": lambda text: (
+        gzip.compress(text.encode()[:9999]) + gzip.compress(text.encode()[9999:])
+    ),
+    "bzip2": lambda text: bz2.compress(text.encode()),
+    "xz": lambda text: lzma.compress(text.encode()),
+    "zstd": lambda text: pytest.importorskip("zstandard").compress(text.encode()),
+    "lz4": lambda text: pytest.importorskip("lz4.frame").compress(text.encode()),
+    "UTF-16 without a mark": lambda text: text.encode("utf-16-le"),
     "logback default": each_header(
         lambda d, t, ms, lv, lg, m: f"{t}.{ms} [main] {lv:<5} {lg} - {m}"
     ),
