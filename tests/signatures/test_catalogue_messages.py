@@ -82,6 +82,11 @@ def _job_manager(row: Row) -> str:
     return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.header}{row.stack}"
 
 
+def _untold(row: Row) -> str:
+    """Before Flink 1.11 the JobManager printed the message without its class."""
+    return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.text}{row.stack}"
+
+
 def _wrapped(row: Row) -> str:
     frames = "".join(f"\n\tat {frame}" for frame in STACK)
     outer = f"java.lang.Exception: java.util.concurrent.ExecutionException{frames}"
@@ -187,6 +192,17 @@ def test_a_catalogue_message_is_recognised_and_taken_for_nothing_else(
     assert (row.signature in found) == (not is_anyones)
     claims = {s for s in found if PACK.signatures[s].role in ("trigger", "contributing")}
     assert {s for s in claims if s != row.signature and not _is_related(row.signature, s)} == set()
+
+
+def test_messages_without_their_class_are_told_by_their_words_or_not_at_all() -> None:
+    thrown = [row for row in _rows() if row.type]
+    recognised = 0
+    for row in thrown:
+        found = {match.signature for match in match_text(MATCHER, _untold(row))}
+        claims = {s for s in found if PACK.signatures[s].role in ("trigger", "contributing")}
+        assert {s for s in claims if not _is_related(row.signature, s)} <= {row.signature}
+        recognised += row.signature in found
+    assert recognised > 0.75 * len(thrown)
 
 
 def test_the_table_speaks_of_signatures_that_exist() -> None:

@@ -40,6 +40,12 @@ def is_any_type(name: str, wanted: Iterable[str]) -> bool:
     return any(is_type(name, one) for one in wanted)
 
 
+def is_untold(name: str) -> bool:
+    """Whether a throwable hides its class: ``SerializedThrowable`` before Flink 1.11 printed only
+    the message of what it carries.  What an event does not state refutes nothing."""
+    return name.rpartition(".")[2] == "SerializedThrowable"
+
+
 @lru_cache(maxsize=16384)
 def is_logger(name: str, wanted: str) -> bool:
     """``wanted`` is a logger or a package; ``name`` may be cut (``o.a.f.r.X``, ``c.X``, ``X``)."""

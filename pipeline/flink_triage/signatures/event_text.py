@@ -8,7 +8,7 @@ from functools import cached_property
 
 from flink_triage.model import Event, Process, StackTrace, Throwable
 
-from .conditions import chain_with_depths, is_any_type
+from .conditions import chain_with_depths, is_any_type, is_untold
 from .signature import Alternative
 
 # A regex looks at so much of a text, around the literal that led to it: a careless regex takes
@@ -82,7 +82,7 @@ class EventText:
         """Where the literals and the regex of an alternative may stand, best place first."""
         scope = alternative.scope
         if scope == "throwable":
-            yield from self.of_type(alternative.throwables)
+            yield from self.of_type(alternative.throwables, alternative.is_telling)
         elif scope == "root-cause":
             yield from self.throwables[:1]
         elif scope == "message":
@@ -101,12 +101,16 @@ class EventText:
         causes = len(self.trace.throwables) if self.trace is not None else 0
         return next((d for d, t in self.chain[:causes] if t.frames), None)
 
-    def is_root_cause(self, types: tuple[str, ...]) -> bool:
-        return self.trace is not None and is_any_type(self.trace.root_cause.type, types)
+    def is_root_cause(self, types: tuple[str, ...], is_telling: bool) -> bool:
+        if self.trace is None:
+            return False
+        root = self.trace.root_cause.type
+        return is_any_type(root, types) or (is_telling and is_untold(root))
 
-    def of_type(self, types: tuple[str, ...]) -> Iterator[Piece]:
+    def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
+        """Throwables of a class; where the text alone is telling, also those that hide theirs."""
         for (_, throwable), piece in zip(self.chain, self.throwables, strict=True):
-            if is_any_type(throwable.type, types):
+            if is_any_type(throwable.type, types) or (is_telling and is_untold(throwable.type)):
                 yield piece
 
 

@@ -28,6 +28,7 @@ _HOSTILE_CHARS = MAX_REGEX_CHARS
 # CPU time, so that a busy machine makes no regex slow.
 _SLOW_SECONDS = 0.25
 _MIN_TITLE_CHARS = 12
+_DRAFT = regex.compile(r"\bTODO\b")
 # Texts that no signature may take: it would then take anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
 # A group that repeats without bound and holds such a repetition itself: (a+)*, (?:\\w+\\s?)+
@@ -65,6 +66,7 @@ def lint_pack(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tup
 def lint_signature(signature: Signature) -> tuple[Problem, ...]:
     """What can be said of one signature without the others."""
     found = [
+        *_lint_draft(signature),
         *_lint_head(signature),
         *_lint_examples(signature),
         *_lint_remediation(signature),
@@ -78,6 +80,22 @@ def lint_signature(signature: Signature) -> tuple[Problem, ...]:
             for key, reason in _lint_alternative(alternative):
                 found.append((f"{place}.{key}", reason))
     return tuple(_problem(signature, field, reason) for field, reason in found)
+
+
+def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
+    """What ``signatures new`` left for a person to write."""
+    remediation = signature.remediation
+    texts = {
+        "title": signature.title,
+        "cause": signature.cause,
+        "limits": signature.limits or "",
+        "remediation.summary": remediation.summary,
+        "remediation.verify": remediation.verify or "",
+    }
+    texts |= {f"remediation.steps[{i}]": step for i, step in enumerate(remediation.steps)}
+    for field, text in texts.items():
+        if _DRAFT.search(text):
+            yield field, "still says TODO: write it, or leave the signature out"
 
 
 def _lint_head(signature: Signature) -> Iterator[tuple[str, str]]:

@@ -202,9 +202,14 @@ def _header_holds(alternative: Alternative, text: EventText) -> bool:
 
 
 def _trace_holds(alternative: Alternative, text: EventText) -> bool:
-    if alternative.throwables and next(text.of_type(alternative.throwables), None) is None:
+    if (
+        alternative.throwables
+        and next(text.of_type(alternative.throwables, alternative.is_telling), None) is None
+    ):
         return False
-    if alternative.root_causes and not text.is_root_cause(alternative.root_causes):
+    if alternative.root_causes and not text.is_root_cause(
+        alternative.root_causes, alternative.is_telling
+    ):
         return False
     if alternative.is_user_frame:
         return text.trace is not None and fails_in_user_code(text.trace)
@@ -227,7 +232,7 @@ def _depth(alternative: Alternative, text: EventText) -> int | None:
     """How near the root cause an alternative stands whose text was found outside the throwables."""
     types = alternative.throwables or alternative.root_causes
     if types:
-        return next((piece.depth for piece in text.of_type(types)), None)
+        return next((piece.depth for piece in text.of_type(types, alternative.is_telling)), None)
     return next(
         (
             piece.depth

@@ -22,6 +22,9 @@ _RARE_CHARS = 14
 # Long, and yet in most lines of a log.
 _COMMON = frozenset({"org.apache.flink", "org.apache.flink.", "org.apache.flink.runtime"})
 
+# So much text is one failure's whatever its class; "Could not allocate" is not.
+_TELLING_CHARS = 20
+
 # Points that each kind of condition adds to a specificity; text counts by its length.
 _TYPE_POINTS = 40
 _FRAME_POINTS = 30
@@ -63,6 +66,11 @@ class Alternative:
         if classes and (len(longest) < _RARE_CHARS or longest in _COMMON):
             return tuple(sorted({name.rpartition(".")[2] for name in classes}))
         return (longest,)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether the literals say enough without the class of the throwable."""
+        return sum(len(literal) for literal in self.literals) >= _TELLING_CHARS
 
     @property
     def specificity(self) -> int:

@@ -43,6 +43,14 @@ POOR = {
         "explains",
     ),
     "a cause of two words": (replace(SOUND, cause="It broke."), "cause"),
+    "a draft whose cause nobody wrote": (
+        replace(SOUND, cause="TODO what really happened, in two to six plain sentences."),
+        "cause",
+    ),
+    "a draft whose cure nobody wrote": (
+        replace(SOUND, remediation=RemediationSpec("TODO what cures it", steps=("Do that.",))),
+        "remediation.summary",
+    ),
     "no example": (replace(SOUND, examples=Examples((), ("x",))), "examples.match"),
     "no near miss": (replace(SOUND, examples=Examples(("x",), ())), "examples.no_match"),
     "a trigger without anything to do": (
