@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("recurrence", "remediation"),
     ("diagnosis", "stages"),
     ("local",),
-    ("api", "report", "spark"),
+    ("alerts", "api", "report", "spark"),
     ("cli",),
 )
 LEVEL = {part: level for level, row in enumerate(LAYERS) for part in row}

@@ -108,8 +108,19 @@ def options_of(arguments: argparse.Namespace) -> Options:
         until=_time("--until", arguments.until, zone),
         signature_directories=tuple(Path(d) for d in arguments.signatures),
         workers=arguments.workers,
-        settings=replace(DEFAULT_SETTINGS, reading=_reading(arguments)),
+        settings=replace(
+            DEFAULT_SETTINGS,
+            reading=_reading(arguments),
+            settle_seconds=_settle_seconds(arguments),
+        ),
     )
+
+
+def _settle_seconds(arguments: argparse.Namespace) -> float:
+    seconds: float = getattr(arguments, "settle", DEFAULT_SETTINGS.settle_seconds)
+    if not seconds >= 0:
+        raise UsageError(f"--settle: got {seconds:g}, allowed: seconds from 0 on")
+    return seconds
 
 
 def _reading(arguments: argparse.Namespace) -> Reading:

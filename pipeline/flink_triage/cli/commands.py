@@ -11,6 +11,7 @@ from ..api import diagnose as diagnose_here
 from ..errors import UsageError
 from ..local import Options
 from ..model import Result
+from .alerting import addresses_of, alert
 from .arguments import options_of
 from .demo import demo_logs
 from .outputs import write_outputs
@@ -28,8 +29,16 @@ def diagnose(arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    options = options_of(arguments)
+    addresses = addresses_of(arguments)
     need_tables(arguments)
-    return _on_spark(arguments.paths, options_of(arguments), arguments, arguments.warehouse)
+    if not addresses:
+        return _on_spark(arguments.paths, options, arguments, arguments.warehouse)
+    from .engines import run_after_the_last
+
+    before, after = run_after_the_last(arguments.paths, options, arguments)
+    alert(before, after, addresses)
+    return write_outputs(after, arguments)
 
 
 def report(arguments: argparse.Namespace) -> int:

@@ -41,6 +41,19 @@ def run_on_spark(
     return read_result(spark, house)
 
 
+def run_after_the_last(
+    paths: Sequence[str], options: Options, arguments: argparse.Namespace
+) -> tuple[Result | None, Result]:
+    """Run the pipeline; what was published before it (None at first), and after."""
+    from ..spark.results import read_result
+    from ..spark.schemas import RUNS
+
+    house = _house(arguments.warehouse, arguments)
+    spark = _session(arguments, is_small=_size(paths) < _SMALL_BYTES)
+    before = read_result(spark, house) if house.exists(spark, RUNS) else None
+    return before, run_on_spark(paths, options, arguments.warehouse, arguments)
+
+
 def last_result(arguments: argparse.Namespace) -> Result:
     """What the newest published runs found."""
     from ..spark.results import read_result

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 
 from .. import __version__
 from ..errors import FlinkTriageError
+from ..settings import DEFAULT_SETTINGS
 from . import commands
+from .alerting import add_alert_arguments
 from .arguments import (
     add_input_arguments,
     add_output_arguments,
@@ -27,6 +31,7 @@ from .history_commands import add_history_commands
 
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
+_EXIT_TERMINATED = 143
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,8 +58,17 @@ def build_parser() -> argparse.ArgumentParser:
 
     run = commands_of.add_parser("run", help="the pipeline: ingest what is new, diagnose, publish")
     run.add_argument("--input", action="append", required=True, metavar="PATH", dest="paths")
+    run.add_argument(
+        "--settle",
+        type=float,
+        default=DEFAULT_SETTINGS.settle_seconds,
+        metavar="SECONDS",
+        help="the last event of a file written to so recently is left for the next run "
+        f"(default: {DEFAULT_SETTINGS.settle_seconds:g})",
+    )
     add_warehouse_arguments(run)
     add_input_arguments(run)
+    add_alert_arguments(run)
     add_output_arguments(run)
     run.set_defaults(run=commands.run)
 
@@ -131,6 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     _complete(parser)
     arguments = parser.parse_args(words)
+    _end_on_sigterm()
     try:
         return int(arguments.run(arguments))
     except FlinkTriageError as error:
@@ -138,6 +153,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED
+    except _Terminated:
+        return _EXIT_TERMINATED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -153,3 +170,16 @@ def _complete(parser: argparse.ArgumentParser) -> None:
         import argcomplete
 
         argcomplete.autocomplete(parser)
+
+
+class _Terminated(BaseException):
+    """SIGTERM: what is open is closed, as for Ctrl-C."""
+
+
+def _end_on_sigterm() -> None:
+    def end(number: int, frame: object) -> None:
+        raise _Terminated
+
+    # Only the main thread may; elsewhere the caller decides.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)

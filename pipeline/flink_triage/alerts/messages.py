@@ -1,0 +1,147 @@
+"""Changes in, the bodies of HTTP requests out, each within the limits of its receiver.
+
+Slack: 50 blocks a message and 3,000 characters a section, ``&<>`` escaped
+(docs.slack.dev/messaging/formatting-message-text).  Alertmanager: ``POST /api/v2/alerts``, an alert
+is over when ``endsAt`` is past.  Text of a log loses its control characters.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Literal, get_args
+
+from ..model import Incident
+from .changes import Change
+
+Kind = Literal["slack", "webhook", "alertmanager"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TOLD = frozenset({"new", "worse", "resolved"})
+MAX_SLACK_SECTIONS = 45
+MAX_SLACK_CHARS = 2_800
+MAX_ALERTS = 500
+MAX_TEXT_CHARS = 1_000
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One request: its receiver's kind, and its body as JSON."""
+
+    kind: Kind
+    body: bytes
+
+
+def messages_for(
+    kind: Kind, changes: Sequence[Change], run_id: str, now: datetime
+) -> tuple[Message, ...]:
+    """What to send of ``changes``; nothing when nothing is new, worse or resolved."""
+    told = [change for change in changes if change.status in TOLD]
+    if not told:
+        return ()
+    if kind == "slack":
+        return (_message(kind, _slack(told)),)
+    if kind == "alertmanager":
+        return (_message(kind, [_alert(change, now) for change in told[:MAX_ALERTS]]),)
+    return (_message(kind, _webhook(told, run_id)),)
+
+
+def _message(kind: Kind, body: object) -> Message:
+    return Message(kind, json.dumps(body, ensure_ascii=True).encode("ascii"))
+
+
+def _slack(told: Sequence[Change]) -> dict[str, object]:
+    count = "1 change" if len(told) == 1 else f"{len(told)} changes"
+    sections = [_section(_slack_text(change)) for change in told[:MAX_SLACK_SECTIONS]]
+    left = len(told) - len(sections)
+    if left > 0:
+        sections.append(_section(f"and {left} more: see the report"))
+    return {"text": f"flink-triage: {count}", "blocks": sections}
+
+
+def _section(text: str) -> dict[str, object]:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+
+
+def _slack_text(change: Change) -> str:
+    incident = change.incident
+    lines = [f"*{change.status}* {_for_slack(_name(incident))}", _for_slack(_summary(incident))]
+    if incident.diagnoses:
+        lines.append(_for_slack(_plain(incident.diagnoses[0].remediation.summary)))
+    text = "\n".join(line for line in lines if line)
+    return text if len(text) <= MAX_SLACK_CHARS else f"{text[:MAX_SLACK_CHARS]}…"
+
+
+def _for_slack(text: str) -> str:
+    """Escaped, and without the marks that make bold, code or a mention of it."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.translate(str.maketrans("*_~`", "∗ˍ∼'"))
+
+
+def _alert(change: Change, now: datetime) -> dict[str, object]:
+    incident = change.incident
+    best = incident.diagnoses[0] if incident.diagnoses else None
+    alert: dict[str, object] = {
+        "labels": {
+            "alertname": "FlinkTriage",
+            "deployment": _plain(incident.deployment),
+            "job": _plain(incident.job_id or ""),
+            # Labels tell alerts apart, so nothing that evidence may change stands here.
+            "started_at": str(incident.started_at or ""),
+        },
+        "annotations": {
+            "status": change.status,
+            "summary": _summary(incident),
+            "severity": best.severity if best else "unknown",
+            "signature": best.signature if best else "unknown",
+            "remediation": _plain(best.remediation.summary) if best else "",
+        },
+        "startsAt": (incident.started_at or _LONG_AGO).isoformat(),
+    }
+    if change.status == "resolved":
+        alert["endsAt"] = now.isoformat()
+    return alert
+
+
+def _webhook(told: Sequence[Change], run_id: str) -> dict[str, object]:
+    return {
+        "schema_version": 1,
+        "run_id": run_id,
+        "changes": [_plain_change(change) for change in told[:MAX_ALERTS]],
+        "left_out": max(len(told) - MAX_ALERTS, 0),
+    }
+
+
+def _plain_change(change: Change) -> dict[str, object]:
+    incident = change.incident
+    best = incident.diagnoses[0] if incident.diagnoses else None
+    return {
+        "status": change.status,
+        "incident_id": incident.incident_id,
+        "deployment": _plain(incident.deployment),
+        "job_id": incident.job_id,
+        "job_name": _plain(incident.job_name) if incident.job_name else None,
+        "started_at": incident.started_at.isoformat() if incident.started_at else None,
+        "verdict": incident.verdict,
+        "outcome": incident.outcome,
+        "signature": best.signature if best else None,
+        "severity": best.severity if best else None,
+        "summary": _summary(incident),
+    }
+
+
+def _name(incident: Incident) -> str:
+    job = incident.job_name or incident.job_id
+    return _plain(f"{incident.deployment} · {job}" if job else incident.deployment)
+
+
+def _summary(incident: Incident) -> str:
+    return _plain(incident.summary)
+
+
+def _plain(text: str) -> str:
+    """On one line, printable, and not longer than anyone reads."""
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= MAX_TEXT_CHARS else f"{text[: MAX_TEXT_CHARS - 1]}…"

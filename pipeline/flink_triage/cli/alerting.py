@@ -1,0 +1,54 @@
+"""Two results and the flags in, alerts out; what goes wrong is a line on stderr, never an error."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+
+from ..alerts import KINDS, Message, address_of, changes_between, messages_for, send
+from ..alerts.messages import Kind
+from ..errors import UsageError
+from ..model import Result
+
+
+def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("alerts")
+    group.add_argument(
+        "--alert",
+        action="append",
+        default=[],
+        choices=KINDS,
+        help="tell of new, worse and resolved incidents; repeatable; the URL is taken from "
+        "FLINK_TRIAGE_SLACK_URL, FLINK_TRIAGE_WEBHOOK_URL or FLINK_TRIAGE_ALERTMANAGER_URL",
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="print alerts on stderr instead of sending them"
+    )
+
+
+def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
+    """Where each kind of alert goes; ``UsageError`` before anything is started."""
+    if arguments.dry_run and not arguments.alert:
+        raise UsageError("--dry-run: says what --alert would send; give --alert, too")
+    kinds = dict.fromkeys(arguments.alert)
+    return {kind: "" if arguments.dry_run else address_of(kind) for kind in kinds}
+
+
+def alert(before: Result | None, after: Result, addresses: Mapping[Kind, str]) -> None:
+    """Tell what became of the incidents; without an address, on stderr."""
+    changes = changes_between(before, after)
+    now = datetime.now(timezone.utc)
+    for kind, address in addresses.items():
+        for message in messages_for(kind, changes, after.run.run_id, now):
+            _tell(message, address)
+
+
+def _tell(message: Message, address: str) -> None:
+    if not address:
+        print(f"--alert {message.kind}: {message.body.decode()}", file=sys.stderr)
+        return
+    problem = send(message, address)
+    if problem is not None:
+        print(f"--alert {message.kind}: not sent: {problem}; the run is published", file=sys.stderr)

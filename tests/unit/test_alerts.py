@@ -1,0 +1,173 @@
+"""What became of incidents, and what a real HTTP server is sent of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from flink_triage.alerts import KINDS, Change, address_of, changes_between, messages_for, send
+from flink_triage.alerts.messages import MAX_SLACK_SECTIONS
+from flink_triage.alerts.sending import MAX_TRIES, VARIABLES
+from flink_triage.errors import UsageError
+from flink_triage.model import Coverage, Diagnosis, Incident, Remediation, Result, Run
+
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+DIAGNOSIS = Diagnosis(
+    1, "a/b", "A title", "major", "trigger", 0.9, 1.0, (), 1, NOW, NOW, (), (), {}, (), (),
+    "cause", Remediation("Do it"),
+)  # fmt: skip
+INCIDENT = Incident(
+    "id", "orders", "job-1", "totals", None, NOW, NOW, "diagnosed", "ongoing", 1, None, None,
+    (DIAGNOSIS,), summary="It broke.",
+)  # fmt: skip
+CRITICAL = replace(DIAGNOSIS, severity="critical", signature="c/d")
+
+
+def result(*incidents: Incident) -> Result:
+    return Result({}, Run("run", NOW, NOW, "set"), Coverage(), incidents, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        pytest.param((), INCIDENT, "new", id="not seen before"),
+        pytest.param((INCIDENT,), INCIDENT, "ongoing", id="nothing new"),
+        pytest.param(
+            (INCIDENT,), replace(INCIDENT, outcome="failed"), "worse", id="the job failed for good"
+        ),
+        pytest.param(
+            (INCIDENT,),
+            replace(INCIDENT, incident_id="other", diagnoses=(CRITICAL,)),
+            "worse",
+            id="new evidence shows a graver cause, and gives another id",
+        ),
+        pytest.param(
+            (INCIDENT,), replace(INCIDENT, outcome="recovered"), "resolved", id="it recovered"
+        ),
+        pytest.param(
+            (replace(INCIDENT, outcome="recovered"),),
+            replace(INCIDENT, outcome="recovered"),
+            "ongoing",
+            id="long over",
+        ),
+        pytest.param((INCIDENT,), replace(INCIDENT, job_id="job-2"), "new", id="another job"),
+    ],
+)
+def test_what_became_of_an_incident(
+    before: tuple[Incident, ...], after: Incident, status: str
+) -> None:
+    assert changes_between(result(*before), result(after))[0] == Change(status, after)  # type: ignore[arg-type]
+
+
+def test_an_incident_that_is_gone_is_resolved_when_its_deployment_was_looked_at() -> None:
+    healthy = replace(INCIDENT, verdict="healthy", diagnoses=(), outcome="unknown")
+    assert changes_between(result(INCIDENT), result(healthy)) == (Change("resolved", INCIDENT),)
+    assert changes_between(result(INCIDENT), result()) == ()
+
+
+def test_the_first_run_has_only_new_incidents() -> None:
+    assert [change.status for change in changes_between(None, result(INCIDENT))] == ["new"]
+
+
+HOSTILE = replace(
+    INCIDENT,
+    deployment="<!channel> *a* `b` & <http://x|y>",
+    summary="\x1b[31m\u202e\n" + "x" * 9000,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_text_stays_text_and_within_limits(kind: str) -> None:
+    changes = [Change("new", HOSTILE)] * 2000
+    (message,) = messages_for(kind, changes, "run", NOW)  # type: ignore[arg-type]
+    body = json.loads(message.body)
+    assert "\\u001b" not in message.body.decode()
+    assert "\\u202e" not in message.body.decode()
+    if kind == "slack":
+        texts = [block["text"]["text"] for block in body["blocks"]]
+        assert len(texts) == MAX_SLACK_SECTIONS + 1 <= 50
+        assert max(map(len, texts)) <= 3000
+        assert not {"<", ">", "`"} & set("".join(texts))
+    assert len(message.body) < 1 << 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_goes_on_is_not_told(kind: str) -> None:
+    assert messages_for(kind, [Change("ongoing", INCIDENT)], "run", NOW) == ()  # type: ignore[arg-type]
+
+
+def test_a_resolved_alert_ends_under_the_labels_with_which_it_began() -> None:
+    worse = replace(INCIDENT, incident_id="other", diagnoses=(CRITICAL,))
+    first, last = (
+        json.loads(messages_for("alertmanager", [change], "run", NOW)[0].body)[0]
+        for change in (Change("new", INCIDENT), Change("resolved", worse))
+    )
+    assert first["labels"] == last["labels"]
+    assert ("endsAt" in first, "endsAt" in last) == (False, True)
+
+
+@contextmanager
+def receiver(*answers: int) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that answers so, one after the other, and then always 200; and what it was sent."""
+    left, bodies = list(answers), []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(left.pop(0) if left else 200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook-secret", bodies
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("answers", "tries", "problem"),
+    [
+        pytest.param((), 1, None, id="it arrives"),
+        pytest.param((503, 429), 3, None, id="it arrives at the third try"),
+        pytest.param((404,), 1, "the receiver answered 404", id="a wrong address is not retried"),
+        pytest.param((500,) * 9, MAX_TRIES, "the receiver answered 500, 4 times", id="broken"),
+    ],
+)
+def test_sending(answers: tuple[int, ...], tries: int, problem: str | None) -> None:
+    (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
+    with receiver(*answers) as (address, bodies):
+        assert send(message, address, wait=lambda seconds: None) == problem
+    assert bodies == [message.body] * tries
+
+
+def test_nobody_listening_is_a_sentence_without_the_address() -> None:
+    (message,) = messages_for("slack", [Change("new", INCIDENT)], "run", NOW)
+    with receiver() as (address, _):
+        pass
+    problem = send(message, address, wait=lambda seconds: None)
+    assert problem is not None
+    assert "hook-secret" not in problem
+
+
+@pytest.mark.parametrize("address", ["", "ftp://host/x", "no url"])
+def test_an_address_comes_from_the_environment_and_is_not_repeated(address: str) -> None:
+    with pytest.raises(UsageError, match="FLINK_TRIAGE_SLACK_URL holds") as caught:
+        address_of("slack", {VARIABLES["slack"]: address})
+    assert not address or address not in str(caught.value)
+
+
+def test_an_alertmanager_is_named_by_its_host() -> None:
+    environment = {VARIABLES["alertmanager"]: "http://alerts:9093"}
+    assert address_of("alertmanager", environment) == "http://alerts:9093/api/v2/alerts"
