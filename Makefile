@@ -18,7 +18,7 @@ FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test crash unit check timing calibrate eval fuzz bench catalogue wheel clean java
+.PHONY: help demo test crash unit check timing calibrate eval fuzz bench catalogue wheel release matrix clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,6 +85,27 @@ catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md ag
 
 wheel: $(STAMP) ## build the wheel and the source distribution
 	$(BIN)/python -m build
+
+release: $(STAMP) ## both, reproducibly, with their digests and a bill of materials, in dist/
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
+	$(PYTHON) -m venv build/released
+	build/released/bin/pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt "$$(ls dist/*.whl)[spark,connect,compression]"
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/cyclonedx-py environment \
+	  --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.cdx.json \
+	  build/released/bin/python
+	cd dist && sha256sum * > SHA256SUMS
+
+# Other Pythons, where they are: make matrix PYTHONS='python3.10 python3.13'.
+PYTHONS ?= $(foreach v,3.10 3.11 3.12 3.13,$(shell command -v python$(v)))
+matrix: ## the tests without a JVM on every Python of PYTHONS
+	@for python in $(PYTHONS); do \
+	  folder=build/matrix/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	  $$python -m venv $$folder && $$folder/bin/pip install --quiet --disable-pip-version-check \
+	    '.[compression]' argcomplete hypothesis pyarrow pytest pytest-xdist types-PyYAML || exit 1; \
+	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
+	done
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist report.html .mypy_cache .ruff_cache .pytest_cache
