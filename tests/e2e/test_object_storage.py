@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
+from benchmarks.storage import main
 from flink_triage.logs.storage import StorageOptions, use_options
 from tests.e2e.places import (
     LOOPBACK,
@@ -169,3 +170,15 @@ def test_one_process_reads_s3_as_it_reads_files(reachable: Store, tmp_path: Path
     one = next(local.rglob("*.log"))
     alone = f"{uri}/{one.relative_to(local)}"
     assert whole_local(alone)["incidents"] == moved(whole_local(str(one)), local, uri)["incidents"]
+
+
+def test_the_benchmark_prints_both_rates(
+    reachable: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    local = copy_logs(tmp_path / "rates", RECORDED[0])
+    uri = upload(reachable, local, "rates")
+    assert main(["--local", str(local), "--uri", uri, "--turns", "1"]) == 0
+    said = capsys.readouterr().out
+    sizes = {line.split(": ")[1].split(",")[0] for line in said.split("\n") if "MiB/s" in line}
+    assert len([line for line in said.split("\n") if "of the local rate" in line]) == 2
+    assert len(sizes) == 1, "both sides read the same bytes, whole"
