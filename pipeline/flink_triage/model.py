@@ -513,10 +513,17 @@ class UnknownFailure:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An input, or part of one, that was not read as a log, and why."""
+    """An input, or part of one, that was not read as a log, and why.
+
+    ``is_ignored`` where nothing is missing: a file that is no log by its name, beside logs.
+    """
 
     path: str
     reason: str
+
+    @property
+    def is_ignored(self) -> bool:
+        return self.reason.startswith("ignored: ")
 
 
 @dataclass(frozen=True, slots=True)

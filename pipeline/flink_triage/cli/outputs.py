@@ -44,7 +44,8 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return _EXIT_FINDINGS
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
-    is_incomplete = bool(coverage.quarantined) or coverage.truncated > 0 or gave_up
+    is_partial = not all(quarantined.is_ignored for quarantined in coverage.quarantined)
+    is_incomplete = is_partial or coverage.truncated > 0 or gave_up
     return _EXIT_INCOMPLETE if strict and is_incomplete else 0
 
 

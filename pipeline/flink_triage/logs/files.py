@@ -26,7 +26,7 @@ _NOT_LOGS = frozenset(
         ".xml", ".yaml", ".yml",
     }
 )  # fmt: skip
-_NO_LOG = "not a log by its name; name it to read it"
+_NO_LOG = "ignored: not a log by its name; name it to read it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _add_members(
         if member.refusal is not None:
             quarantined.append(Quarantined(path, member.refusal))
         elif _is_no_log(member.name):
-            quarantined.append(Quarantined(path, "not a log by its name"))
+            quarantined.append(Quarantined(path, "ignored: not a log by its name"))
         else:
             # No member was written to after its archive was.
             at = min(member.modified_at or archive.modified_at, archive.modified_at)

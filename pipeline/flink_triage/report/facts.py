@@ -303,13 +303,16 @@ def overview(result: Result) -> str:
 def coverage_line(coverage: Coverage) -> str:
     """How much was read and what was not; never empty, so that silence is not taken for health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
+    ignored = sum(quarantined.is_ignored for quarantined in coverage.quarantined)
     parts = [
         f"{count(coverage.files, 'file')} ({size(coverage.bytes)})",
         count(coverage.events, "event"),
         count(coverage.stack_traces, "stack trace"),
         f"{count(coverage.signatures_evaluated, 'signature')}, {skipped}",
-        f"{len(coverage.quarantined):,} quarantined",
+        f"{len(coverage.quarantined) - ignored:,} quarantined",
     ]
+    if ignored:
+        parts.append(f"{ignored:,} ignored")
     if coverage.truncated:
         parts.append(f"{coverage.truncated:,} truncated")
     if coverage.redactions:

@@ -71,6 +71,16 @@ def test_strict_fails_when_something_was_not_read(tmp_path, capsys):
     assert "binary" in capsys.readouterr().out
 
 
+def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
+    for name in ("conf/config.yaml", "conf/log4j.properties", "lib/flink-dist-2.1.1.jar"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log/jobmanager.log").write_text("2026-11-21 05:00:00,000 INFO  a.B [] - fine\n")
+    assert main(["diagnose", str(tmp_path), "--strict"]) == 0
+    assert "0 quarantined · 3 ignored" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
