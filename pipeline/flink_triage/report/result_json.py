@@ -122,9 +122,15 @@ def _decode_time(value: Any, where: str) -> datetime:
     allowed = "an ISO-8601 time in UTC such as 2026-11-21T05:52:20.772Z"
     _checked(isinstance(value, str) and value.endswith("Z"), value, where, allowed)
     try:
-        return datetime.fromisoformat(value[:-1] + "+00:00")
+        return datetime.fromisoformat(_in_microseconds(value[:-1]) + "+00:00")
     except ValueError:
         raise CorruptStateError(f"{where}: got {_shown(value)}, allowed: {allowed}") from None
+
+
+def _in_microseconds(moment: str) -> str:
+    """Python 3.10 reads a fraction of three digits or six, and no other."""
+    whole, point, fraction = moment.partition(".")
+    return f"{whole}.{fraction.ljust(6, '0')}" if point else whole
 
 
 def _checked(is_allowed: bool, value: Any, where: str, allowed: str) -> Any:

@@ -63,7 +63,9 @@ org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failu
 
 def at(clock: str) -> datetime:
     """``05:52:20.772`` on the day of the runs, in UTC."""
-    return datetime.fromisoformat(f"2026-11-21T{clock}+00:00")
+    whole, _, fraction = clock.partition(".")
+    # Python 3.10 reads a fraction of three digits or six, and no other.
+    return datetime.fromisoformat(f"2026-11-21T{whole}.{fraction.ljust(6, '0')}+00:00")
 
 
 def _evidence(line: int, clock: str, excerpt: str, path: str = JOBMANAGER) -> Evidence:
