@@ -16,6 +16,7 @@ from typing import get_args
 
 import pytest
 
+import flink_triage as ft
 from flink_triage import model
 from flink_triage.cli.examples import EXAMPLES
 from flink_triage.cli.main import build_parser, main
@@ -152,6 +153,31 @@ def every_command() -> list[tuple[str, ...]]:
         for name, parser in commands().items()
         for names in [(name,), *((name, action) for action in subparsers(parser))]
     ]
+
+
+def api_code() -> tuple[str, str]:
+    """The Python of the page of the interface: without Spark, and with it."""
+    found = blocks("docs/api.md", "python")
+    first = next(n for n, block in enumerate(found) if "get_session" in block)
+    return "\n".join(found[:first]), "\n".join(found[first:])
+
+
+def test_the_python_of_the_interface_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link_inputs(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(api_code()[0], "docs/api.md", "exec"), {})
+    printed = capsys.readouterr().out
+    assert "A disk or storage volume is full 0.9" in printed
+    assert "raise execution.checkpointing.tolerable-failed-checkpoints 0 -> 3" in printed
+    assert "java.io.IOException: No space left on device" in printed
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_interface_page_names_all_of_the_interface() -> None:
+    page = text_of("docs/api.md")
+    assert [n for n in ft.__all__ if n != "__version__" and f"ft.{n}" not in page] == []
 
 
 @pytest.mark.parametrize("names", every_command(), ids=" ".join)

@@ -240,7 +240,7 @@ def test_the_first_screen_says_what_since_when_where_how_sure_and_what_to_paste(
         "A disk or storage volume is full",
         "2026-11-21 05:52:20 UTC",
         "both subtasks of",
-        "97 % sure",
+        "% sure: almost certain",
         "No space left on device",
         "execution.checkpointing.tolerable-failed-checkpoints: 3",
         "Risk: restart.",
@@ -253,7 +253,11 @@ def test_the_first_screen_of_a_phone_says_what_since_when_and_where(
 ) -> None:
     page.page.set_viewport_size({"width": 390, "height": 800})
     opened = page.open(single)
-    for words in ("A disk or storage volume is full", "2026-11-21 05:52:20 UTC", "97 % sure"):
+    for words in (
+        "A disk or storage volume is full",
+        "2026-11-21 05:52:20 UTC",
+        "% sure: almost certain",
+    ):
         assert seen(opened, words), words
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+import flink_triage as ft
 from flink_triage.cli.main import main
 from flink_triage.spark.schemas import TABLES
 from flink_triage.spark.session import get_session
-from tests.e2e.test_docs import blocks, is_shown_in, link_inputs, shown_commands
+from tests.e2e.test_docs import api_code, blocks, is_shown_in, link_inputs, shown_commands
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +52,14 @@ def test_the_tour_leaves_what_it_promises(toured: Path) -> None:
     assert warehouse == set(TABLES)
     assert "<html" in (toured / "report.html").read_text(encoding="utf-8")
     assert "flip-1.16.0" in (toured / "incidents.md").read_text(encoding="utf-8")
+
+
+def test_the_python_with_spark_of_the_interface_page_runs(
+    toured: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(toured)
+    exec(compile(api_code()[1], "docs/api.md", "exec"), {"ft": ft})
+    assert "|rocksdb/bad-table-magic" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("query", blocks("docs/tables.md", "sql"))
