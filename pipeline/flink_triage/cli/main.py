@@ -44,6 +44,20 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"flink-triage {__version__}")
     commands_of = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
+    _add_diagnose(commands_of)
+    _add_run(commands_of)
+    _add_report(commands_of)
+    for command in add_history_commands(commands_of):
+        add_warehouse_arguments(command)
+    _add_signatures(commands_of)
+    _add_demo_and_doctor(commands_of)
+    for name, command in commands_of.choices.items():
+        command.epilog = epilog(name)
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
+    return parser
+
+
+def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     diagnose = commands_of.add_parser("diagnose", help="a quick look, in this process")
     diagnose.add_argument("paths", nargs="+", metavar="PATH", help="log files and directories")
     diagnose.add_argument(
@@ -56,6 +70,8 @@ def build_parser() -> argparse.ArgumentParser:
     add_output_arguments(diagnose)
     diagnose.set_defaults(run=commands.diagnose)
 
+
+def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands_of.add_parser("run", help="the pipeline: ingest what is new, diagnose, publish")
     run.add_argument("--input", action="append", required=True, metavar="PATH", dest="paths")
     run.add_argument(
@@ -72,17 +88,16 @@ def build_parser() -> argparse.ArgumentParser:
     add_output_arguments(run)
     run.set_defaults(run=commands.run)
 
+
+def _add_report(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     report = commands_of.add_parser("report", help="render the last published run again")
     add_warehouse_arguments(report)
     add_spark_arguments(report)
     add_output_arguments(report)
     report.set_defaults(run=commands.report)
 
-    for parser_ in add_history_commands(commands_of):
-        add_warehouse_arguments(parser_)
 
-    _add_signatures(commands_of)
-
+def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     demo = commands_of.add_parser("demo", help="the pipeline on real logs that ship with it")
     demo.add_argument("--warehouse", metavar="DIR", help="keep the tables here")
     demo.add_argument(
@@ -94,10 +109,6 @@ def build_parser() -> argparse.ArgumentParser:
     doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, jars and disk")
     doctor.add_argument("--quiet", "-q", action="store_true", help="only what is wrong")
     doctor.set_defaults(run=commands.doctor)
-    for name, command in commands_of.choices.items():
-        command.epilog = epilog(name)
-        command.formatter_class = argparse.RawDescriptionHelpFormatter
-    return parser
 
 
 def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
