@@ -26,7 +26,7 @@ from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.traces import extract
 
 _LAYOUTS = Path(__file__).resolve().parents[2] / "logs" / "layouts"
-_GOLDEN = json.loads((_LAYOUTS / "golden.json").read_text(encoding="utf-8"))
+_GOLDEN = json.loads((_LAYOUTS.parents[1] / "golden" / "layouts.json").read_text(encoding="utf-8"))
 _SAID = "It failed with "
 
 Chain = list[tuple[str, str, list[Any]]]

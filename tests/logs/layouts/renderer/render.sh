@@ -1,5 +1,6 @@
 #!/bin/sh
 # Renders every layout with the real libraries into ./rendered; needs Java 17, Maven and network.
+# rendered/golden.json is tests/golden/layouts.json.
 set -e
 cd "$(dirname "$0")"
 mkdir -p rendered

@@ -1,0 +1,73 @@
+"""How a run is spread over tasks and shuffles changes nothing that it finds."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from flink_triage.local import Options, run_local
+from flink_triage.report import to_json
+from flink_triage.settings import Settings
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+
+DEPLOYMENTS = (
+    "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
+    "kafka/offset-commit-failed/broker-frozen-1.20.1",
+)
+PARTS = ("incidents", "unknown", "coverage", "effective_config", "stack_traces")
+
+
+@pytest.fixture
+def logs(recorded_logs: Path, tmp_path: Path) -> Path:
+    for deployment in DEPLOYMENTS:
+        folder = tmp_path / "logs" / Path(deployment).name
+        shutil.copytree(recorded_logs / deployment / "logs", folder)
+    return tmp_path / "logs"
+
+
+@pytest.mark.parametrize(
+    ("range_bytes", "partitions"),
+    [
+        pytest.param(64 << 20, 1, id="whole files, one partition"),
+        pytest.param(20_000, 7, id="small ranges, seven partitions"),
+    ],
+)
+def test_ranges_and_partitions_change_nothing(
+    spark: SparkSession, logs: Path, tmp_path: Path, range_bytes: int, partitions: int
+) -> None:
+    settled = Options(settings=Settings(settle_seconds=-1e9))
+    spread = Options(settings=Settings(settle_seconds=-1e9, range_bytes=range_bytes))
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    try:
+        run(spark, [str(logs)], str(tmp_path / "warehouse"), spread)
+        found = to_json(read_result(spark, str(tmp_path / "warehouse")))
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    expected = to_json(run_local([str(logs)], settled))
+    for part in PARTS:
+        assert found[part] == expected[part], part
+
+
+def test_what_a_team_ignores_is_ignored_and_said(
+    spark: SparkSession, logs: Path, tmp_path: Path
+) -> None:
+    shutil.rmtree(logs / "disk-full-1.16.0")
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "ignore.yaml").write_text(
+        "- signature: kafka/offset-commit-failed\n  reason: brokers are moved this week\n"
+        '  expires: "2999-01-31"\n'
+    )
+    options = Options(settings=Settings(settle_seconds=-1e9), signature_directories=(own,))
+    run(spark, [str(logs)], str(tmp_path / "warehouse"), options)
+    found = to_json(read_result(spark, str(tmp_path / "warehouse")))
+    said = [d["signature"] for incident in found["incidents"] for d in incident["diagnoses"]]
+    assert "kafka/offset-commit-failed" not in said
+    (skipped,) = found["coverage"]["signatures_skipped"]
+    assert skipped["signature"] == "kafka/offset-commit-failed"
+    assert "brokers are moved this week" in skipped["reason"]
