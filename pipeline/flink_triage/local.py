@@ -96,7 +96,7 @@ def run_local(
     return Result(
         tool={"name": "flink-triage", "version": __version__},
         run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), scanned.pack.digest),
-        coverage=coverage_of(scanned),
+        coverage=coverage_of(scanned, options),
         incidents=incidents,
         unknown=unknown,
         effective_config=config,
@@ -180,7 +180,7 @@ def _is_within(observation: Observation, options: Options) -> bool:
     return options.until is None or at < options.until
 
 
-def coverage_of(scanned: Scanned) -> Coverage:
+def coverage_of(scanned: Scanned, options: Options) -> Coverage:
     """What was read, and what was not and why."""
     results = scanned.results
     problems = [
@@ -206,6 +206,7 @@ def coverage_of(scanned: Scanned) -> Coverage:
         signatures_skipped=tuple(
             sorted({*scanned.skipped, *ignored_in(scanned.pack)}, key=lambda s: s.signature)
         ),
+        assumed_timezone=str(options.timezone),
     )
 
 

@@ -547,6 +547,7 @@ class Coverage:
     decode_errors: int = 0
     signatures_evaluated: int = 0
     signatures_skipped: tuple[SkippedSignature, ...] = ()
+    assumed_timezone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True)

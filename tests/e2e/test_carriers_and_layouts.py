@@ -13,7 +13,9 @@ import json
 import lzma
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,13 @@ def _lines(text: str) -> list[str]:
 
 def each_line(carry: Callable[[int, str], str]) -> Transform:
     return lambda text: "".join(carry(i, line) + "\n" for i, line in enumerate(_lines(text)))
+
+
+def newest_first(text: str) -> list[tuple[str, str]]:
+    """Times and lines as log stores list them."""
+    start = datetime(2026, 11, 21, 5, tzinfo=timezone.utc)
+    times = (start + timedelta(milliseconds=i) for i in count())
+    return [(f"{at:%FT%T.%f}Z", s) for at, s in zip(times, _lines(text), strict=False)][::-1]
 
 
 def each_header(lay_out: Callable[..., str]) -> Transform:
@@ -117,6 +126,33 @@ TRANSFORMS: dict[str, Transform] = {
         lambda d, t, ms, lv, lg, m: (
             f"{d} {t},{ms} \x1b[32m{lv:<5}\x1b[0m \x1b[36m{lg}\x1b[0m [] - {m}"
         )
+    ),
+    "docker compose -t": each_line(
+        lambda i, s: f"jobmanager-1  | 2026-11-21T05:00:00.{i:09d}Z {s}"
+    ),
+    "stern -t": each_line(
+        lambda i, s: f"orders-jobmanager-7d8f flink-main 2026-11-21T05:00:00.{i:09d}Z {s}"
+    ),
+    "journalctl -o short-iso": each_line(
+        lambda i, s: f"2026-11-21T05:00:00+0000 node1 flink[123]: {s}"
+    ),
+    "Fluent Bit JSON lines": each_line(
+        lambda i, s: json.dumps({"date": 1795150800 + i / 1000, "log": s, "stream": "stdout"})
+    ),
+    "fluentd stdout": each_line(
+        lambda i, s: (
+            f"2026-11-21 05:00:00.{i:09d} +0000 kube.flink: "
+            + json.dumps({"log": s, "stream": "stdout"})
+        )
+    ),
+    "Loki API, newest first": lambda text: json.dumps(
+        {"data": {"result": [{"stream": {"app": "flink"}, "values": newest_first(text)}]}}
+    ),
+    "logcli, newest first": lambda text: "".join(
+        f'{at} {{app="flink", pod="orders"}} {line}\n' for at, line in newest_first(text)
+    ),
+    "JSON lines, newest first": lambda text: "".join(
+        json.dumps({"timestamp": at, "line": line}) + "\n" for at, line in newest_first(text)
     ),
     "CRLF": lambda text: text.replace("\n", "\r\n"),
     "HTML entities": html.escape,

@@ -64,6 +64,12 @@ _SYSLOG_ISO = re.compile(
     r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
     re.DOTALL,
 )
+# fluentd's out_file with tabs, its stdout with spaces.
+_FLUENTD = re.compile(
+    r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,20}(?: [+-]\d{4})?)[\t ][\w.*/-]{1,255}:?[\t ]"
+    r"(\{.*\})$",
+    re.DOTALL,
+)
 _GREP_PATH_LINE = re.compile(r"^([^\s:]{0,1000}[^\s:\d-])([:-])\d{1,10}\2(.*)$", re.DOTALL)
 # "2026-11-21" is a date, not line 2026.
 _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
@@ -91,12 +97,13 @@ def _peel_docker_json(line: str) -> Peeled | None:
     text = fields.get("log") if isinstance(fields, dict) else None
     if not isinstance(text, str) or "stream" not in fields:
         return None
-    # Docker cuts lines at 16 KiB; only the last piece ends with a newline.
+    # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which put in
+    # fields of their own, may leave out all newlines.
     return Peeled(
         # JSON's escapes bring back what was cleaned from the line: colours, NULs, half characters.
         clean(text.removesuffix("\n")),
         str(fields["stream"]),
-        not text.endswith("\n"),
+        not text.endswith("\n") and fields.keys() <= _DOCKER_FIELDS and "time" in fields,
         (str(fields.get("time", "")),),
     )
 
@@ -123,6 +130,11 @@ def _peel_syslog_iso(line: str) -> Peeled | None:
     return Peeled(match[3], match[2], times=(match[1],)) if match else None
 
 
+def _peel_fluentd(line: str) -> Peeled | None:
+    match = _FLUENTD.match(line.rstrip())
+    return Peeled(match[2], times=(match[1],)) if match else None
+
+
 def _peel_grep_path_line(line: str) -> Peeled | None:
     match = _GREP_PATH_LINE.match(line)
     return Peeled(match[3], match[1]) if match else None
@@ -145,6 +157,7 @@ CARRIERS: dict[str, Peel] = {
     "cri": _peel_cri,
     "docker-json": _peel_docker_json,
     "json-line": _peel_json_line,
+    "fluentd": _peel_fluentd,
     "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
     "syslog": _prefix(_SYSLOG),
     "syslog-5424": _peel_syslog_5424,
@@ -171,6 +184,7 @@ _AMBIGUOUS = frozenset(
     }
 )
 _ENOUGH = 0.8
+_DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
@@ -195,12 +209,20 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
         texts = [peeled.text for line in lines if (peeled := peel(line))]
         if len(texts) < max(1, _ENOUGH * len(lines)):
             continue
-        if name in _AMBIGUOUS and not _looks_logged(texts, name):
+        if name in _AMBIGUOUS and not (
+            _looks_logged(texts, name) or _is_carried(texts, [*taken, name])
+        ):
             continue
         if name == "grep-line" and not _is_counting(lines):
             continue
         return name
     return None
+
+
+def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
+    """Whether these lines have one more prefix, behind which there is a log."""
+    lines = [text for text in texts if text.strip()]
+    return len(taken) < _MAX_NESTED and len(lines) > 1 and _detect_one(lines, taken) is not None
 
 
 def _is_counting(lines: Sequence[str]) -> bool:

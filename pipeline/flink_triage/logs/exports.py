@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timezone
 from itertools import pairwise
@@ -23,9 +23,11 @@ from .text import decode
 
 JSON_EXPORT = "json-export"
 CSV_EXPORT = "csv-export"
+LOGCLI_EXPORT = "logcli-export"
 # A document is held as a whole; stores give out some thousands of records at once.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
+EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
 _WRAPPER = re.compile(
     r'"(?:events|logEvents|hits|data|results?|values|records|entries|logs|items)"\s*:\s*(?=[\[{])'
 )
@@ -41,7 +43,12 @@ _CSV_TIMES = frozenset(
     ("@timestamp", "timestamp", "time", "date", "_time", "ts", "tsns", "datetime",
      "_source.@timestamp", "@ingestiontime")
 )  # fmt: skip
+# What Loki's logcli prints: time, labels, the line; newest first unless told otherwise.
+_LOGCLI = re.compile(
+    r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
+)
 _DELIMITERS = ",;\t"
+_TURNED_LINES = 100
 _MAX_HEAD_CHARS = 16 * 1024
 # A trace may fill a field; the reader's own limit is 128 KiB, for the whole process.
 csv.field_size_limit(MAX_EXPORT_BYTES)
@@ -57,12 +64,15 @@ class _Record:
 
 
 def export_kind(text: str) -> str | None:
-    """``json-export`` or ``csv-export`` when the document's first lines say so."""
+    """The kind of export, when the document's first lines say that it is one."""
     first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
+    if _LOGCLI.match(first):
+        return LOGCLI_EXPORT
     if _OPENS_ARRAY.match(text):
         return JSON_EXPORT
     if _OPENS_OBJECT.match(text):
-        return JSON_EXPORT if _is_json_document(first, rest) else None
+        is_document = _is_json_document(first, rest) or _is_turned(text)
+        return JSON_EXPORT if is_document else None
     return CSV_EXPORT if _csv_columns(first) is not None else None
 
 
@@ -78,13 +88,27 @@ def _is_json_document(first: str, rest: str) -> bool:
     return isinstance(fields, dict) and _wraps(fields)
 
 
+def _is_turned(text: str) -> bool:
+    """JSON lines, newest first."""
+    records: list[_Record] = []
+    for line in text.split("\n")[:_TURNED_LINES]:
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(fields, dict):
+            return False
+        records.append(_Record(0, 0, fields))
+    return _is_newest_first(records, margin=3)
+
+
 def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
     """One line per record, as JSON, in the order of time; together they own every byte.
 
     What can be read of a document that breaks off is read.
     """
     text, errors = _decoded(data, encoding)
-    records = list(_csv_records(text) if kind == CSV_EXPORT else _json_records(text))
+    records = list(_READERS[kind](text))
     lines = list(_tiles(text, records, len(data), encoding))
     if lines:
         lines[0] = replace(lines[0], decode_errors=errors)
@@ -126,12 +150,12 @@ def _width(text: str, encoding: str) -> int:
     return len(text.encode(encoding, "surrogateescape" if encoding == "utf-8" else "replace"))
 
 
-def _is_newest_first(records: Sequence[_Record]) -> bool:
+def _is_newest_first(records: Sequence[_Record], margin: int = 1) -> bool:
     times = [time_of(record.fields, timezone.utc) for record in records]
     known = [moment for moment in times if moment is not None]
     falls = sum(1 for before, after in pairwise(known) if after < before)
     rises = sum(1 for before, after in pairwise(known) if after > before)
-    return falls > rises
+    return falls > rises * margin
 
 
 # --- JSON --------------------------------------------------------------------------------------
@@ -261,3 +285,22 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
                 break
         yield start, end
         start = end
+
+
+# --- logcli ------------------------------------------------------------------------------------
+
+
+def _logcli_records(text: str) -> Iterator[_Record]:
+    """A record a line; a line that is none goes to the record before it."""
+    for line in re.finditer(r"[^\n]+", text):
+        match = _LOGCLI.match(line[0].rstrip("\r"))
+        if match is not None:
+            fields = {"timestamp": match[1], "line": match[3], "labels": match[2]}
+            yield _Record(line.start(), line.end(), fields)
+
+
+_READERS: Mapping[str, Callable[[str], Iterator[_Record]]] = {
+    JSON_EXPORT: _json_records,
+    CSV_EXPORT: _csv_records,
+    LOGCLI_EXPORT: _logcli_records,
+}

@@ -12,7 +12,7 @@ from flink_triage.settings import Settings
 from .carriers import carriers_named
 from .compression import DecompressedStream
 from .event_text import ShapedEvents
-from .exports import CSV_EXPORT, JSON_EXPORT, read_export
+from .exports import EXPORTS, read_export
 from .files import open_binary
 from .layouts.shape import Shape, shape_named
 from .lifecycle import LITERALS
@@ -147,7 +147,7 @@ class Scanner:
 
 def _export_of(profile: FileProfile) -> str | None:
     kind = profile.carrier.partition("+")[0]
-    return kind if kind in (JSON_EXPORT, CSV_EXPORT) else None
+    return kind if kind in EXPORTS else None
 
 
 def _read_whole(source: ByteSource) -> bytes:

@@ -319,6 +319,7 @@ def coverage_line(coverage: Coverage) -> str:
         parts.append(count(coverage.redactions, "redaction"))
     if coverage.decode_errors:
         parts.append(count(coverage.decode_errors, "character replaced", "characters replaced"))
+    parts.append(f"times without a zone taken for {coverage.assumed_timezone}")
     return " · ".join(parts)
 
 

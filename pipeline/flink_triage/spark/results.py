@@ -173,6 +173,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
         signatures_skipped=tuple(
             SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
         ),
+        assumed_timezone=json.loads(run["options_json"])["timezone"],
     )
 
 
