@@ -29,12 +29,16 @@ def corpus() -> tuple[bytes, ...]:
     return tuple(path.read_bytes() for path in sorted(LOGS.rglob("*.log")))
 
 
+# Mutations multiply; what is large has tests of its own.
+MAX_MUTATED_BYTES = 4 << 20
+
+
 def mutated(seed: int, logs: Sequence[bytes]) -> bytes:
     """One damaged log; ``logs`` are what it is made of."""
     drawn = random.Random(seed)
     data = _window(drawn, drawn.choice(logs))
     for _ in range(drawn.choice((1, 1, 2, 3, 5))):
-        data = drawn.choice(MUTATIONS)(drawn, data, logs)
+        data = drawn.choice(MUTATIONS)(drawn, data, logs)[:MAX_MUTATED_BYTES]
     # What packs the file comes last, and is damaged itself.
     if drawn.random() < 0.12:
         data = _packed(drawn, data)

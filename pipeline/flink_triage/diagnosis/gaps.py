@@ -20,6 +20,10 @@ _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
 _SEVERITIES = ("critical", "major")
+_BEHIND_THE_LOG = (
+    "The TaskManager's own log tells of the fault and names no cause: its .out file, and what its "
+    "host or container runtime recorded at that time."
+)
 # Words that occur in healthy logs too are nothing to look for.
 _MIN_LOOK_FOR_CHARS = 8
 
@@ -51,6 +55,8 @@ def _places(
     episode: Episode,
 ) -> list[str]:
     """The TaskManagers that the faults name, and when each was first named."""
+    if unknown is not None and _is_told_by_taskmanager(unknown, episode):
+        return [_BEHIND_THE_LOG]
     faults = [hit.moment for hit in answers[0].hits] if answers else []
     faults += [unknown] if unknown is not None else []
     named = taskmanagers_named(faults) or taskmanagers_named(episode.faults)
@@ -69,6 +75,20 @@ def _places(
         read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
         places.append(f"The logs of all TaskManagers{read}{when}: the faults name none of them.")
     return places
+
+
+def _is_told_by_taskmanager(fault: Moment, episode: Episode) -> bool:
+    """Whether the TaskManager's own log has the fault, which the JobManager may have told first."""
+    own = [m for m in (fault, *episode.faults) if m.observation.process == "taskmanager"]
+    return fault in own or (
+        _execution(fault) is not None and _execution(fault) in {_execution(m) for m in own}
+    )
+
+
+def _execution(moment: Moment) -> str | None:
+    """The attempt that failed, which both processes name."""
+    lifecycle = moment.observation.event.lifecycle
+    return lifecycle.key if lifecycle is not None and lifecycle.kind == "task-failed" else None
 
 
 def other_causes(answers: Sequence[Candidate], pack: SignaturePack) -> tuple[OtherCause, ...]:

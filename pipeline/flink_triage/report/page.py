@@ -195,7 +195,9 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
         ),
         unknown_left_out=unknown_left_out,
         is_fleet=is_fleet,
-        gaps=len(coverage.quarantined) + len(coverage.signatures_skipped) + coverage.truncated,
+        gaps=sum(not quarantined.is_ignored for quarantined in coverage.quarantined)
+        + len(coverage.signatures_skipped)
+        + coverage.truncated,
         overview=overview_of(ordered, limits.lanes) if is_fleet else None,
         signatures=tuple(sorted(causes.items(), key=lambda pair: (-pair[1], pair[0]))),
         tones=tuple(tone for tone in _TONES if any(tone in row.tones for row in rows)),

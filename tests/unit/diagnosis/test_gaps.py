@@ -34,6 +34,23 @@ def test_a_symptom_names_the_log_that_is_missing_its_machine_and_time(diagnose):
     assert "2026-11-21 05:00:40 UTC" in first
 
 
+UNNAMED = (
+    "com.example.Odd: nobody knows\n\tat org.apache.flink.streaming.runtime.tasks.StreamTask"
+    ".invoke(StreamTask.java:1)\n"
+)
+
+
+def test_the_log_of_a_taskmanager_that_told_of_the_fault_is_not_missing(diagnose):
+    text = completed_then(1, 4, failed(40, UNNAMED).replace("host:1 @ host", "tm-7 @ host-7"))
+    seen = text + state(40, "RUNNING", "RESTARTING")
+    told = failed(40, UNNAMED).replace(" on host:1 @ host", "")
+    alone = diagnose(standalonesession=seen).incidents[0]
+    both = diagnose(standalonesession=seen, taskexecutor=told).incidents[0]
+    assert alone.missing_evidence[0].startswith("The log of TaskManager tm-7 up to")
+    assert both.verdict == "undetermined"
+    assert both.missing_evidence[0].startswith("The TaskManager's own log tells of the fault")
+
+
 def test_a_symptom_lists_what_is_known_to_cause_it_and_what_to_look_for(diagnose):
     text = completed_then(1, 4, state(10, "RUNNING", "RESTARTING") + THRESHOLD)
     incident = diagnose(standalonesession=text).incidents[0]
