@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,29 @@ def test_ranges_and_partitions_change_nothing(
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
     expected = to_json(run_local([str(logs)], settled))
+    for part in PARTS:
+        assert found[part] == expected[part], part
+
+
+def test_members_of_a_bundle_are_cut_into_ranges_too(
+    spark: SparkSession, logs: Path, tmp_path: Path
+) -> None:
+    """Also one whose name is no UTF-8, which neither Arrow nor JSON holds."""
+    bundle = tmp_path / "in" / "bundle.tar"
+    bundle.parent.mkdir()
+    with tarfile.open(bundle, "w") as archive:
+        for log in sorted(logs.glob("disk-full-1.16.0/*.log")):
+            archive.add(log, os.fsdecode(b"caf\xe9/" + log.name.encode()))
+    shutil.copytree(logs / "disk-full-1.16.0", bundle.parent / os.fsdecode(b"na\xefve"))
+    options = Options(settings=Settings(settle_seconds=-1e9, range_bytes=20_000))
+    for _ in range(2):
+        run(spark, [str(bundle.parent)], str(tmp_path / "warehouse"), options)
+    found = to_json(read_result(spark, str(tmp_path / "warehouse")))
+    expected = to_json(run_local([str(bundle.parent)], options))
+    assert {incident["deployment"] for incident in found["incidents"]} == {
+        "bundle/caf\\xe9",
+        "na\\xefve",
+    }
     for part in PARTS:
         assert found[part] == expected[part], part
 

@@ -27,6 +27,7 @@ from typing import BinaryIO, cast
 from flink_triage.settings import Settings
 
 from .compression import DecompressedStream, compression_of
+from .names import on_disk, shown
 
 SEPARATOR = "!/"
 _HEAD_BYTES = 4096
@@ -57,10 +58,14 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A member and how it is opened; bytes [start, start + size) of a flat archive."""
+    """A member and how it is opened; bytes [start, start + size) of a flat archive.
+
+    ``stored_name`` is the name that a zip knows it by.
+    """
 
     member: Member
     start: int = 0
+    stored_name: str = ""
 
 
 @dataclass(slots=True)
@@ -77,8 +82,9 @@ def split_member(path: str) -> tuple[str, str] | None:
     """Archive and member of a path such as ``bundle.tgz!/logs/jm.log``; ``None`` for a file."""
     position = path.find(SEPARATOR)
     while position >= 0:
-        if os.path.isfile(path[:position]):
-            return path[:position], path[position + len(SEPARATOR) :]
+        archive = on_disk(path[:position])
+        if os.path.isfile(archive):
+            return archive, path[position + len(SEPARATOR) :]
         position = path.find(SEPARATOR, position + 1)
     return None
 
@@ -102,7 +108,7 @@ def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
     if index is None or place is None:
         raise FileNotFoundError(errno.ENOENT, "vanished from its archive", f"{path}!/{name}")
     if index.flat is None:
-        return cast(BinaryIO, _ZipMember(path, name))
+        return cast(BinaryIO, _ZipMember(path, place.stored_name))
     return cast(BinaryIO, _Slice(index.flat, place.start, place.member.size_bytes))
 
 
@@ -228,7 +234,7 @@ def _tar_places(flat: BinaryIO) -> Iterator[_Place]:
                 refusal = "a link inside an archive"
             elif not info.isreg() or info.issparse():
                 refusal = "not a regular file"
-            member = Member(info.name, info.size, _moment(info.mtime), refusal=refusal)
+            member = Member(shown(info.name), info.size, _moment(info.mtime), refusal=refusal)
             yield _Place(member, info.offset_data)
 
 
@@ -270,13 +276,13 @@ def _zip_index(path: str, settings: Settings) -> _Index | None:
         elif stat.S_ISLNK(info.external_attr >> 16):
             reason = "a link inside an archive"
         member = Member(
-            info.filename, info.file_size, _zip_moment(info.date_time), is_seekable=False
+            shown(info.filename), info.file_size, _zip_moment(info.date_time), is_seekable=False
         )
         reason = reason or _refusal(member, places, taken, settings)
         if reason is not None:
             refused.append(Member(member.name, member.size_bytes, refusal=reason))
         else:
-            places[member.name] = _Place(member)
+            places[member.name] = _Place(member, stored_name=info.filename)
             taken += member.size_bytes
     return _Index(places, tuple(refused), None, None)
 

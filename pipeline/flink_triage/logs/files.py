@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import BinaryIO
 
@@ -16,6 +16,7 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
 from .archives import SEPARATOR, list_members, open_member, split_member
 from .deployments import name_apart, name_of_file, name_of_folder
+from .names import on_disk, shown
 from .storage import is_uri, list_stored, local_path, open_stored
 
 # Found in a folder, files of these names are not logs; named on the command line, they are read.
@@ -74,7 +75,12 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
         paths = _walk(root, quarantined) if os.path.isdir(root) else [root]
         for path in paths:
             _add(path, root, files, quarantined, settings)
-    return Listing(name_apart([files[key] for key in sorted(files)]), tuple(quarantined))
+    found = [
+        replace(files[key], path=shown(files[key].path), root=shown(files[key].root))
+        for key in sorted(files)
+    ]
+    refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
+    return Listing(name_apart(found), tuple(refused))
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -84,7 +90,7 @@ def open_binary(path: str) -> BinaryIO:
     member = split_member(path) if SEPARATOR in path else None
     if member is not None:
         return open_member(*member, DEFAULT_SETTINGS)
-    return open(path, "rb", buffering=0)
+    return open(on_disk(path), "rb", buffering=0)
 
 
 def deployment_of(file: InputFile, group_by: str = "directory") -> str:

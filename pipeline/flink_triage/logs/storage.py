@@ -121,18 +121,6 @@ def open_stored(uri: str) -> BinaryIO:
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
 
-def size_of(path: str) -> int:
-    """Bytes of a file now, local or not; raises ``OSError``."""
-    if not is_uri(path):
-        return os.path.getsize(path)
-    system, place = _place(path)
-    with _in_words(path):
-        size = system.get_file_info(place).size
-    if size is None:
-        raise FileNotFoundError(2, "no such file", path)
-    return int(size)
-
-
 def remove_stored(uri: str) -> None:
     """Remove a folder and all in it; raises ``OSError``."""
     system, place = _place(uri)

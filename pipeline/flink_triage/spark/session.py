@@ -17,7 +17,11 @@ from flink_triage.spark.java import find_java
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # C1 code and one collector thread halve the start of a short session (18.8 s to 12.6 s on two
 # cores); without CDS archiving and perf data nothing is written outside our folders.
-SMALL_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData -Xshare:auto"
+# One compiler alone reserves 48 MB for code; a notebook's session fills that and then interprets.
+SMALL_JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
+    " -XX:-UsePerfData -Xshare:auto"
+)
 LARGE_JVM = "-XX:+UseParallelGC -XX:-UsePerfData"
 # spark.connect.grpc.binding.port by default.
 CONNECT_PORT = 15002

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import flink_triage
 from flink_triage.diagnosis.fold import fold
-from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, size_of, use_options
+from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
 from flink_triage.model import ByteRange, Observation, RangeResult
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
@@ -206,7 +206,8 @@ def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str
     if not task.is_first:
         # The range begins inside an event of the one before.  Should the file have grown since it
         # was scanned, the driver sees that this does not add up, and hashes by itself.
-        consumed = size_of(path) - scan.held_back_bytes
+        with open_file(path) as stream:
+            consumed = stream.seek(0, os.SEEK_END) - scan.held_back_bytes
     if byte_range.profile.compression != "none":
         prefix = hash_prefix(path, open_file, consumed)
         return {

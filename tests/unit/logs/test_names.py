@@ -1,0 +1,54 @@
+"""A file whose name is no UTF-8 is read, and named in words that every format can hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flink_triage.local import Options, run_local
+from flink_triage.logs.files import list_inputs, open_binary
+from flink_triage.logs.names import on_disk, shown
+from flink_triage.report import render
+
+FAILURE = (
+    "2026-11-21 06:47:23,468 ERROR org.apache.flink.Foo [] - write failed\n"
+    "java.io.IOException: No space left on device\n"
+    "\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param(b"plain.log", "plain.log", id="ASCII stays"),
+        pytest.param("süd.log".encode(), "süd.log", id="UTF-8 stays"),
+        pytest.param(b"s\xfcd.log", "s\\xfcd.log", id="Latin-1 is written out"),
+        pytest.param(b"a\\xfc.log", "a\\xfc.log", id="a backslash of the name stays"),
+    ],
+)
+def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: Path) -> None:
+    path = os.path.join(os.fsencode(tmp_path), name)
+    with open(path, "wb") as log:
+        log.write(FAILURE.encode())
+    (file,) = list_inputs([str(tmp_path)]).files
+    assert file.path == f"{tmp_path}/{expected}"
+    with open_binary(file.path) as stream:
+        assert stream.read() == FAILURE.encode()
+
+
+def test_half_of_a_character_is_replaced() -> None:
+    assert shown("a\ud800b") == "a�b"
+
+
+def test_a_path_that_is_gone_stays_a_path() -> None:
+    assert on_disk("/nowhere/a.log") == "/nowhere/a.log"
+
+
+def test_every_format_holds_the_name(tmp_path: Path) -> None:
+    with open(os.path.join(os.fsencode(tmp_path), b"jm-\xff.log"), "w") as log:
+        log.write(FAILURE)
+    result = run_local([str(tmp_path)], Options())
+    for form in ("text", "json", "markdown", "html"):
+        assert "xff.log" in render(result, form).encode().decode()
