@@ -129,3 +129,8 @@ def unpublished_rows(warehouse: Path) -> dict[str, int]:
     runs = {row["run_id"] for row in rows_of(warehouse, "runs")}
     counts = {n: sum(r["run_id"] not in runs for r in rows_of(warehouse, n)) for n in TABLES}
     return {name: count for name, count in counts.items() if count}
+
+
+def live_files(warehouse: Path, name: str) -> list[str]:
+    """The data files that the newest version of a table consists of."""
+    return sorted(file.split("/")[-1] for file in DeltaTable(str(warehouse / name)).file_uris())

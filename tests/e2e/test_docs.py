@@ -56,7 +56,7 @@ class Shown:
     def needs_java(self) -> bool:
         first, *rest = self.words
         is_local_demo = first == "demo" and "local" in rest
-        needing = ("run", "report", "doctor", "demo", "compare", "history")
+        needing = ("run", "report", "doctor", "demo", "compare", "history", "maintain")
         return first in needing and not is_local_demo
 
 

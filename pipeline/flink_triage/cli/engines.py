@@ -61,6 +61,16 @@ def last_result(arguments: argparse.Namespace) -> Result:
     return read_result(_session(arguments, is_small=True), _house(arguments.warehouse, arguments))
 
 
+def maintain_tables(arguments: argparse.Namespace) -> None:
+    """Join small files of the tables, and remove what is old."""
+    house = _house(arguments.warehouse, arguments)
+    from ..spark.upkeep import Upkeep, maintain
+
+    upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
+    is_small = bool(arguments.warehouse) and _size([arguments.warehouse]) < _SMALL_BYTES
+    maintain(_session(arguments, is_small=is_small), house, upkeep, _progress(arguments))
+
+
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
     """A session, and the tables that the flags name."""
     house = _house(arguments.warehouse, arguments)

@@ -42,6 +42,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "history": (
         ("flink-triage history --warehouse wh", "every cause, since when, where, how often"),
     ),
+    "maintain": (
+        ("flink-triage maintain --warehouse wh", "once a week: fewer and larger files"),
+        ("flink-triage maintain --warehouse wh --keep-days 90", "forgets older events, too"),
+    ),
     "signatures": (
         ("flink-triage signatures list", "every signature"),
         ("flink-triage signatures new logs/ --id acme/session-expired", "draft one of your own"),

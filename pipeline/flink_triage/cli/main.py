@@ -28,6 +28,7 @@ from .arguments import (
 )
 from .examples import epilog
 from .history_commands import add_history_commands
+from .upkeep_commands import add_upkeep_command
 
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
@@ -49,6 +50,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(commands_of)
     for command in add_history_commands(commands_of):
         add_warehouse_arguments(command)
+    maintain = add_upkeep_command(commands_of)
+    add_warehouse_arguments(maintain)
+    add_spark_arguments(maintain)
     _add_signatures(commands_of)
     _add_demo_and_doctor(commands_of)
     for name, command in commands_of.choices.items():

@@ -44,15 +44,7 @@ def read_result(
         raise UsageError(f"{house.location('runs')}: no run has been published here")
     newest = house.read(spark, RUNS).orderBy(F.desc("finished_at"), F.desc("run_id")).limit(1)
     run = newest.toArrow().to_pylist()[0]
-    incidents: list[Incident] = []
-    unknown: list[UnknownFailure] = []
-    if house.exists(spark, INCIDENTS):
-        columns = ("deployment", "incident_json", "unknown_json")
-        rows = current(spark, house, INCIDENTS).select(*columns).toArrow().to_pylist()
-        for row in sorted(rows, key=lambda row: str(row["deployment"])):
-            incidents.append(from_plain(Incident, json.loads(row["incident_json"])))
-            for value in json.loads(row["unknown_json"] or "[]"):
-                unknown.append(from_plain(UnknownFailure, value))
+    incidents, unknown = _found(spark, house)
     merged = merge_unknown(unknown, max_evidence)
     return Result(
         tool={"name": "flink-triage", "version": run["tool_version"]},
@@ -63,6 +55,20 @@ def read_result(
         effective_config=_config(spark, house),
         stack_traces=_traces(spark, house, cited_traces(incidents, merged)),
     )
+
+
+def _found(spark: SparkSession, house: Warehouse) -> tuple[list[Incident], list[UnknownFailure]]:
+    """What the newest run of each deployment found, by deployment."""
+    incidents: list[Incident] = []
+    unknown: list[UnknownFailure] = []
+    if house.exists(spark, INCIDENTS):
+        columns = ("deployment", "incident_json", "unknown_json")
+        rows = current(spark, house, INCIDENTS).select(*columns).toArrow().to_pylist()
+        for row in sorted(rows, key=lambda row: str(row["deployment"])):
+            incidents.append(from_plain(Incident, json.loads(row["incident_json"])))
+            for value in json.loads(row["unknown_json"] or "[]"):
+                unknown.append(from_plain(UnknownFailure, value))
+    return incidents, unknown
 
 
 def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dict[str, str]:
@@ -108,6 +114,11 @@ def current(spark: SparkSession, house: Warehouse, table: Table) -> DataFrame:
     newest = Window.partitionBy("deployment").orderBy(F.desc("at"), F.desc("run_id"))
     ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
     return ranked.select(*table.column_names)
+
+
+def cited_now(spark: SparkSession, house: Warehouse) -> tuple[str, ...]:
+    """Fingerprints of the stack traces that the newest results cite."""
+    return cited_traces(*_found(spark, house))
 
 
 def merge_unknown(

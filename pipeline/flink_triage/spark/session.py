@@ -174,6 +174,8 @@ def session_options(jars: tuple[Path, ...], *, verbose: bool, small: bool) -> di
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        # VACUUM lists a folder in so many tasks, of which there are 10,000 by default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4" if small else "64",
     }
     if small:
         # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and

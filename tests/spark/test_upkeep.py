@@ -1,0 +1,129 @@
+"""Many small runs, then upkeep: the same rows in fewer files, and old ones gone when asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from flink_triage.errors import OutputHeldError, UsageError
+from flink_triage.spark import upkeep as upkeep_module
+from flink_triage.spark.lock import held
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.schemas import RUNS, TABLES
+from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.upkeep import Upkeep, maintain
+from tests.crash.workload import QUIET_SINCE, live_files, numbers_in, published, write
+
+RUNS_BEFORE = 3
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("upkeep") / "logs"
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: SparkSession, logs: Path) -> Path:
+    """The tables of logs that grew, after a run at each growth."""
+    log = logs / "orders" / "jobmanager.log"
+    for number in range(RUNS_BEFORE):
+        write(log, range(10 * number, 10 * number + 10), is_appended=log.exists())
+        run(spark, [str(logs)], str(logs.with_name("warehouse")))
+    return logs.with_name("warehouse")
+
+
+def rows_of_files(warehouse: Path) -> set[Path]:
+    return set(warehouse.rglob("*.parquet")) - set(warehouse.rglob("*.checkpoint*.parquet"))
+
+
+def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    before, result = published(warehouse), read_result(spark, str(warehouse))
+    assert len(live_files(warehouse, "events")) >= RUNS_BEFORE
+    data = warehouse / "events" / live_files(warehouse, "events")[0]
+    # What a dead writer left goes once no writer can be at work on it.
+    old, fresh = data.with_name("part-old.parquet"), data.with_name("part-fresh.parquet")
+    for orphan in (old, fresh):
+        shutil.copy(data, orphan)
+    os.utime(old, (QUIET_SINCE, QUIET_SINCE))
+    os.utime(fresh, (time.time(), time.time()))
+    maintain(spark, str(warehouse))
+    assert {name: len(live_files(warehouse, name)) for name in TABLES} == dict.fromkeys(TABLES, 1)
+    assert published(warehouse) == before
+    assert read_result(spark, str(warehouse)) == result
+    assert (old.exists(), fresh.exists(), data.exists()) == (False, True, True)
+
+
+def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
+    spark: SparkSession, logs: Path, warehouse: Path
+) -> None:
+    house = Warehouse(str(warehouse))
+    result = read_result(spark, house)
+    runs = house.read(spark, RUNS).orderBy("finished_at").select("run_id").toArrow()
+    first = runs["run_id"][0].as_py()
+    _made_older(spark, house, f"run_id = '{first}'")
+    maintain(spark, house, Upkeep(keep_days=30))
+    assert numbers_in(warehouse) == Counter(range(10, 30))
+    # Even the newest run is old now.
+    _made_older(spark, house, "true")
+    maintain(spark, house, Upkeep(keep_days=30))
+    assert numbers_in(warehouse) == Counter()
+    kept = read_result(spark, house)
+    assert kept.stack_traces
+    for name in ("incidents", "stack_traces", "unknown", "effective_config"):
+        assert getattr(kept, name) == getattr(result, name), name
+    # What was read is still known to have been.
+    assert run(spark, [str(logs)], house) == result.run.run_id
+
+
+def _made_older(spark: SparkSession, house: Warehouse, which: str) -> None:
+    spark.sql(
+        f"UPDATE {house.identifier(RUNS)} SET finished_at = finished_at - INTERVAL 365 DAYS "
+        f"WHERE {which}"
+    )
+
+
+def test_upkeep_that_finds_nothing_to_do_writes_no_row(
+    spark: SparkSession, warehouse: Path
+) -> None:
+    before = rows_of_files(warehouse)
+    maintain(spark, str(warehouse), Upkeep(keep_days=30))
+    assert rows_of_files(warehouse) == before
+
+
+def test_upkeep_waits_for_no_run_and_disturbs_none(spark: SparkSession, warehouse: Path) -> None:
+    with (
+        held(warehouse, read_result(spark, str(warehouse)).run.started_at),
+        pytest.raises(OutputHeldError, match="another run holds it"),
+    ):
+        maintain(spark, str(warehouse))
+
+
+def test_of_each_table_it_is_said_what_is_kept() -> None:
+    kinds = (upkeep_module.SEEN, upkeep_module.MADE, upkeep_module.ASKED_FOR, upkeep_module.KEPT)
+    assert sorted(t.name for kind in kinds for t in kind) == sorted(TABLES)
+
+
+@pytest.mark.parametrize(
+    ("upkeep", "words"),
+    [
+        ({"keep_days": 0}, "--keep-days: got 0, allowed: 1 and more"),
+        ({"retention_hours": 1}, "--retention-hours: got 1, allowed: 168 and more"),
+    ],
+)
+def test_what_would_harm_is_refused(upkeep: dict[str, float], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        Upkeep(**upkeep)
+
+
+def test_without_a_run_there_is_nothing_to_keep_up(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no run has been published here"):
+        maintain(spark, str(tmp_path / "warehouse"))
