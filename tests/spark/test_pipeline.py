@@ -20,7 +20,15 @@ from flink_triage.spark import pipeline
 from flink_triage.spark.lock import held
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import EVENTS, LOG_FILES, LOG_VOLUME, RUNS, TABLES
+from flink_triage.spark.schemas import (
+    EVENTS,
+    INCIDENTS,
+    LOG_FILES,
+    LOG_VOLUME,
+    RUNS,
+    TABLES,
+    WRITTEN,
+)
 from flink_triage.spark.tables import Warehouse
 
 Listed = Callable[[Path], set[str]]
@@ -47,7 +55,7 @@ def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
     assert found.unknown == expected.unknown
     assert found.coverage == expected.coverage
     assert found.effective_config == expected.effective_config
-    assert {path.name for path in warehouse.iterdir() if path.is_dir()} == set(TABLES)
+    assert {path.name for path in warehouse.iterdir() if path.is_dir()} == set(WRITTEN)
     before = data_files(warehouse)
     assert run(spark, [str(logs)], str(warehouse), settled) == run_id
     assert data_files(warehouse) == before
@@ -58,7 +66,7 @@ def test_every_column_of_every_table_has_a_comment(
 ) -> None:
     house = Warehouse(str(tmp_path / "warehouse"))
     run(spark, [str(logs)], house, settled)
-    for table in TABLES.values():
+    for table in map(TABLES.__getitem__, WRITTEN):
         described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
         comments = {row["col_name"]: row["comment"] for row in described}
         assert comments == {column.name: column.comment for column in table.columns}
@@ -95,6 +103,85 @@ def test_stored_events_are_diagnosed_again_without_their_logs(
     after = read_result(spark, warehouse)
     assert after.run.run_id == again != before.run.run_id
     assert replace(after, run=before.run) == before
+
+
+SESSION_EXPIRED = """
+title: The session of the input expired
+severity: major
+role: trigger
+match:
+  any:
+    - throwable: java.lang.IllegalStateException
+      literal: Session expired after
+      regex: 'Session expired after (?P<seconds>[0-9]+) s'
+cause: The session was not renewed in time.
+remediation:
+  summary: Renew the session in time.
+  steps: [Renew it in time.]
+  risk: live
+references: [https://example.org/sessions]
+examples:
+  match:
+    - |
+      2026-03-01 06:00:00,000 ERROR org.apache.flink.runtime.taskmanager.Task [] - Reading failed.
+      java.lang.IllegalStateException: Session expired after 30 s
+          at org.example.Input.read(Input.java:1)
+  no_match:
+    - "2026-03-01 06:00:00,000 INFO  org.example.Input [] - Session opened"
+"""
+
+
+TASK = "org.apache.flink.runtime.taskmanager.Task"
+
+
+def failed_reading(second: int) -> str:
+    return (
+        f"2026-03-01 06:00:{second:02},000 ERROR {TASK} [] - Reading failed.\n"
+        f"java.lang.IllegalStateException: Session expired after {30 + second} s\n"
+        "\tat org.example.Input.read(Input.java:1)\n"
+    )
+
+
+def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
+    spark: SparkSession, tmp_path: Path, settled: Options
+) -> None:
+    log, house = tmp_path / "logs" / "orders" / "app.log", Warehouse(str(tmp_path / "warehouse"))
+    log.parent.mkdir(parents=True)
+    log.write_text("".join(map(failed_reading, range(4))))
+    first = run(spark, [str(log.parent)], house, settled)
+    own = tmp_path / "own" / "acme" / "session-expired.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text(SESSION_EXPIRED)
+    options = replace(settled, signature_directories=(tmp_path / "own",))
+    # What is found is what reading the logs again finds.
+    anew = Warehouse(str(tmp_path / "anew"))
+    run(spark, [str(log.parent)], anew, options)
+    expected = read_result(spark, anew)
+    shutil.rmtree(log.parent)
+    before, told = read_result(spark, house), list[str]()
+    second = diagnose_again(spark, house, options, told.append, is_rematch=True)
+    after = read_result(spark, house)
+    assert before.incidents[0].diagnoses[0].signature == "operator/user-code-exception"
+    assert after.incidents[0].diagnoses[0].signature == "acme/session-expired"
+    assert after.incidents == expected.incidents
+    assert after.unknown == expected.unknown
+    assert any("4 stored events matched again: 4 changed, 0 are not kept" in line for line in told)
+    verdicts = house.published(spark, INCIDENTS).join(house.read(spark, RUNS), "run_id")
+    found = {
+        (row["run_id"], row["root_cause_signature"], row["signature_set"])
+        for row in verdicts.select("*").toArrow().to_pylist()
+    }
+    assert found == {
+        (first, "operator/user-code-exception", before.run.signature_set),
+        (second, "acme/session-expired", after.run.signature_set),
+    }
+    # A later run goes on from what was found, and the same pack finds nothing else.
+    log.parent.mkdir()
+    log.write_text("".join(map(failed_reading, range(5))))
+    run(spark, [str(log.parent)], house, options)
+    assert read_result(spark, house).incidents[0].diagnoses[0].occurrences == 5
+    diagnose_again(spark, house, options, told.append, is_rematch=True)
+    assert "5 stored events matched again: 0 changed" in "".join(told[-3:])
 
 
 def test_rotation_and_gzip_add_no_event(

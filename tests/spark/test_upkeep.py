@@ -16,7 +16,7 @@ from flink_triage.spark import upkeep as upkeep_module
 from flink_triage.spark.lock import held
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import RUNS, TABLES
+from flink_triage.spark.schemas import RUNS, TABLES, WRITTEN
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.upkeep import Upkeep, maintain
 from tests.crash.workload import QUIET_SINCE, live_files, numbers_in, published, write
@@ -56,7 +56,7 @@ def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
     os.utime(old, (QUIET_SINCE, QUIET_SINCE))
     os.utime(fresh, (time.time(), time.time()))
     maintain(spark, str(warehouse))
-    assert {name: len(live_files(warehouse, name)) for name in TABLES} == dict.fromkeys(TABLES, 1)
+    assert {name: len(live_files(warehouse, name)) for name in WRITTEN} == dict.fromkeys(WRITTEN, 1)
     assert published(warehouse) == before
     assert read_result(spark, str(warehouse)) == result
     assert (old.exists(), fresh.exists(), data.exists()) == (False, True, True)

@@ -22,7 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("traces",),
     ("product", "signatures"),
     ("recurrence", "remediation"),
-    ("diagnosis", "stages"),
+    ("diagnosis", "rematch", "stages"),
     ("local",),
     ("alerts", "api", "report", "spark"),
     ("cli",),

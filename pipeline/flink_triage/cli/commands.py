@@ -32,6 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     addresses = addresses_of(arguments)
     need_tables(arguments)
+    if arguments.rematch:
+        from .engines import match_again
+
+        known, after = match_again(options, arguments)
+        if addresses:
+            alert(known, after, addresses)
+        return write_outputs(after, arguments)
     if not addresses:
         return _on_spark(arguments.paths, options, arguments, arguments.warehouse)
     from .engines import run_after_the_last

@@ -61,6 +61,19 @@ def last_result(arguments: argparse.Namespace) -> Result:
     return read_result(_session(arguments, is_small=True), _house(arguments.warehouse, arguments))
 
 
+def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
+    """Look for today's signatures in the stored events; what was published before, and after."""
+    from ..spark.pipeline import diagnose_again
+    from ..spark.results import read_result
+
+    house = _house(arguments.warehouse, arguments)
+    is_small = bool(arguments.warehouse) and _size([arguments.warehouse]) < _SMALL_BYTES
+    spark = _session(arguments, is_small=is_small)
+    before = read_result(spark, house)
+    diagnose_again(spark, house, options, _progress(arguments), is_rematch=True)
+    return before, read_result(spark, house)
+
+
 def maintain_tables(arguments: argparse.Namespace) -> None:
     """Join small files of the tables, and remove what is old."""
     house = _house(arguments.warehouse, arguments)

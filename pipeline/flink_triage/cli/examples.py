@@ -24,6 +24,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("flink-triage run --input /mnt/logs --warehouse /mnt/triage", "reads what is new"),
         ("flink-triage run --input /mnt/logs --catalog ops --schema flink", "tables in a catalog"),
         ("flink-triage run --input logs --warehouse wh --master local[2]", "on two cores"),
+        ("flink-triage run --rematch --warehouse wh --signatures mine", "new signatures, no logs"),
     ),
     "report": (
         ("flink-triage report --warehouse /mnt/triage", "the last published run again"),

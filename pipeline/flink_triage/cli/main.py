@@ -77,7 +77,13 @@ def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParse
 
 def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands_of.add_parser("run", help="the pipeline: ingest what is new, diagnose, publish")
-    run.add_argument("--input", action="append", required=True, metavar="PATH", dest="paths")
+    what = run.add_mutually_exclusive_group(required=True)
+    what.add_argument("--input", action="append", metavar="PATH", dest="paths")
+    what.add_argument(
+        "--rematch",
+        action="store_true",
+        help="look for today's signatures in the stored events; no log is read",
+    )
     run.add_argument(
         "--settle",
         type=float,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -45,6 +45,16 @@ from flink_triage.spark.recovery import (
     open_attempt,
     published_runs,
 )
+from flink_triage.spark.rematching import (
+    STAGED_REMATCH,
+    Rematching,
+    changed,
+    count,
+    counted_runs,
+    match_stored,
+    with_newest_matches,
+)
+from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.schemas import (
     DIAGNOSES,
     EVENTS,
@@ -53,6 +63,7 @@ from flink_triage.spark.schemas import (
     LOG_FILES,
     LOG_VOLUME,
     MATCHES,
+    REMATCHES,
     STACK_TRACES,
     Table,
     arrow_schema,
@@ -134,10 +145,14 @@ def diagnose_again(
     warehouse: Warehouse | str,
     options: Options | None = None,
     progress: Progress = lambda message: None,
+    *,
+    is_rematch: bool = False,
 ) -> str:
     """Diagnose all stored events anew, with today's signatures' roles and advice, and publish.
 
-    No log is read, and events keep the matches that they were stored with.  Raises as `run` does.
+    No log is read, and events keep the matches that they were stored with; with ``is_rematch``
+    today's signatures are looked for in them first, and ``progress`` is told how far their text
+    allowed that.  What earlier runs published stays as it is.  Raises as `run` does.
     """
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
@@ -150,10 +165,12 @@ def diagnose_again(
         files = latest_files(spark, house).where(F.col("deployment").isNotNull())
         names = files.select("deployment").distinct().toArrow().column(0).to_pylist()
         asked = json.dumps(options_of(options), sort_keys=True)
-        basis = "\0".join(("again", newest, PARSER_VERSION, __version__, pack.digest, asked))
+        kind = "rematch" if is_rematch else "again"
+        basis = "\0".join((kind, newest, PARSER_VERSION, __version__, pack.digest, asked))
         again = batch_id(WorkPlan(), basis)
         deployments = tuple(sorted(names))
         batch = Batch(again, runs, started_at, WorkPlan(), (), deployments, pack, options)
+        batch = replace(batch, is_rematch=is_rematch)
         return _execute(spark, house, batch, progress)
 
     return _until_published(house, started_at, attempt)
@@ -217,6 +234,11 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     if tasks:
         progress(f"reading {len(tasks)} ranges of {len(batch.files)} files")
         written, summaries = _ingest(spark, house, batch, attempt, tasks)
+    if batch.is_rematch:
+        rematched = _match_again(spark, house, batch, attempt)
+        written.append(REMATCHES)
+        batch = replace(batch, notes={"rematched": asdict(rematched)})
+        progress(rematched.sentence)
     derived: dict[Table, DataFrame] = {}
     if batch.deployments:
         progress(f"diagnosing {len(batch.deployments)} deployments")
@@ -268,6 +290,19 @@ def _ingest(
     return written, summaries
 
 
+def _match_again(
+    spark: SparkSession, house: Warehouse, batch: Batch, attempt: Attempt
+) -> Rematching:
+    """Append to `rematches` what today's signatures find in the stored events."""
+    ids = [run.run_id for run in batch.runs]
+    found = match_stored(spark, house, ids, batch.pack, batch.options.settings)
+    house.write_staging(found, attempt.staging)
+    reached("rematched")
+    staged = house.read_staging(spark, attempt.staging, spark_schema(STAGED_REMATCH))
+    append_all(house, attempt.run_id, {REMATCHES: changed(staged, batch.pack)})
+    return count(spark, house, staged, ids)
+
+
 def _without_run(table: Table) -> pa.Schema:
     schema = arrow_schema(table)
     return schema.remove(schema.get_field_index("run_id"))
@@ -276,6 +311,8 @@ def _without_run(table: Table) -> pa.Schema:
 def _history(
     spark: SparkSession, house: Warehouse, run_id: str, runs: Sequence[PublishedRun]
 ) -> DataFrame:
-    """Events of all published runs, and of this one."""
-    counted = spark.createDataFrame(pa.table({"run_id": [*(run.run_id for run in runs), run_id]}))
-    return house.read(spark, EVENTS).join(F.broadcast(counted), "run_id", "left_semi")
+    """Events of all published runs, and of this one, with what was last found in each."""
+    ids = [*(run.run_id for run in runs), run_id]
+    counted = F.broadcast(counted_runs(spark, ids).select("run_id"))
+    events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
+    return with_newest_matches(spark, house, events, ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
@@ -41,6 +41,9 @@ class Batch:
     pack: SignaturePack
     options: Options
     storage: StorageOptions = NO_OPTIONS
+    is_rematch: bool = False
+    # What of the run is told beside its options.
+    notes: Mapping[str, object] = field(default_factory=dict)
 
 
 def options_of(options: Options) -> dict[str, str | None]:
@@ -149,7 +152,7 @@ def publish(
         "row_counts": list(counts.items()),
         "signatures_evaluated": len(batch.pack.signatures),
         "signatures_skipped": [{"signature": s, "reason": r} for s, r in sorted(skipped)],
-        "options_json": json.dumps(options_of(batch.options), sort_keys=True),
+        "options_json": json.dumps({**options_of(batch.options), **batch.notes}, sort_keys=True),
     }
     rows = spark.createDataFrame(pa.Table.from_pylist([row], arrow_schema(RUNS)))
     house.append(rows, RUNS, run_id, application=f"flink-triage/runs/after/{base}")

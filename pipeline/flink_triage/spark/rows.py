@@ -109,7 +109,7 @@ def _struct(
     return pa.StructArray.from_arrays(columns, fields=list(kind))
 
 
-def _match_value(match: Match) -> dict[str, Any]:
+def match_value(match: Match) -> dict[str, Any]:
     return {
         "signature": match.signature,
         "alternative": match.alternative,
@@ -175,7 +175,7 @@ _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "host": lambda o: o.host,
     "role": lambda o: o.process,
     "lifecycle": lambda o: _lifecycle_value(o.event.lifecycle),
-    "matches": lambda o: [_match_value(match) for match in o.matches],
+    "matches": lambda o: [match_value(match) for match in o.matches],
     "occurrences": lambda o: o.occurrences,
     "last_logged_at": lambda o: o.last_logged_at,
     "is_truncated": lambda o: o.event.is_truncated,

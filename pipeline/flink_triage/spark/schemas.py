@@ -218,6 +218,22 @@ MATCHES = Table(
     ),
 )
 
+REMATCHES = Table(
+    "rematches",
+    "One row per event in which a later pack of signatures finds others; its newest row counts",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        FILE_ID,
+        GENERATION,
+        PATH,
+        Column("byte_offset", COUNT, "log.file.offset of the event"),
+        Column("matches", pa.list_(MATCH), "Signatures found in the event, instead of the event's"),
+        Column("unknown_count", COUNT, "Of the events it stands for, those not kept whole"),
+        Column("signature_set", TEXT, "Digest of the signatures that were used"),
+    ),
+)
+
 INCIDENTS = Table(
     "incidents",
     "One row per episode of a job; a deployment's newest published run counts",
@@ -297,9 +313,12 @@ TABLES: Mapping[str, Table] = {
         INCIDENTS,
         DIAGNOSES,
         FLINK_CONFIG,
+        REMATCHES,
         RUNS,
     )
 }
+# Those that every run writes to.
+WRITTEN = tuple(name for name in TABLES if name != REMATCHES.name)
 
 
 def arrow_struct(table: Table) -> pa.DataType:

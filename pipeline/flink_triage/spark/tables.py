@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -184,8 +184,8 @@ def _with_retries(write: Callable[[], None]) -> None:
     for _ in range(MAX_TRIES - 1):
         try:
             return write()
-        except PySparkException as error:
-            if not CONFLICT.search(f"{error.getCondition()} {error}"):
+        except Exception as error:  # py4j's errors share no root with Spark's own
+            if not CONFLICT.search(str(error)):
                 raise
         time.sleep(wait)
         wait *= 2

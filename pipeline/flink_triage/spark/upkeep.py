@@ -29,6 +29,7 @@ from flink_triage.spark.schemas import (
     LOG_FILES,
     LOG_VOLUME,
     MATCHES,
+    REMATCHES,
     RUNS,
     STACK_TRACES,
     TABLES,
@@ -40,7 +41,7 @@ from flink_triage.spark.tables import Warehouse
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
 # What was seen: nobody asks for it again but the next diagnosis of its deployment.
-SEEN = (EVENTS, MATCHES, LOG_VOLUME)
+SEEN = (EVENTS, MATCHES, REMATCHES, LOG_VOLUME)
 # What was made of it, of which each deployment's newest is what a report shows.
 MADE = (INCIDENTS, DIAGNOSES, FLINK_CONFIG)
 # Kept as long as a newest row asks for it: a path's for the ledger, a cited trace for the report.

@@ -1,0 +1,214 @@
+"""Stored events and another signature pack in, rows of `rematches` out; no log is read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import flink_triage
+from flink_triage.model import Frame, StackTrace, Throwable
+from flink_triage.rematch import KnownTrace, rematch
+from flink_triage.settings import Settings
+from flink_triage.signatures import Matcher, SignaturePack
+from flink_triage.spark.ledger_rows import latest_files
+from flink_triage.spark.points import reached
+from flink_triage.spark.row_types import COUNT, FLAG, MATCH, SMALL, TEXT, spark_schema
+from flink_triage.spark.rows import array, match_value, observations_of
+from flink_triage.spark.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
+from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.values import from_plain
+
+# What tells one event from all others.
+EVENT_KEY = ("file_id", "generation", "byte_offset")
+STAGED_REMATCH = pa.schema(
+    [
+        ("deployment", TEXT),
+        ("file_id", TEXT),
+        ("generation", SMALL),
+        ("path", TEXT),
+        ("byte_offset", COUNT),
+        ("matches", pa.list_(MATCH)),
+        ("unknown_count", COUNT),
+        ("occurrences", COUNT),
+        ("is_changed", FLAG),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rematching:
+    """How far stored events could be matched again, in events.
+
+    Of ``unknown`` ones not all text is kept: they were folded, or share a trace with others; what
+    was found in them stays.  ``without_text`` were only counted, because no signature of their time
+    asked for them.
+    """
+
+    events: int
+    changed: int
+    unknown: int
+    without_text: int
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"{self.events:,} stored events matched again: {self.changed:,} changed, "
+            f"{self.unknown:,} are not kept whole and keep what was found in them, "
+            f"{self.without_text:,} were only counted when they were read"
+        )
+
+
+def counted_runs(spark: SparkSession, run_ids: Sequence[str]) -> DataFrame:
+    """Rows ``run_id, position``: the runs whose rows count, the newest with the last position."""
+    return spark.createDataFrame(
+        pa.table({"run_id": list(run_ids), "position": pa.array(range(len(run_ids)), COUNT)})
+    )
+
+
+def with_newest_matches(
+    spark: SparkSession, house: Warehouse, events: DataFrame, run_ids: Sequence[str]
+) -> DataFrame:
+    """``events`` with the matches that the newest of the runs found in each."""
+    if not house.exists(spark, REMATCHES):
+        return events
+    runs = F.broadcast(counted_runs(spark, run_ids))
+    newest = (
+        house.read(spark, REMATCHES)
+        .join(runs, "run_id")
+        .groupBy(*EVENT_KEY)
+        .agg(F.max_by("matches", "position").alias("newest_matches"))
+    )
+    joined = events.join(newest, list(EVENT_KEY), "left")
+    matches = F.coalesce("newest_matches", "matches")
+    return joined.withColumn("matches", matches).select(*events.columns)
+
+
+def match_stored(
+    spark: SparkSession,
+    house: Warehouse,
+    run_ids: Sequence[str],
+    pack: SignaturePack,
+    settings: Settings,
+) -> DataFrame:
+    """Every event of the runs with what the pack finds in it: rows of ``STAGED_REMATCH``."""
+    runs = F.broadcast(counted_runs(spark, run_ids).select("run_id"))
+    events = house.read(spark, EVENTS).join(runs, "run_id", "left_semi")
+    events = with_newest_matches(spark, house, events, run_ids)
+    kept = ("throwables", "is_truncated", "exemplar", "event_count")
+    traces = house.read(spark, STACK_TRACES).select(
+        "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
+    )
+    layouts = latest_files(spark, house).groupBy("file_id", "generation")
+    lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
+    rows = events.join(traces, ["run_id", "fingerprint"], "left")
+    rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")
+    return rows.mapInArrow(_matching_function(pack, settings), spark_schema(STAGED_REMATCH))
+
+
+def changed(staged: DataFrame, pack: SignaturePack) -> DataFrame:
+    """Rows of `rematches`: events in which other signatures are found now."""
+    rows = staged.where("is_changed").withColumn("signature_set", F.lit(pack.digest))
+    return rows.select(*(name for name in REMATCHES.column_names if name != "run_id"))
+
+
+def count(
+    spark: SparkSession, house: Warehouse, staged: DataFrame, run_ids: Sequence[str]
+) -> Rematching:
+    """Events, not rows: what was folded counts."""
+    found = staged.agg(
+        F.coalesce(F.sum("occurrences"), F.lit(0)).alias("events"),
+        F.count_if("is_changed").alias("changed"),
+        F.coalesce(F.sum("unknown_count"), F.lit(0)).alias("unknown"),
+    )
+    row = found.toArrow().to_pylist()[0]
+    runs = F.broadcast(counted_runs(spark, run_ids).select("run_id"))
+    volume = house.read(spark, LOG_VOLUME).join(runs, "run_id", "left_semi")
+    read = volume.agg(F.sum("event_count").alias("read")).toArrow().to_pylist()[0]["read"] or 0
+    return Rematching(**row, without_text=max(0, read - row["events"]))
+
+
+# --- in a worker ---------------------------------------------------------------------------------
+
+
+def _matching_function(
+    pack: SignaturePack, settings: Settings
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    package_root = str(Path(flink_triage.__file__).parent.parent)
+    shipped = pickle.dumps((pack, settings))
+
+    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import sys
+
+        if package_root not in sys.path:
+            sys.path.append(package_root)
+        from flink_triage.spark.rematching import match_rows
+
+        for batch in batches:
+            yield match_rows(batch, shipped)
+
+    return match
+
+
+@lru_cache(maxsize=1)
+def _config(shipped: bytes) -> tuple[SignaturePack, Matcher]:
+    pack, settings = pickle.loads(shipped)
+    return pack, Matcher(pack, settings)
+
+
+def match_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
+    """Rows of ``STAGED_REMATCH`` for events that stand beside their kept traces."""
+    reached("rematch.batch")
+    pack, matcher = _config(shipped)
+    rows = pa.Table.from_batches([batch])
+    sides = rows.select(["file_id", "generation", "known_trace", "is_on_one_line"]).to_pylist()
+    out: list[dict[str, Any]] = []
+    for observation, side in zip(observations_of(rows), sides, strict=True):
+        known = _known_trace(side["known_trace"])
+        one_line = bool(side["is_on_one_line"])
+        again = rematch(observation, known, matcher, pack, is_on_one_line=one_line)
+        out.append(
+            {
+                "deployment": observation.deployment,
+                "file_id": side["file_id"],
+                "generation": side["generation"],
+                "path": observation.event.path,
+                "byte_offset": observation.event.offset,
+                "matches": [match_value(match) for match in again.matches],
+                "unknown_count": again.unknown_count,
+                "occurrences": observation.occurrences,
+                "is_changed": again.matches != observation.matches,
+            }
+        )
+    columns = [array([row[field.name] for row in out], field.type) for field in STAGED_REMATCH]
+    return pa.RecordBatch.from_arrays(columns, schema=STAGED_REMATCH)
+
+
+def _known_trace(row: Mapping[str, Any] | None) -> KnownTrace | None:
+    if row is None:
+        return None
+    throwables = tuple(map(_throwable, row["throwables"]))
+    return KnownTrace(
+        StackTrace(throwables, row["is_truncated"]), row["event_count"], row["exemplar"] or ""
+    )
+
+
+def _throwable(row: Mapping[str, Any]) -> Throwable:
+    suppressed = json.loads(row["suppressed_json"] or "[]")
+    return Throwable(
+        type=row["type"],
+        message=row["message"],
+        frames=tuple(Frame(**frame) for frame in row["frames"]),
+        omitted_frame_count=row["omitted_frame_count"],
+        relation=row["relation"],
+        is_serialized=row["is_serialized"],
+        suppressed=tuple(tuple(from_plain(Throwable, t) for t in chain) for chain in suppressed),
+    )

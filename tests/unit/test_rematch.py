@@ -1,0 +1,140 @@
+"""Stored events matched again: as if the logs had been read again, wherever the text is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.model import Match, Observation, RangeResult
+from flink_triage.rematch import KnownTrace, rematch
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures import Matcher, SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures.pack import build_pack
+from flink_triage.stages import Analyzer
+
+LOGS = Path(__file__).parents[1] / "logs"
+FILES = sorted(p for p in LOGS.rglob("*") if p.is_file() and p.suffix in (".log", ".txt", ".json"))
+
+
+@pytest.fixture(scope="module")
+def pack() -> SignaturePack:
+    return load_pack([builtin_pack_directory()])
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one reading of a file gave, and of each fingerprint what the tables keep."""
+
+    observations: tuple[Observation, ...]
+    known: dict[str, KnownTrace]
+    is_json: bool
+
+
+def read(path: Path, analyzer: Analyzer) -> Read:
+    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    profile = probe(file, DEFAULT_SETTINGS)
+    if profile.problem:
+        return Read((), {}, False)
+    results: list[RangeResult] = [
+        analyzer.analyze(one) for one in plan_ranges([(profile, "d")], DEFAULT_SETTINGS)
+    ]
+    known = {
+        row.fingerprint.full: KnownTrace(row.trace, row.count, row.exemplar)
+        for result in results
+        for row in result.traces
+    }
+    observations = tuple(o for result in results for o in result.observations)
+    return Read(observations, known, profile.layout == "json")
+
+
+def matched_again(
+    found: Read, pack: SignaturePack
+) -> Iterator[tuple[Observation, tuple[Match, ...], int]]:
+    matcher = Matcher(pack)
+    for observation in found.observations:
+        name = observation.fingerprint.full if observation.fingerprint else ""
+        again = rematch(
+            observation, found.known.get(name), matcher, pack, is_on_one_line=found.is_json
+        )
+        yield observation, again.matches, again.unknown_count
+
+
+def without(pack: SignaturePack, ids: set[str]) -> SignaturePack:
+    return build_pack([s for s in pack.signatures.values() if s.id not in ids])
+
+
+@pytest.fixture(scope="module")
+def readings(pack: SignaturePack) -> list[Read]:
+    """Every recorded log, read with the whole pack."""
+    analyzer = Analyzer(pack)
+    return [read(path, analyzer) for path in FILES]
+
+
+def test_the_same_pack_changes_nothing(pack: SignaturePack, readings: list[Read]) -> None:
+    looked = 0
+    for found in readings:
+        for observation, matches, _ in matched_again(found, pack):
+            assert matches == observation.matches, observation.event
+            looked += 1
+    assert looked > 1000
+
+
+def test_an_event_that_is_known_whole_is_matched_as_if_it_were_read_again(
+    pack: SignaturePack, readings: list[Read]
+) -> None:
+    """Read with every other signature, matched again with all: the two packs are as if reversed."""
+    half = without(pack, set(sorted(pack.signatures)[::2]))
+    analyzer = Analyzer(half)
+    counts: Counter[str] = Counter()
+    for path, full in zip(FILES, readings, strict=True):
+        wanted = {o.event.offset: o.matches for o in full.observations}
+        for observation, matches, unknown in matched_again(read(path, analyzer), pack):
+            expected = wanted[observation.event.offset]
+            if unknown == 0:
+                assert matches == expected, observation.event
+            else:
+                # Nothing is made up; what a number decides may be missing.
+                found = {(m.signature, m.alternative) for m in expected}
+                assert {(m.signature, m.alternative) for m in matches} <= found
+            counts["unknown" if unknown else "whole"] += 1
+            counts["changed"] += matches != observation.matches
+    assert counts["changed"] > 100
+    assert counts["whole"] > counts["unknown"] > 0
+    print(dict(counts))
+
+
+def test_signatures_that_are_gone_match_no_more(pack: SignaturePack, readings: list[Read]) -> None:
+    half = without(pack, set(sorted(pack.signatures)[::2]))
+    gone = 0
+    for found in readings:
+        for observation, matches, _ in matched_again(found, half):
+            kept = [m for m in observation.matches if m.signature in half.signatures]
+            assert list(matches) == kept, observation.event
+            gone += len(observation.matches) - len(kept)
+    assert gone > 100
+
+
+def test_of_folded_events_only_the_one_that_is_kept_is_known(
+    pack: SignaturePack, readings: list[Read]
+) -> None:
+    observation = next(o for o in readings[0].observations if o.fingerprint is None)
+    folded = replace(observation, occurrences=7)
+    assert rematch(folded, None, Matcher(pack), pack).unknown_count == 6
+
+
+def test_an_event_whose_trace_is_forgotten_keeps_what_was_found(
+    pack: SignaturePack, readings: list[Read]
+) -> None:
+    observation = next(
+        o for found in readings for o in found.observations if o.fingerprint and o.matches
+    )
+    again = rematch(observation, None, Matcher(pack), pack)
+    assert (again.matches, again.unknown_count) == (observation.matches, observation.occurrences)
