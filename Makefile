@@ -43,7 +43,7 @@ test: java unit ## every test, with real Spark and Delta
 
 crash: java $(STAMP) ## kill runs at every named point and at random, run six at once (half an hour)
 	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
-	  $(BIN)/python -m pytest -v -s tests/crash tests/spark/test_files_over_time.py
+	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
 	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal

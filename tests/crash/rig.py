@@ -18,12 +18,14 @@ from tests.crash.workload import numbers_in, rows_of
 
 WORKER = Path(__file__).with_name("worker.py")
 PROJECT = Path(__file__).parents[2]
+ANSWERS = ("ready", "done", "held", "failed")
 
 
 class Worker:
     """One process with its JVM and Python workers, all in one session of the kernel."""
 
     def __init__(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self.order = folder / "order"
         self.order.write_text("")
         path = os.pathsep.join((str(PROJECT / "pipeline"), str(PROJECT)))
@@ -40,28 +42,32 @@ class Worker:
         )
         assert self.answer() == "ready"
 
-    def tell(self, logs: Path, warehouse: Path, guard: str = "locked") -> None:
+    def tell(self, logs: Path, warehouse: Path, guard: str = "locked", work: str = "run") -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps([str(logs), str(warehouse), guard]) + "\n")
+        self.process.stdin.write(json.dumps([str(logs), str(warehouse), guard, work]) + "\n")
         self.process.stdin.flush()
 
     def answer(self) -> str:
         """``done``, ``held`` or ``failed``; empty when the process has died."""
         assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
+        # The JVM has the same output, and its warnings are no answers.
+        for line in self.process.stdout:
+            if line.strip() in ANSWERS:
+                return line.strip()
+        return ""
 
-    def run(self, logs: Path, warehouse: Path) -> str:
-        self.tell(logs, warehouse)
+    def run(self, logs: Path, warehouse: Path, work: str = "run") -> str:
+        self.tell(logs, warehouse, work=work)
         return self.answer()
 
     def points_reached(self) -> list[str]:
         trail = self.order.with_name("order.reached")
         return trail.read_text().split() if trail.exists() else []
 
-    def run_and_die(self, logs: Path, warehouse: Path, point: str, count: int = 1) -> bool:
+    def run_and_die(self, logs: Path, warehouse: Path, point: str, work: str = "run") -> bool:
         """Whether the run came to the point, and was killed there."""
-        self.order.write_text(f"{point} {count} {self.process.pid}")
-        is_killed = self.run(logs, warehouse) == ""
+        self.order.write_text(f"{point} 1 {self.process.pid}")
+        is_killed = self.run(logs, warehouse, work) == ""
         self.kill()
         return is_killed
 

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,8 @@ IN_RECOVERY = (
 SAMPLE = (("appended.events", "clean.events"),)
 SCENARIOS = (*((point,) for point in POINTS), *IN_RECOVERY) if IS_WHOLE else SAMPLE
 NOTHING_YET = ("append.events", "appended.events", "append.runs") if IS_WHOLE else ()
+UPKEEP = ("maintain.cleaned", "joined.events", "vacuumed.log_files")
+REMATCH = ("rematch.batch", "rematched", "appended.rematches")
 DELAYS = random.Random(SEED)
 
 
@@ -72,6 +75,9 @@ class Rig:
     def __init__(self, folder: Path) -> None:
         self.folder, self.logs = folder, folder / "logs"
         self.worker: Worker | None = None
+        self.started = 0
+        self.pool = ThreadPoolExecutor(1)
+        self.spare = self._start()
         first = write_first(self.logs)
         self.template = folder / "template"
         assert self.living().run(self.logs, self.template) == "done"
@@ -88,8 +94,20 @@ class Rig:
     def living(self) -> Worker:
         """A worker that lives: the one that made good the last death serves for the next."""
         if self.worker is None:
-            self.worker = Worker(self.folder)
+            self.worker = self.spare.result()
+            self.spare = self._start()
         return self.worker
+
+    def _start(self) -> Future[Worker]:
+        """The next one gets ready while this one works."""
+        self.started += 1
+        return self.pool.submit(Worker, self.folder / f"worker-{self.started}")
+
+    def end(self) -> None:
+        self.reader.is_over.set()
+        self.reader.join()
+        self.living().kill()
+        self.spare.result().kill()
 
     def copy(self, name: str) -> Path:
         return Path(shutil.copytree(self.template, self.folder / name))
@@ -104,10 +122,7 @@ class Rig:
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     made = Rig(tmp_path_factory.mktemp("crash"))
     yield made
-    made.reader.is_over.set()
-    made.reader.join()
-    if made.worker is not None:
-        made.worker.kill()
+    made.end()
 
 
 def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
@@ -118,9 +133,9 @@ def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
     assert rig.reader.wrong == []
 
 
-def die(rig: Rig, warehouse: Path, point: str) -> None:
-    assert rig.living().run_and_die(rig.logs, warehouse, point), f"no run came to {point}"
-    rig.worker = None
+def die(rig: Rig, warehouse: Path, point: str, work: str = "run") -> None:
+    worker, rig.worker = rig.living(), None
+    assert worker.run_and_die(rig.logs, warehouse, point, work), f"nothing came to {point}"
 
 
 @pytest.mark.parametrize("points", SCENARIOS, ids=" then ".join)
@@ -143,14 +158,40 @@ def test_the_first_run_of_a_warehouse_is_made_good(rig: Rig, point: str) -> None
     check(rig, warehouse, published(whole))
 
 
+@pytest.mark.parametrize("point", UPKEEP if IS_WHOLE else ())
+def test_upkeep_that_was_killed_changed_no_row_and_can_be_repeated(rig: Rig, point: str) -> None:
+    warehouse = rig.copy(f"upkeep-{point}")
+    rig.reader.warehouse = warehouse
+    before = published(warehouse)
+    die(rig, warehouse, point, "maintain")
+    assert published(warehouse) == before
+    assert rig.living().run(rig.logs, warehouse, "maintain") == "done"
+    assert published(warehouse) == before
+    rig.make_good(warehouse)
+    check(rig, warehouse, rig.whole)
+
+
+@pytest.mark.parametrize("point", REMATCH if IS_WHOLE else ())
+def test_a_rematch_that_was_killed_is_made_good(rig: Rig, point: str) -> None:
+    warehouse, whole = rig.copy(f"rematch-{point}"), rig.copy(f"rematch-{point}-whole")
+    rig.reader.warehouse = warehouse
+    before = published(warehouse)
+    die(rig, warehouse, point, "rematch")
+    assert published(warehouse) == before
+    for house in (warehouse, whole):
+        assert rig.living().run(rig.logs, house, "rematch") == "done"
+    assert published(warehouse) == published(whole)
+    assert unpublished_rows(warehouse) == {}
+
+
 @pytest.mark.parametrize("number", range(RANDOM_KILLS if IS_WHOLE else 0))
 def test_a_run_killed_at_any_time_is_made_good(rig: Rig, number: int) -> None:
     warehouse = rig.copy(f"any-{number}")
     rig.reader.warehouse = warehouse
     seconds = DELAYS.uniform(0, rig.seconds)
     print(f"seed {SEED}, kill {number} after {seconds:.2f} s of about {rig.seconds:.2f}")
-    rig.living().run_and_die_after(rig.logs, warehouse, seconds)
-    rig.worker = None
+    worker, rig.worker = rig.living(), None
+    worker.run_and_die_after(rig.logs, warehouse, seconds)
     rig.make_good(warehouse)
     check(rig, warehouse, rig.whole)
 
@@ -161,7 +202,7 @@ def test_the_reader_looked_and_never_saw_half_a_run(rig: Rig) -> None:
 
 
 def test_every_point_of_a_run_is_tried() -> None:
-    tried = {*POINTS, *(point for points in IN_RECOVERY for point in points)}
+    tried = {*POINTS, *UPKEEP, *REMATCH, *(point for points in IN_RECOVERY for point in points)}
     assert len(tried) >= 25
 
 

@@ -1,4 +1,4 @@
-"""A process that runs the pipeline each time it is told to: ``[inputs, warehouse, guard]``."""
+"""A process that works each time it is told to: ``[inputs, warehouse, guard, work]``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 from flink_triage.errors import OutputHeldError
-from flink_triage.spark.pipeline import run
+from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.schemas import Table
 from flink_triage.spark.session import get_session
 from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.upkeep import Upkeep, maintain
 
 
 class Unlocked(Warehouse):
@@ -40,9 +41,15 @@ def main() -> None:
     spark = get_session(master="local[2]")
     print("ready", flush=True)
     for line in sys.stdin:
-        inputs, warehouse, guard = json.loads(line)
+        inputs, warehouse, guard, work = json.loads(line)
+        house = GUARDS[guard](warehouse)
         try:
-            run(spark, [inputs], GUARDS[guard](warehouse))
+            if work == "run":
+                run(spark, [inputs], house)
+            elif work == "maintain":
+                maintain(spark, house, Upkeep(keep_days=1))
+            else:
+                diagnose_again(spark, house, is_rematch=True)
             print("done", flush=True)
         except OutputHeldError:
             print("held", flush=True)

@@ -12,11 +12,13 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -30,15 +32,41 @@ from hypothesis.stateful import (
 
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.files import deployment_of, list_inputs
+from flink_triage.model import Observation
+from flink_triage.rematch import rematch
+from flink_triage.signatures import Matcher, SignaturePack
+from flink_triage.signatures.pack import build_pack
+from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
 from flink_triage.spark.content import open_plain
 from flink_triage.spark.ledger import LedgerEntry, plan_work
 from flink_triage.spark.ledger_rows import Row, entry_of, finished_rows
+from flink_triage.spark.rows import observations_of
 from flink_triage.spark.staging import stage_range
 from flink_triage.spark.tasks import cut_ranges, prepare
 from flink_triage.stages import Analyzer
 
 OPTIONS = Options()
-ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, timezone.utc)
+# Two packs that take turns: the second names what every event of these logs says.
+SLOW = "test/slow"
+BUILT_IN = pack_of(OPTIONS)
+NAMING = build_pack(
+    [
+        *BUILT_IN.signatures.values(),
+        Signature(
+            SLOW,
+            "Something was slow",
+            "minor",
+            "symptom",
+            "any",
+            (Alternative(literals=("was slow",)),),
+            "",
+            RemediationSpec(""),
+        ),
+    ]
+)
+ANALYZERS = {
+    pack.digest: Analyzer(pack, OPTIONS.settings, timezone.utc) for pack in (BUILT_IN, NAMING)
+}
 SETTLE = OPTIONS.settings.settle_seconds
 NUMBER = re.compile(rb"event (\d{6}) ")
 # One deployment's files are as a container runtime leaves them, which are read line by line.
@@ -63,10 +91,10 @@ paths = st.sampled_from(PATHS)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run would publish: ledger rows, and the numbers of the events it read."""
+    """What a run would publish: ledger rows, and the numbered events that it read."""
 
     ledger: tuple[Row, ...]
-    numbers: tuple[int, ...]
+    events: tuple[Observation, ...]
 
 
 @dataclass
@@ -74,8 +102,19 @@ class Store:
     """The published tables; ``runs`` counts the runs, each of which came after the one before."""
 
     ledger: dict[str, LedgerEntry] = field(default_factory=dict)
-    numbers: Counter[int] = field(default_factory=Counter)
+    events: list[Observation] = field(default_factory=list)
     runs: int = 0
+
+    @property
+    def numbers(self) -> Counter[int]:
+        return Counter(map(number_of, self.events))
+
+    @property
+    def named(self) -> Counter[int]:
+        """Events that are known to say that something was slow."""
+        return Counter(
+            number_of(o) for o in self.events if any(m.signature == SLOW for m in o.matches)
+        )
 
     def publish(self, outcome: Outcome, base: int) -> bool:
         if base != self.runs:
@@ -83,11 +122,27 @@ class Store:
         if outcome.ledger:
             self.runs += 1
         self.ledger |= {row["path"]: entry_of(row) for row in outcome.ledger}
-        self.numbers.update(outcome.numbers)
+        self.events += outcome.events
         return True
 
+    def match_again(self, pack: SignaturePack) -> None:
+        """As a rematch publishes it, without the logs."""
+        matcher = Matcher(pack)
+        found = [rematch(event, None, matcher, pack) for event in self.events]
+        assert not any(again.unknown_count for again in found)
+        self.events = [
+            replace(event, matches=again.matches)
+            for event, again in zip(self.events, found, strict=True)
+        ]
 
-def execute(logs: Path, store: Store, now: datetime) -> Outcome:
+
+def number_of(observation: Observation) -> int:
+    found = NUMBER.search(observation.event.message.encode() + b" ")
+    assert found is not None
+    return int(found[1])
+
+
+def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Outcome:
     listing = list_inputs([str(logs)])
     plan = plan_work(
         listing.files,
@@ -100,17 +155,18 @@ def execute(logs: Path, store: Store, now: datetime) -> Outcome:
     )
     files = prepare(plan, listing, OPTIONS)
     tasks = cut_ranges(files, OPTIONS.settings, now)
-    numbers: list[int] = []
+    events: list[Observation] = []
     summaries: list[dict[str, Any]] = []
     for task in tasks:
-        for batch in stage_range(task, ANALYZER, OPTIONS.settings):
-            for row in batch.to_pylist():
-                if row["kind"] == "event":
-                    found = NUMBER.search(row["event"]["message"].encode() + b" ")
-                    numbers += [int(found[1])] if found else []
-                elif row["kind"] == "summary":
-                    summaries.append({"range_number": task.number, **row["summary"]})
-    return Outcome(tuple(finished_rows(plan, files, tasks, summaries, open_plain)), tuple(numbers))
+        for batch in stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings):
+            rows = pa.Table.from_batches([batch])
+            staged = rows.filter(pc.equal(rows["kind"], "event"))["event"].combine_chunks()
+            events += observations_of(pa.Table.from_struct_array(staged))
+            for row in rows.filter(pc.equal(rows["kind"], "summary")).to_pylist():
+                summaries.append({"range_number": task.number, **row["summary"]})
+    ledger = finished_rows(plan, files, tasks, summaries, open_plain)
+    numbered = (o for o in events if NUMBER.search(o.event.message.encode() + b" "))
+    return Outcome(tuple(ledger), tuple(numbered))
 
 
 # --- the model: whole contents instead of hashes, everything read again at each run --------------
@@ -128,7 +184,13 @@ class Known:
 class Model:
     known: dict[str, Known] = field(default_factory=dict)
     numbers: Counter[int] = field(default_factory=Counter)
+    # Those that the pack named when they were read, or when all were matched again.
+    named: Counter[int] = field(default_factory=Counter)
+    is_naming: bool = False
     streams: int = 0
+
+    def match_again(self) -> None:
+        self.named = self.numbers.copy() if self.is_naming else Counter()
 
     def run(self, disk: dict[str, tuple[bytes, bytes, int]], now: int) -> None:
         """``disk`` has of each path its text, its bytes, and when it was written to."""
@@ -176,7 +238,9 @@ class Model:
         if now - at <= SETTLE and data == text:
             starts = [match.start() for match in HEADER.finditer(new)]
             new = new[: starts[-1]] if starts else b""
-        self.numbers.update(int(number) for number in NUMBER.findall(new))
+        numbers = [int(number) for number in NUMBER.findall(new)]
+        self.numbers.update(numbers)
+        self.named.update(numbers if self.is_naming else ())
         self.known[path] = Known(stream, consumed + new, len(data), at)
 
 
@@ -191,7 +255,11 @@ class LogFolder(RuleBasedStateMachine):
         self.clock, self.number = 1000, 0
         self.has_copies = False
         self.half: dict[str, bytes] = {}
+        self.half_number: dict[str, int] = {}
         self.readable: set[int] = set()
+        # Read while half of it stood there, in a file that had long been quiet.
+        self.torn: set[int] = set()
+        self.pack = BUILT_IN
 
     def teardown(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -261,6 +329,7 @@ class LogFolder(RuleBasedStateMachine):
         cut = event.index(b"- event ") + 11
         self._write(path, self.half.pop(path, b"") + event[:cut])
         self.half[path] = event[cut:]
+        self.half_number[path] = self.number
 
     @rule(path=paths, is_packed=st.booleans())
     def rotate(self, path: str, is_packed: bool) -> None:
@@ -346,7 +415,7 @@ class LogFolder(RuleBasedStateMachine):
     @precondition(lambda self: bool(self._files()))
     def run(self) -> None:
         self.clock += 1
-        outcome = execute(self.root, self.store, DAWN + timedelta(seconds=self.clock))
+        outcome = execute(self.root, self.store, DAWN + timedelta(seconds=self.clock), self.pack)
         assert self.store.publish(outcome, self.store.runs)
         self._modelled()
 
@@ -354,7 +423,7 @@ class LogFolder(RuleBasedStateMachine):
     @precondition(lambda self: bool(self._files()))
     def run_and_be_killed(self) -> None:
         self.clock += 1
-        execute(self.root, self.store, DAWN + timedelta(seconds=self.clock))
+        execute(self.root, self.store, DAWN + timedelta(seconds=self.clock), self.pack)
 
     @rule(path=paths)
     @precondition(lambda self: bool(self._files()))
@@ -363,10 +432,24 @@ class LogFolder(RuleBasedStateMachine):
         self.clock += 1
         base = self.store.runs
         now = DAWN + timedelta(seconds=self.clock)
-        first, second = (execute(self.root, self.store, now) for _ in range(2))
+        first, second = (execute(self.root, self.store, now, self.pack) for _ in range(2))
         assert self.store.publish(first, base)
         assert self.store.publish(second, base) is not bool(first.ledger)
         self._modelled()
+
+    @rule()
+    def change_the_pack(self) -> None:
+        self.pack = BUILT_IN if self.pack is NAMING else NAMING
+        self.model.is_naming = self.pack is NAMING
+
+    @rule()
+    def match_again(self) -> None:
+        self.store.match_again(self.pack)
+        self.model.match_again()
+
+    @rule()
+    def match_again_and_be_killed(self) -> None:
+        Store(dict(self.store.ledger), list(self.store.events)).match_again(self.pack)
 
     @rule()
     def forget_what_the_ledger_held_before(self) -> None:
@@ -378,21 +461,24 @@ class LogFolder(RuleBasedStateMachine):
     def _modelled(self) -> None:
         disk = self._disk()
         self.model.run(disk, self.clock)
-        for text, data, at in disk.values():
+        for name, (text, data, at) in disk.items():
             starts = [match.start() for match in HEADER.finditer(text)]
             is_held = self.clock - at <= SETTLE and data == text
             end = starts[-1] if starts and is_held else len(text)
+            if name in self.half and not is_held:
+                self.torn.add(self.half_number[name])
             self.readable |= {int(number) for number in NUMBER.findall(text[:end])}
 
     @invariant()
     def what_is_published_is_what_the_model_says(self) -> None:
         if hasattr(self, "store"):
             assert self.store.numbers == self.model.numbers
+            assert self.store.named == self.model.named
 
     @invariant()
     def nothing_is_lost_and_without_copies_nothing_is_doubled(self) -> None:
         if hasattr(self, "store"):
-            assert set(self.store.numbers) >= self.readable
+            assert set(self.store.numbers) >= self.readable - self.torn
             if not self.has_copies:
                 assert all(count == 1 for count in self.store.numbers.values())
 
