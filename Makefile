@@ -41,9 +41,9 @@ demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 test: java unit ## every test, with real Spark and Delta
 	$(BIN)/python -m pytest tests/signatures tests/e2e tests/spark tests/crash
 
-crash: java $(STAMP) ## kill runs at every named point and at random, run six at once (half an hour)
+crash: java $(STAMP) ## kill runs at every named point and at random, run six at once, fill disks (an hour)
 	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
-	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py
+	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py tests/spark/test_faults.py
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
 	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal

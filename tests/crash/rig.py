@@ -121,10 +121,10 @@ class Reader(threading.Thread):
         while not self.is_over.wait(0.25):
             warehouse = self.warehouse
             if warehouse is not None:
-                self._look(warehouse)
+                self.look(warehouse)
                 self.looks += 1
 
-    def _look(self, warehouse: Path) -> None:
+    def look(self, warehouse: Path) -> None:
         try:
             found = numbers_in(warehouse)
             for run in rows_of(warehouse, "runs"):

@@ -16,6 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from tests.crash.rig import Reader, Worker
 from tests.crash.workload import (
@@ -78,7 +79,7 @@ class Rig:
         self.started = 0
         self.pool = ThreadPoolExecutor(1)
         self.spare = self._start()
-        first = write_first(self.logs)
+        self.first = write_first(self.logs)
         self.template = folder / "template"
         assert self.living().run(self.logs, self.template) == "done"
         self.numbers = write_more(self.logs)
@@ -88,7 +89,7 @@ class Rig:
         self.seconds = time.monotonic() - started
         self.reached = self.living().points_reached()
         self.whole = published(whole)
-        self.reader = Reader([first, self.numbers])
+        self.reader = Reader([self.first, self.numbers])
         self.reader.start()
 
     def living(self) -> Worker:
@@ -199,6 +200,21 @@ def test_a_run_killed_at_any_time_is_made_good(rig: Rig, number: int) -> None:
 def test_the_reader_looked_and_never_saw_half_a_run(rig: Rig) -> None:
     assert rig.reader.looks > 10
     assert rig.reader.wrong == []
+
+
+def test_the_reader_can_see_half_a_run(rig: Rig) -> None:
+    """The control: a published run some of whose rows are missing, or there twice."""
+    for damage in ("less", "more"):
+        warehouse = rig.copy(f"half-{damage}")
+        events = DeltaTable(str(warehouse / "events"))
+        if damage == "less":
+            events.delete("byte_offset > 1000")
+        else:
+            write_deltalake(events, events.to_pyarrow_table(), mode="append")
+        reader = Reader([rig.first, rig.numbers])
+        reader.look(warehouse)
+        assert any(line.startswith("events:") for line in reader.wrong)
+        assert any("numbers, doubled" in line for line in reader.wrong)
 
 
 def test_every_point_of_a_run_is_tried() -> None:

@@ -135,6 +135,8 @@ def _until_published(house: Warehouse, now: datetime, attempt: Callable[[], str]
 def _recovered(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
     """The published runs, after what dead ones left was removed."""
     runs = published_runs(spark, house)
+    if not runs or runs[-1].tool_version != __version__:
+        house.bring_up_to_date(spark)
     clean(spark, house, [run.run_id for run in runs])
     reached("recovered")
     return runs

@@ -41,6 +41,7 @@ class PublishedRun:
     run_id: str
     finished_at: datetime
     tables: tuple[str, ...] = ()
+    tool_version: str = ""
 
 
 # What the first run of a warehouse comes after.
@@ -77,10 +78,15 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
         if local is not None and any((local / RUNS.name / "_delta_log").glob("[0-9]*.crc")):
             raise damaged(house, RUNS.name)
         return ()
-    columns = ("run_id", "finished_at", "row_counts")
+    columns = ("run_id", "finished_at", "row_counts", "tool_version")
     rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
     found = (
-        PublishedRun(row["run_id"], row["finished_at"], tuple(sorted(dict(row["row_counts"]))))
+        PublishedRun(
+            row["run_id"],
+            row["finished_at"],
+            tuple(sorted(dict(row["row_counts"]))),
+            row["tool_version"],
+        )
         for row in rows
     )
     runs = tuple(sorted(found, key=lambda run: (run.finished_at, run.run_id)))

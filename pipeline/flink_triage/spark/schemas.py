@@ -48,6 +48,11 @@ class Table:
         return tuple(column.name for column in self.columns)
 
 
+# Raised when rows of an earlier version can no longer be read as they are; columns that are added
+# do not count.  It stands in the metadata of the column run_id of each table.
+TABLE_VERSION = 1
+VERSION_KEY = "flink_triage.table_version"
+
 RUN_ID = Column("run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run")
 DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
 FILE_ID = Column("file_id", TEXT, "Identity of a file by content; rotation and renames keep it")
@@ -331,14 +336,15 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 def create_statement(table: Table, identifier: str) -> str:
     """SQL that creates the table, with its comments, where it does not exist."""
-    columns = ",\n  ".join(
-        f"`{column.name}` {spark_type(column.type)} COMMENT {_quoted(column.comment)}"
-        for column in table.columns
-    )
+    columns = ",\n  ".join(map(column_ddl, table.columns))
     return (
         f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
         f"COMMENT {_quoted(table.comment)}"
     )
+
+
+def column_ddl(column: Column) -> str:
+    return f"`{column.name}` {spark_type(column.type)} COMMENT {_quoted(column.comment)}"
 
 
 def _quoted(text: str) -> str:

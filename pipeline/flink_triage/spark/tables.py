@@ -12,13 +12,26 @@ from datetime import datetime
 from pathlib import Path
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from flink_triage.errors import CorruptStateError, UsageError
 from flink_triage.spark.lock import held
 from flink_triage.spark.points import reached
-from flink_triage.spark.schemas import RUNS, TABLES, Table, create_statement
+from flink_triage.spark.row_types import spark_type
+from flink_triage.spark.schemas import (
+    RUN_ID,
+    RUNS,
+    TABLE_VERSION,
+    TABLES,
+    VERSION_KEY,
+    Column,
+    Table,
+    column_ddl,
+    create_statement,
+)
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
@@ -98,13 +111,49 @@ class Warehouse:
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         """All rows of the table, published or not, in schema order."""
         rows = self._load(spark, table)
-        missing = [name for name in table.column_names if name not in rows.columns]
-        if missing:
+        missing = self.missing_columns(rows.schema, table)
+        # An earlier release did not have them.
+        nulls = {c.name: F.lit(None).cast(spark_type(c.type)) for c in missing}
+        return rows.select(
+            *(nulls[name].alias(name) if name in nulls else name for name in table.column_names)
+        )
+
+    def missing_columns(self, schema: StructType, table: Table) -> tuple[Column, ...]:
+        """Columns that a table of an earlier release lacks.
+
+        Raises ``CorruptStateError`` for a table that a newer release wrote, and for one that lacks
+        columns and was not written by flink-triage.
+        """
+        there = {field.name: field.metadata for field in schema.fields}
+        version = there.get("run_id", {}).get(VERSION_KEY)
+        missing = tuple(column for column in table.columns if column.name not in there)
+        if version is not None and int(version) > TABLE_VERSION:
             raise CorruptStateError(
-                f"{self.location(table.name)}: has no column {', '.join(missing)}; "
-                "the folder is not ours, or of another version"
+                f"{self.location(table.name)}: is of table version {version}, this release reads "
+                f"up to {TABLE_VERSION}; use the release that wrote it, or a newer one"
             )
-        return rows.select(*table.column_names)
+        if missing and version is None:
+            raise CorruptStateError(
+                f"{self.location(table.name)}: has no column "
+                f"{', '.join(column.name for column in missing)}, and is not ours; "
+                "write to a new warehouse"
+            )
+        return missing
+
+    def bring_up_to_date(self, spark: SparkSession) -> list[str]:
+        """Add to tables of an earlier release what they lack; returns ``table.column`` of each.
+
+        A kill leaves some tables with and some without; the next pass adds the rest.  Raises as
+        ``missing_columns`` does, before anything is changed.
+        """
+        tables = [table for table in TABLES.values() if self.exists(spark, table)]
+        lacking = [(t, self.missing_columns(self._load(spark, t).schema, t)) for t in tables]
+        for table, missing in lacking:
+            if missing:
+                columns = ", ".join(map(column_ddl, missing))
+                spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({columns})")
+                reached(f"added.{table.name}")
+        return [f"{table.name}.{column.name}" for table, missing in lacking for column in missing]
 
     def append(
         self, rows: DataFrame, table: Table, run_id: str, application: str | None = None
@@ -196,8 +245,13 @@ def _application(table: Table, run_id: str) -> str:
     return f"flink-triage/{table.name}/{run_id}"
 
 
-def _commented(table: Table) -> list[Column]:
+def _commented(table: Table) -> list[SparkColumn]:
+    """Columns with what a table that is made of them says of each, and of its version."""
     return [
-        F.col(column.name).alias(column.name, metadata={"comment": column.comment})
+        F.col(column.name).alias(
+            column.name,
+            metadata={"comment": column.comment}
+            | ({VERSION_KEY: str(TABLE_VERSION)} if column is RUN_ID else {}),
+        )
         for column in table.columns
     ]

@@ -1,0 +1,141 @@
+"""Tables of other releases: an earlier one's are read and brought up to date, others are refused.
+
+``python tests/spark/test_versions.py`` writes ``warehouse-v1.tar.gz`` anew; it is what a release
+that wrote table version 1 left behind, so that is done once per table version.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.errors import CorruptStateError
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.schemas import EVENTS, RUNS, TABLE_VERSION, TABLES, VERSION_KEY, WRITTEN
+from flink_triage.spark.tables import Warehouse
+from tests.crash.workload import numbers_in, published, write
+
+FIXTURE = Path(__file__).with_name("warehouse-v1.tar.gz")
+
+
+def logs_of_the_fixture(folder: Path) -> Path:
+    write(folder / "logs" / "orders" / "jobmanager.log", range(12))
+    return folder / "logs"
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Path:
+    """What version 1 left."""
+    with tarfile.open(FIXTURE) as packed:
+        packed.extractall(tmp_path, filter="data")
+    return tmp_path / "warehouse"
+
+
+def test_tables_of_version_1_are_read_and_written_on(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    house = Warehouse(str(warehouse))
+    before = read_result(spark, house)
+    assert [d.signature for d in before.incidents[0].diagnoses][:1] == ["disk/full"]
+    assert before.coverage.events == 13
+    # The same logs, in another place: nothing of them is read twice.
+    logs = logs_of_the_fixture(tmp_path)
+    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
+    run(spark, [str(logs)], house)
+    assert numbers_in(warehouse) == Counter(range(20))
+    versions = {
+        name: spark.read.format("delta")
+        .load(house.location(name))
+        .schema["run_id"]
+        .metadata[VERSION_KEY]
+        for name in WRITTEN
+    }
+    assert versions == dict.fromkeys(WRITTEN, str(TABLE_VERSION))
+
+
+def rewrite(spark: SparkSession, house: Warehouse, name: str, *dropped: str, version: str) -> None:
+    """The table as another release would have made it."""
+    rows = spark.read.format("delta").load(house.location(name)).drop(*dropped)
+    told = rows.schema["run_id"].metadata | {VERSION_KEY: version}
+    rows = rows.withColumn("run_id", F.col("run_id").alias("run_id", metadata=told))
+    if name == RUNS.name:
+        rows = rows.withColumn("tool_version", F.lit("0.0.1"))
+    writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.save(house.location(name))
+
+
+def test_what_an_earlier_release_lacks_is_added(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    house = Warehouse(str(warehouse))
+    result = read_result(spark, house)
+    rewrite(spark, house, "events", "first_user_frame", "product", version="1")
+    rewrite(spark, house, "runs", version="1")
+    # A report reads them as they are.
+    assert read_result(spark, house).incidents == result.incidents
+    assert house.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
+    assert house.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]
+    assert house.bring_up_to_date(spark) == []
+    comments = {
+        row["col_name"]: row["comment"]
+        for row in spark.sql(f"DESCRIBE {house.identifier(EVENTS)}").collect()
+    }
+    assert comments == {column.name: column.comment for column in EVENTS.columns}
+    logs = logs_of_the_fixture(tmp_path)
+    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
+    run(spark, [str(logs)], house)
+    assert numbers_in(warehouse) == Counter(range(20))
+
+
+@pytest.mark.parametrize("name", ["runs", "events"])
+def test_tables_of_a_newer_release_are_refused_and_not_changed(
+    spark: SparkSession, warehouse: Path, tmp_path: Path, name: str
+) -> None:
+    house = Warehouse(str(warehouse))
+    rewrite(spark, house, name, version="2")
+    if name != RUNS.name:
+        rewrite(spark, house, "runs", version="1")
+    before = published(warehouse)
+    logs = logs_of_the_fixture(tmp_path)
+    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
+    with pytest.raises(CorruptStateError, match=rf"{name}: is of table version 2, this release"):
+        run(spark, [str(logs)], house)
+    assert published(warehouse) == before
+
+
+@pytest.mark.parametrize("name", ["runs", "events"])
+def test_a_table_of_another_program_is_refused_and_not_changed(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    house, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
+    spark.range(3).write.format("delta").save(house.location(name))
+    with pytest.raises(CorruptStateError, match=rf"{name}: has no column .*, and is not ours"):
+        run(spark, [str(logs)], house)
+    assert spark.read.format("delta").load(house.location(name)).count() == 3
+    assert not {path.name for path in (tmp_path / "warehouse").iterdir()} & (set(TABLES) - {name})
+
+
+def write_fixture() -> None:
+    from flink_triage.spark.session import get_session
+
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        run(get_session(master="local[1]"), [str(logs_of_the_fixture(made))], f"{made}/warehouse")
+        for checksum in made.rglob("*.crc"):
+            checksum.unlink()
+        (made / "warehouse" / ".flink-triage.lock").unlink()
+        with tarfile.open(made / "packed.tar.gz", "w:gz", compresslevel=9) as packed:
+            packed.add(made / "warehouse", "warehouse")
+        shutil.copy(made / "packed.tar.gz", FIXTURE)
+
+
+if __name__ == "__main__":
+    write_fixture()
