@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from ..model import Evidence, Incident, Observation, UnknownFailure
 from ..remediation import OptionTable
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack
+from .carrying import Carried, carry, is_in_time, split, tells_the_same
 from .episodes import find_episodes
+from .fold import fold
 from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
 from .ranking import Candidate
 from .reach import Ranked, rank_episodes
@@ -48,15 +50,98 @@ def diagnose_deployment(
         return DeploymentDiagnosis((foreign_incident(timeline),), (), {})
     ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
     built = _build(timeline, ranked, pack, options, settings)
-    faults = tuple(
+    return DeploymentDiagnosis(
+        incidents=tuple(incident for incident, _ in built) or (healthy_incident(timeline),),
+        unknown_faults=_faults(ranked, settings),
+        effective_config=dict(timeline.effective_config),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Incidents, worst first, and the failures among their faults that no signature names."""
+
+    incidents: tuple[Incident, ...] = ()
+    unknown: tuple[UnknownFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A diagnosis that goes on from an earlier one: what is ``closed`` now is told for good.
+
+    ``carried`` is ``None`` where the next diagnosis needs everything again.
+    """
+
+    closed: Told
+    open: Told
+    carried: Carried | None
+
+
+def diagnose_on(
+    deployment: str,
+    carried: Carried | None,
+    news: Sequence[Observation],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings = DEFAULT_SETTINGS,
+    flink_version: str | None = None,
+) -> Continued | None:
+    """Diagnose a deployment by its ``news`` and what was ``carried``; whole without the latter.
+
+    All that was told closed, ever, and what is told open now are the incidents of one diagnosis of
+    everything.  ``None`` where the news change what was told for good: then it has to be whole.
+    """
+    if carried is not None and not is_in_time(carried, news):
+        return None
+    known = carried.observations if carried is not None else ()
+    observations = fold([*known, *news], settings.max_observations_per_key)
+    timeline = build_timeline(deployment, observations, flink_version)
+    if carried is not None:
+        before = build_timeline(deployment, known, flink_version)
+        if known and not tells_the_same(before, timeline):
+            return None
+    has_closed = carried is not None and carried.has_closed
+    if timeline.is_foreign:
+        start, _ = split(timeline, ())
+        told = Told((foreign_incident(timeline),))
+        return Continued(Told(), told, carry(timeline, (), pack, start, has_closed))
+    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    start, open_ = split(timeline, [episode for episode, _ in ranked])
+    going = [(episode, of) for episode, of in ranked if id(episode) in open_]
+    next_ = carry(timeline, [episode for episode, _ in going], pack, start, has_closed)
+    if next_ is None:
+        # Nothing is left behind, so nothing is told for good.
+        going, over = ranked, []
+    else:
+        over = [(episode, of) for episode, of in ranked if id(episode) not in open_]
+    closed = _told(timeline, over, pack, options, settings)
+    told = _told(timeline, going, pack, options, settings)
+    if closed.incidents and next_ is not None:
+        next_ = replace(next_, has_closed=True)
+    elif not has_closed and not told.incidents:
+        told = replace(told, incidents=(healthy_incident(timeline),))
+    return Continued(closed, told, next_)
+
+
+def _told(
+    timeline: DeploymentTimeline,
+    ranked: list[Ranked],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings,
+) -> Told:
+    built = _build(timeline, ranked, pack, options, settings)
+    return Told(
+        tuple(incident for incident, _ in built),
+        group_unknown(_faults(ranked, settings), pack, settings.max_evidence),
+    )
+
+
+def _faults(ranked: list[Ranked], settings: Settings) -> tuple[tuple[Observation, Evidence], ...]:
+    return tuple(
         (moment.observation, evidence_of(moment, settings))
         for episode, _ in ranked
         for moment in episode.faults
-    )
-    return DeploymentDiagnosis(
-        incidents=tuple(incident for incident, _ in built) or (healthy_incident(timeline),),
-        unknown_faults=faults,
-        effective_config=dict(timeline.effective_config),
     )
 
 
@@ -87,7 +172,7 @@ def _build(
         for episode, candidates in ranked
     ]
     found = [(incident, candidates) for incident, candidates in built if incident is not None]
-    return sorted(found, key=lambda pair: _worst_first(pair[0]))
+    return sorted(found, key=lambda pair: worst_first(pair[0]))
 
 
 def diagnose(
@@ -117,7 +202,7 @@ def diagnose(
     )
 
 
-def _worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
+def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
     """Failures before what only degrades, those that go on before those that are over."""
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST
@@ -132,9 +217,14 @@ def _worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
 
 
 __all__ = [
+    "Carried",
+    "Continued",
     "DeploymentDiagnosis",
+    "Told",
     "diagnose",
     "diagnose_deployment",
     "diagnose_episodes",
+    "diagnose_on",
     "group_unknown",
+    "worst_first",
 ]

@@ -2,7 +2,7 @@
 
 A job that fails over and over prints one fault and its consequences again and again.  Failures
 with the same cause are one episode; a completed checkpoint followed by a failure with another
-cause begins a new one.
+cause begins a new one, and so does any fault after hours without one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from ..model import Checkpoint, Outcome
+from ..model import Checkpoint, Observation, Outcome
 from ..signatures import SignaturePack
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
@@ -25,6 +25,11 @@ CLUSTER_LEAD = timedelta(minutes=5)
 
 # So long without a fault, and a job that takes no checkpoints counts as recovered.
 _RUNS_ON = timedelta(minutes=2)
+
+# So long without a fault, and an episode is over, whatever it was: the next fault begins a new one,
+# and what is told of this one is told for good.  Longer than restart delays and the pauses of a
+# trouble that comes back by the hour, shorter than a day: what comes back nightly is one each night.
+OVER_AFTER = timedelta(hours=6)
 
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
@@ -122,6 +127,8 @@ class _History:
 def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     """Whether a moment says that something went wrong: more than a benign match or a warning."""
     observation = moment.observation
+    if moment.is_witness:
+        return False
     if any(pack.signatures[m.signature].role != "benign" for m in observation.matches):
         return True
     if observation.matches:
@@ -155,49 +162,60 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
     """When the job failed: its state says so, or else its restarts, or else its tasks."""
-    for wanted in (_is_job_failure, _is_restart, _is_task_failure):
-        times = sorted({m.at for m in moments if wanted(m)})
-        if times:
-            kept = [times[0]]
-            kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
-            return kept
-    return []
+    told = [(m, word) for m in moments if (word := failure_word(m.observation)) is not None]
+    if not told:
+        return []
+    best = min(word for _, word in told)
+    times = sorted({m.at for m, word in told if word == best and not m.is_witness})
+    kept = times[:1]
+    kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
+    return kept
 
 
-def _is_job_failure(moment: Moment) -> bool:
-    return moment.kind == "job-state" and moment.to_state in _FAILING_STATES
-
-
-def _is_restart(moment: Moment) -> bool:
-    return moment.kind in ("restart", "global-failure")
-
-
-def _is_task_failure(moment: Moment) -> bool:
-    return moment.kind == "task-failed"
+def failure_word(observation: Observation) -> int | None:
+    """How a line says that a job failed, the best way first; ``None`` for any other line."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None:
+        return None
+    if lifecycle.kind == "job-state":
+        return 0 if lifecycle.to_state in _FAILING_STATES else None
+    return {"restart": 1, "global-failure": 1, "task-failed": 2}.get(lifecycle.kind)
 
 
 def _attempts(
     moments: Sequence[Moment], failures: Sequence[datetime], pack: SignaturePack
 ) -> list[Attempt]:
-    windows: list[list[Moment]] = [[] for _ in range(len(failures) + 1)]
+    attempts: list[Attempt] = []
+    faults: list[Moment] = []
     position = 0
+
+    def close(failed_at: datetime | None) -> None:
+        if faults:
+            attempts.append(Attempt(failed_at, tuple(faults)))
+            faults.clear()
+
     for moment in moments:
         while position < len(failures) and moment.at > failures[position] + SLACK:
+            close(failures[position])
             position += 1
         if is_fault(moment, pack):
-            windows[position].append(moment)
-    ends: list[datetime | None] = [*failures, None]
-    return [
-        Attempt(failed_at, tuple(faults))
-        for failed_at, faults in zip(ends, windows, strict=True)
-        if faults
-    ]
+            if faults and _is_over(faults[-1].at, moment.at):
+                close(None)
+            faults.append(moment)
+    close(failures[position] if position < len(failures) else None)
+    return attempts
+
+
+def _is_over(last_fault: datetime, at: datetime) -> bool:
+    return last_fault != NO_TIME and at - last_fault > OVER_AFTER
 
 
 def _is_same_trouble(
     last: Attempt, attempt: Attempt, history: _History, keys: set[str], of_attempt: set[str]
 ) -> bool:
     before, after = last.faults[-1].at, attempt.faults[0].at
+    if _is_over(before, after):
+        return False
     if not history.has_checkpoint_between(before, after):
         return True
     return not keys.isdisjoint(of_attempt)
@@ -222,6 +240,8 @@ def _episode(
     job_id: str | None, group: Sequence[Attempt], until: datetime | None, history: _History
 ) -> Episode:
     started, last_fault = group[0].faults[0].at, group[-1].faults[-1].at
+    if last_fault != NO_TIME and (until is None or _is_over(last_fault, until)):
+        until = last_fault + OVER_AFTER
     after = history.between(last_fault, until)
     within = history.between(started - SLACK, last_fault + SLACK)
     return Episode(

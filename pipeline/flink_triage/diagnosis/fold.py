@@ -54,6 +54,8 @@ def fold(observations: Iterable[Observation], keep: int) -> list[Observation]:
 
 
 def _routine_key(observation: Observation) -> Hashable | None:
+    if observation.occurrences == 0:
+        return None
     return None if observation.matches else routine_key(observation.event)
 
 
@@ -64,7 +66,7 @@ def _place(observation: Observation) -> tuple[str, int]:
 def _fold_key(observation: Observation) -> tuple[object, ...] | None:
     event = observation.event
     kind = event.lifecycle.kind if event.lifecycle is not None else None
-    if kind in _KEPT_KINDS:
+    if kind in _KEPT_KINDS or observation.occurrences == 0:
         return None
     minute = event.logged_at.replace(second=0, microsecond=0) if event.logged_at else None
     return (

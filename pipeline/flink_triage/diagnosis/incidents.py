@@ -27,8 +27,9 @@ from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
 
 _MAX_TIMELINE_ENTRIES = 60
-_LEAD_IN = timedelta(minutes=10)
-_LEAD_OUT = timedelta(minutes=5)
+SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"})
+LEAD_IN = timedelta(minutes=10)
+LEAD_OUT = timedelta(minutes=5)
 
 
 def healthy_incident(timeline: DeploymentTimeline) -> Incident:
@@ -90,12 +91,7 @@ def build_incident(
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
     started = episode.faults[0].at
     return Incident(
-        incident_id=_incident_id(
-            timeline.deployment,
-            episode.job_id,
-            started,
-            ordered[0].id if ordered else "unknown",
-        ),
+        incident_id=_incident_id(timeline.deployment, _first_job(episode), started, "incident"),
         deployment=timeline.deployment,
         job_id=episode.job_id,
         job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
@@ -148,7 +144,14 @@ def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
     return answers[0].hits[0].moment if answers else episode.faults[0]
 
 
+def _first_job(episode: Episode) -> str | None:
+    """The job that was hit first: others may join in later, and the incident is still this one."""
+    parts = episode.parts or (episode,)
+    return min(parts, key=lambda part: (in_order(part.faults[0]), part.job_id or "")).job_id
+
+
 def _incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
+    """Where and since when: whatever is learnt later, as of its cause, it is the same incident."""
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
@@ -280,14 +283,14 @@ def _timeline_entries(
     faults = {id(m) for m in episode.faults}
     shown: list[TimelineEntry] = []
     cut = 0
-    for moment in timeline.between(first - _LEAD_IN, last + _LEAD_OUT):
+    for moment in timeline.between(first - LEAD_IN, last + LEAD_OUT):
         if moment.job_id is not None and moment.job_id not in episode.job_ids:
             continue
         entry = _timeline_entry(moment, id(moment) in faults, first, settings)
         if entry is None:
             continue
         if shown and (shown[-1].kind, shown[-1].text) == (entry.kind, entry.text):
-            shown[-1] = replace(shown[-1], count=shown[-1].count + 1)
+            shown[-1] = replace(shown[-1], count=shown[-1].count + entry.count)
         elif len(shown) < 2 * _MAX_TIMELINE_ENTRIES:
             shown.append(entry)
         else:
@@ -309,15 +312,17 @@ def _timeline_entry(
     observation = moment.observation
     at = observation.event.logged_at
     lifecycle = observation.event.lifecycle
-    kind = lifecycle.kind if lifecycle is not None else None
-    if kind in ("job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"):
+    kind = moment.kind
+    if kind in SHOWN_KINDS:
         return TimelineEntry(at, kind, _first_line(observation), evidence_of(moment, settings))
     if kind == "job-state" and lifecycle is not None:
         text = f"job {lifecycle.from_state} to {lifecycle.to_state}"
         return TimelineEntry(at, kind, text, evidence_of(moment, settings))
     if kind == "checkpoint-completed":
         text = "checkpoints complete" if moment.at < first_fault else "checkpoint completes"
-        return TimelineEntry(at, kind, text, evidence_of(moment, settings))
+        return TimelineEntry(
+            at, kind, text, evidence_of(moment, settings), count=observation.occurrences
+        )
     if is_fault:
         names = sorted({m.signature for m in observation.matches})
         text = ", ".join(names) or observation.root_cause_type or _first_line(observation)

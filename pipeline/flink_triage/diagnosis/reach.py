@@ -8,7 +8,7 @@ are joined, and ranked again as one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -32,13 +32,18 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def rank_episodes(
-    episodes: Sequence[Episode], pack: SignaturePack, hosts: frozenset[str] = frozenset()
+    episodes: Sequence[Episode], pack: SignaturePack, hosts: Mapping[str, datetime] | None = None
 ) -> list[Ranked]:
-    """Each episode with its candidates, in time order; shared ones joined over their jobs."""
+    """Each episode with its candidates, in time order; shared ones joined over their jobs.
+
+    ``hosts`` are those that run TaskManagers, and since when: of an episode those count that were
+    there by its end, so that a host of tomorrow does not change what was said today.
+    """
+    hosts = hosts or {}
     groups: list[_Group] = []
     open_: list[_Group] = []
     for episode in episodes:
-        ranked = rank(episode, pack, hosts)
+        ranked = rank(episode, pack, _hosts_by(episode, hosts))
         best = next((c for c in ranked if c.signature.role in ANSWERS), None)
         start = episode.faults[0].at
         open_ = [g for g in open_ if g.end == NO_TIME or g.end + CLUSTER_LEAD >= start]
@@ -73,11 +78,16 @@ class _Group:
         self.members.append((episode, ranked))
         self.end = max(self.end, episode.faults[-1].at)
 
-    def result(self, pack: SignaturePack, hosts: frozenset[str]) -> list[Ranked]:
+    def result(self, pack: SignaturePack, hosts: Mapping[str, datetime]) -> list[Ranked]:
         if len({episode.job_id for episode, _ in self.members}) < 2:
             return self.members
         joined = _joined([episode for episode, _ in self.members])
-        return [(joined, rank(joined, pack, hosts))]
+        return [(joined, rank(joined, pack, _hosts_by(joined, hosts)))]
+
+
+def _hosts_by(episode: Episode, hosts: Mapping[str, datetime]) -> frozenset[str]:
+    end = max(moment.at for moment in episode.faults)
+    return frozenset(host for host, since in hosts.items() if since <= end or end == NO_TIME)
 
 
 def _joined(parts: Sequence[Episode]) -> Episode:

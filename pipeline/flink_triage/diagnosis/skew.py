@@ -83,9 +83,12 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 
 @dataclass(slots=True)
 class _Known:
-    """When the JobManager logged what a TaskManager logs too."""
+    """When the JobManager logged what a TaskManager logs too.
 
-    failed: dict[str, Observation] = field(default_factory=dict)
+    An execution fails once: of one that is said to fail twice (``None``) nobody knows which is meant.
+    """
+
+    failed: dict[str, Observation | None] = field(default_factory=dict)
     completed: dict[int, set[datetime]] = field(default_factory=dict)
     jobs: set[str | None] = field(default_factory=set)
     numbers: list[int] = field(default_factory=list)
@@ -123,7 +126,10 @@ def _known(observations: Sequence[Observation]) -> _Known:
             continue
         execution = _failed_execution(observation)
         if execution is not None:
-            known.failed.setdefault(execution, observation)
+            heard = known.failed.setdefault(execution, observation)
+            heard_at = heard.event.logged_at if heard is not None else None
+            if heard_at is None or abs(at - heard_at) > _TOLERATED:
+                known.failed[execution] = None
         elif lifecycle.kind == "checkpoint-completed" and lifecycle.checkpoint_id is not None:
             known.completed.setdefault(lifecycle.checkpoint_id, set()).add(at)
             known.jobs.add(lifecycle.job_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from ..model import Observation
@@ -13,6 +13,8 @@ from .skew import Skew, find_skews
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 
+Timed = Sequence[tuple[Observation, datetime]]
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -20,6 +22,9 @@ class Moment:
 
     ``at`` is the event's own time or that of the nearest timed event before it in its file, by the
     JobManager's clock where the file's is known to be off; ``NO_TIME`` where a file states none.
+
+    A witness (``occurrences`` is 0) stands for events that an earlier diagnosis is done with: it
+    tells what holds for the whole deployment, as a job's name, and is itself nothing that happened.
     """
 
     observation: Observation
@@ -27,14 +32,18 @@ class Moment:
     job_id: str | None
 
     @property
+    def is_witness(self) -> bool:
+        return self.observation.occurrences == 0
+
+    @property
     def kind(self) -> str | None:
         lifecycle = self.observation.event.lifecycle
-        return lifecycle.kind if lifecycle is not None else None
+        return lifecycle.kind if lifecycle is not None and not self.is_witness else None
 
     @property
     def to_state(self) -> str | None:
         lifecycle = self.observation.event.lifecycle
-        return lifecycle.to_state if lifecycle is not None else None
+        return lifecycle.to_state if lifecycle is not None and not self.is_witness else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,9 @@ class DeploymentTimeline:
     """All moments of one deployment, in time order, and what holds for all of them.
 
     ``times`` are those of ``moments``; ``is_foreign`` says that these are logs of another product.
-    ``skews`` are the clocks that were found to be off; ``hosts`` those that run TaskManagers.
+    ``skews`` are the clocks that were found to be off; ``hosts`` those that run TaskManagers, with
+    the time of their first moment.  The last three tell jobs, and of
+    each execution graph and task that is named the job, where it has one.
     """
 
     deployment: str
@@ -54,7 +65,10 @@ class DeploymentTimeline:
     times: tuple[datetime, ...]
     is_foreign: bool = False
     skews: tuple[Skew, ...] = ()
-    hosts: frozenset[str] = frozenset()
+    hosts: Mapping[str, datetime] = field(default_factory=dict)
+    known_jobs: frozenset[str] = frozenset()
+    job_of_graph: Mapping[str, str | None] = field(default_factory=dict)
+    job_of_task: Mapping[str, str | None] = field(default_factory=dict)
 
     def between(self, start: datetime, end: datetime) -> tuple[Moment, ...]:
         """Moments of [start, end)."""
@@ -89,8 +103,19 @@ def build_timeline(
         times=tuple(at for _, at in timed),
         is_foreign=_is_foreign(timed),
         skews=tuple(skew for _, skew in sorted(skews.items())),
-        hosts=frozenset(o.host for o in observed if o.host and o.process == "taskmanager"),
+        hosts=_hosts(timed),
+        known_jobs=frozenset(known_jobs),
+        job_of_graph={g: job_of_graph.get(g) for o, _ in timed if (g := graph_of(o)) is not None},
+        job_of_task={t: job_of_task.get(t) for o, _ in timed if (t := o.task) is not None},
     )
+
+
+def _hosts(timed: Timed) -> dict[str, datetime]:
+    hosts: dict[str, datetime] = {}
+    for observation, at in timed:
+        if observation.host and observation.process == "taskmanager":
+            hosts.setdefault(observation.host, at)
+    return hosts
 
 
 def _in_time_order(
@@ -115,7 +140,7 @@ def _in_time_order(
 
 # HotSpot throws these without a stack once it has compiled the place that throws them
 # (-XX:+OmitStackTraceInFastThrow).
-_OMITTED_STACKS = frozenset(
+OMITTED_STACKS = frozenset(
     {
         "java.lang.ArithmeticException",
         "java.lang.ArrayIndexOutOfBoundsException",
@@ -134,7 +159,7 @@ def _with_omitted_stacks(
     completed = []
     for observation, at in timed:
         kind = observation.root_cause_type
-        if kind in _OMITTED_STACKS:
+        if kind in OMITTED_STACKS:
             earlier = last_with_stack.get(kind)
             if observation.has_frames:
                 last_with_stack[kind] = observation
@@ -147,9 +172,6 @@ def _with_omitted_stacks(
                 )
         completed.append((observation, at))
     return completed
-
-
-Timed = Sequence[tuple[Observation, datetime]]
 
 
 def _job_names(timed: Timed) -> dict[str, str]:
@@ -187,12 +209,19 @@ def _job_of(
 ) -> str | None:
     if observation.event.job_id is not None:
         return observation.event.job_id
-    lifecycle = observation.event.lifecycle
-    if lifecycle is not None and lifecycle.kind != "config" and lifecycle.key:
-        job = job_of_graph.get(lifecycle.key.split("_", 1)[0])
-        if job is not None:
-            return job
+    graph = graph_of(observation)
+    job = job_of_graph.get(graph) if graph is not None else None
+    if job is not None:
+        return job
     return job_of_task.get(observation.task) if observation.task is not None else None
+
+
+def graph_of(observation: Observation) -> str | None:
+    """The execution graph of the execution attempt id that a line names."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None or lifecycle.kind == "config" or not lifecycle.key:
+        return None
+    return lifecycle.key.split("_", 1)[0]
 
 
 def _is_foreign(timed: Timed) -> bool:
