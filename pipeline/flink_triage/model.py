@@ -19,6 +19,7 @@ Product = Literal["flink", "other"]
 Origin = Literal["user", "flink", "connector", "library", "jdk", "native"]
 Relation = Literal["thrown", "cause", "suppressed"]
 Verdict = Literal["diagnosed", "undetermined", "healthy"]
+Status = Literal["new", "ongoing", "worse", "resolved"]
 Outcome = Literal["recovered", "failed", "ongoing", "unknown"]
 Action = Literal["set", "raise", "lower", "remove", "already-set"]
 Scope = Literal["cluster", "job", "connector", "code", "platform"]
@@ -472,7 +473,8 @@ class Incident:
 
     ``job_id`` is ``None`` when the logs name no job and when ``blast_radius`` names several.
     ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes`` say
-    what was assumed, as of clocks that disagree.
+    what was assumed, as of clocks that disagree.  ``status`` is what became of it since the run
+    before, where runs are kept; ``None`` for what was over before that.
     """
 
     incident_id: str
@@ -495,6 +497,7 @@ class Incident:
     other_causes: tuple[OtherCause, ...] = ()
     config: tuple[ConfigChange, ...] = ()
     notes: tuple[str, ...] = ()
+    status: Status | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ CLUSTER_LEAD = timedelta(minutes=5)
 _RUNS_ON = timedelta(minutes=2)
 
 # So long without a fault, and an episode is over, whatever it was: the next fault begins a new one,
-# and what is told of this one is told for good.  Longer than restart delays and the pauses of a
-# trouble that comes back by the hour, shorter than a day: what comes back nightly is one each night.
+# and what is told of this one is told for good.  Longer than restart delays and the pauses of what
+# comes back by the hour, shorter than a day: what comes back nightly is an episode each night.
 OVER_AFTER = timedelta(hours=6)
 
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})

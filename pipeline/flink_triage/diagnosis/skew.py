@@ -85,7 +85,7 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 class _Known:
     """When the JobManager logged what a TaskManager logs too.
 
-    An execution fails once: of one that is said to fail twice (``None``) nobody knows which is meant.
+    An execution fails once: of one that fails twice (``None``) nobody knows which is meant.
     """
 
     failed: dict[str, Observation | None] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from ..model import Evidence, Observation, UnknownFailure
 from ..signatures import SignaturePack
@@ -36,6 +37,26 @@ def group_unknown(
             )
     unknown = [_unknown(key, group, max_evidence) for key, group in groups.items()]
     return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
+
+
+def merge_unknown(
+    failures: Iterable[UnknownFailure], max_evidence: int
+) -> tuple[UnknownFailure, ...]:
+    """Groups of several deployments, or of parts of one in order of time, as one."""
+    merged: dict[str, UnknownFailure] = {}
+    for failure in failures:
+        known = merged.get(failure.fingerprint)
+        if known is None:
+            merged[failure.fingerprint] = failure
+            continue
+        merged[failure.fingerprint] = replace(
+            known,
+            count=known.count + failure.count,
+            first_user_frame=known.first_user_frame or failure.first_user_frame,
+            deployments=tuple(sorted({*known.deployments, *failure.deployments})),
+            evidence=(*known.evidence, *failure.evidence)[:max_evidence],
+        )
+    return tuple(sorted(merged.values(), key=lambda u: (-u.count, u.fingerprint)))
 
 
 def _unknown(

@@ -105,7 +105,10 @@ def since(incident: Incident) -> datetime | None:
 
 
 def state(incident: Incident) -> str:
-    """The verdict as one phrase: ``failing since 2026-11-21 05:52:20 UTC``."""
+    """The verdict as one phrase: ``failing since 2026-11-21 05:52:20 UTC``.
+
+    Where runs are kept, what became of it since the last one comes first: ``worse · failing ...``.
+    """
     if incident.verdict == "healthy":
         return "healthy"
     begun = instant(since(incident))
@@ -115,7 +118,9 @@ def state(incident: Incident) -> str:
         "recovered": f"recovered, first fault at {begun}",
         "unknown": f"trouble since {begun}",
     }[incident.outcome]
-    return phrase if incident.verdict == "diagnosed" else f"cause undetermined · {phrase}"
+    if incident.verdict != "diagnosed":
+        phrase = f"cause undetermined · {phrase}"
+    return f"{incident.status} · {phrase}" if incident.status is not None else phrase
 
 
 def job_of(incident: Incident) -> str | None:

@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 
 from flink_triage.comparison import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.errors import UsageError
-from flink_triage.spark.results import current
+from flink_triage.spark.results import current_config, current_deployments, current_incidents
 from flink_triage.spark.schemas import (
+    DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,
-    FLINK_CONFIG,
     INCIDENTS,
     LOG_VOLUME,
     RUNS,
@@ -62,7 +62,7 @@ def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]
         )
     )
     newest = house.read(spark, RUNS).agg(F.max_by("run_id", "finished_at")).first()
-    earlier = _causes(house.published(spark, INCIDENTS)).where(
+    earlier = _causes(house.published(spark, INCIDENTS), house.published(spark, DEPLOYMENTS)).where(
         F.col("run_id") != F.lit(newest[0] if newest else None)
     )
     known = earlier.select("cause").distinct().withColumn("is_known", F.lit(True))
@@ -154,12 +154,12 @@ def _change(left: _Side, right: _Side) -> _Change:
 # --- rows --------------------------------------------------------------------------------------
 
 
-def _causes(incidents: DataFrame) -> DataFrame:
+def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
     """run_id, deployment, cause: what stands first in incidents, and what has no name."""
     named = incidents.where(F.col("root_cause_signature").isNotNull()).select(
         "run_id", "deployment", F.col("root_cause_signature").alias("cause")
     )
-    unnamed = incidents.select(
+    unnamed = deployments.select(
         "run_id",
         "deployment",
         F.explode(F.from_json("unknown_json", _UNKNOWN)["fingerprint"]).alias("cause"),
@@ -169,7 +169,8 @@ def _causes(incidents: DataFrame) -> DataFrame:
 
 def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
     """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
-    causes = _causes(current(spark, house, INCIDENTS)).select("deployment", "cause").distinct()
+    now = _causes(current_incidents(spark, house), current_deployments(spark, house))
+    causes = now.select("deployment", "cause").distinct()
     events = house.published(spark, EVENTS)
     named = events.select(
         "deployment", "logged_at", "occurrences", F.explode("matches.signature").alias("cause")
@@ -183,7 +184,7 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
 def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
     """cause, title: of signatures their titles, of fingerprints the exception."""
     named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
-    unknown = house.published(spark, INCIDENTS).select(
+    unknown = current_deployments(spark, house).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))
@@ -205,9 +206,13 @@ def _counts(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple
 
 def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
     """deployment, cause, occurrences as one run found them, over all events up to it."""
-    diagnoses = house.published(spark, DIAGNOSES).where(F.col("run_id") == run_id)
-    incidents = house.published(spark, INCIDENTS).where(F.col("run_id") == run_id)
-    unknown = incidents.select(
+    touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
+    known = current_incidents(spark, house, run_id).select("run_id", "deployment", "incident_id")
+    known = known.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
+    diagnoses = house.published(spark, DIAGNOSES).join(
+        F.broadcast(known), ["run_id", "deployment", "incident_id"], "left_semi"
+    )
+    unknown = touched.select(
         "deployment", F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     return (
@@ -226,8 +231,8 @@ def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
 def _hours(spark: SparkSession, house: Warehouse, period: Period) -> dict[str, float | None]:
     """deployment -> hours of the period in which it logged at all; ``None`` for a run."""
     if period.run_id is not None:
-        incidents = house.published(spark, INCIDENTS).where(F.col("run_id") == period.run_id)
-        return {row["deployment"]: None for row in _rows(incidents.select("deployment").distinct())}
+        touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
+        return {row["deployment"]: None for row in _rows(touched.select("deployment"))}
     volume = house.published(spark, LOG_VOLUME).where(_inside("minute", period, is_minute=True))
     minutes = volume.groupBy("deployment").agg(F.count_distinct("minute").alias("minutes"))
     return {row["deployment"]: row["minutes"] / 60 for row in _rows(minutes)}
@@ -264,8 +269,9 @@ def _options(
 def _effective(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple[str, str], str]:
     """(deployment, option) -> the value printed by the last start before the period's end."""
     if period.run_id is not None:
-        rows = house.published(spark, FLINK_CONFIG).where(F.col("run_id") == period.run_id)
-        rows = rows.select("deployment", "key", "value")
+        touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
+        rows = current_config(spark, house, period.run_id).select("deployment", "key", "value")
+        rows = rows.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     else:
         events = house.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")
         if period.end is not None:

@@ -24,6 +24,7 @@ from flink_triage.logs.storage import use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
+from flink_triage.spark.continuing import diagnose_batch
 from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
 from flink_triage.spark.ledger_rows import finished_rows, latest_files, read_entries
@@ -50,12 +51,12 @@ from flink_triage.spark.rematching import (
     Rematching,
     changed,
     count,
-    counted_runs,
     match_stored,
-    with_newest_matches,
 )
+from flink_triage.spark.results import current_config
 from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.schemas import (
+    DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,
     FLINK_CONFIG,
@@ -244,13 +245,12 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     derived: dict[Table, DataFrame] = {}
     if batch.deployments:
         progress(f"diagnosing {len(batch.deployments)} deployments")
-        history = _history(spark, house, run_id, batch.runs)
-        incidents = stages.incidents(spark, history, batch.deployments, batch.pack, batch.options)
-        written += append_all(house, run_id, {INCIDENTS: incidents})
-        diagnosed = house.read(spark, INCIDENTS).where(F.col("run_id") == run_id)
+        told = diagnose_batch(spark, house, batch, attempt, is_whole=not tasks)
         derived = {
-            DIAGNOSES: stages.diagnoses(diagnosed),
-            FLINK_CONFIG: stages.flink_config(history, spark, batch.deployments),
+            INCIDENTS: told.incidents,
+            DEPLOYMENTS: told.deployments,
+            DIAGNOSES: stages.diagnoses(told.incidents),
+            FLINK_CONFIG: _config(spark, house, run_id, batch),
         }
     ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
     if ledger:
@@ -258,7 +258,7 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
         derived[LOG_FILES] = spark.createDataFrame(rows)
     if derived:
         written += append_all(house, run_id, derived)
-    verified = verify(spark, house, run_id, written, summaries, len(ledger))
+    verified = verify(spark, house, run_id, written, summaries, len(ledger), len(batch.deployments))
     reached("verified")
     publish(spark, house, batch, run_id, summaries, verified)
     drop(spark, house, attempt, [*(run.run_id for run in batch.runs), run_id])
@@ -310,11 +310,9 @@ def _without_run(table: Table) -> pa.Schema:
     return schema.remove(schema.get_field_index("run_id"))
 
 
-def _history(
-    spark: SparkSession, house: Warehouse, run_id: str, runs: Sequence[PublishedRun]
-) -> DataFrame:
-    """Events of all published runs, and of this one, with what was last found in each."""
-    ids = [*(run.run_id for run in runs), run_id]
-    counted = F.broadcast(counted_runs(spark, ids).select("run_id"))
-    events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
-    return with_newest_matches(spark, house, events, ids)
+def _config(spark: SparkSession, house: Warehouse, run_id: str, batch: Batch) -> DataFrame:
+    """What the events of this run say of options."""
+    known = current_config(spark, house) if house.exists(spark, FLINK_CONFIG) else None
+    if not batch.runs:
+        known = None
+    return stages.flink_config(house.read(spark, EVENTS).where(F.col("run_id") == run_id), known)

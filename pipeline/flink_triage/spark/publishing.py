@@ -19,7 +19,15 @@ from flink_triage.logs.storage import NO_OPTIONS, StorageOptions
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.ledger import WorkPlan
 from flink_triage.spark.recovery import NO_RUN, PublishedRun
-from flink_triage.spark.schemas import EVENTS, LOG_FILES, MATCHES, RUNS, Table, arrow_schema
+from flink_triage.spark.schemas import (
+    DEPLOYMENTS,
+    EVENTS,
+    LOG_FILES,
+    MATCHES,
+    RUNS,
+    Table,
+    arrow_schema,
+)
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.tasks import FileToRead
 
@@ -80,6 +88,7 @@ def verify(
     written: Sequence[Table],
     summaries: Sequence[Mapping[str, object]],
     ledger_count: int,
+    deployment_count: int,
 ) -> dict[str, int]:
     """Rows of this run per table, as the tables have them.
 
@@ -88,6 +97,8 @@ def verify(
     """
     found = _count_rows(spark, house, run_id, written)
     expected = {LOG_FILES.name: ledger_count} if ledger_count else {}
+    if DEPLOYMENTS in written:
+        expected[DEPLOYMENTS.name] = deployment_count
     if EVENTS in written:
         expected[EVENTS.name] = _total(summaries, "event_rows")
         expected[MATCHES.name] = _total(summaries, "match_rows")

@@ -32,6 +32,8 @@ NAME = re.compile(
     rf"{STAGING}_(?P<run>[0-9a-f]{{16}})(?:_(?P<base>[0-9a-z]{{8}})_(?P<attempt>\d+))?"
 )
 RUN_CHARS, BASE_CHARS = 16, 8
+# What is staged besides the rows of the byte ranges.
+PARTS = ("news", "whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,5 +176,6 @@ def drop(spark: SparkSession, house: Warehouse, attempt: Attempt, runs: Sequence
             use_options(options_for(spark, [house.directory]))
             remove_stored(house.location(attempt.staging))
     else:
-        spark.sql(f"DROP TABLE IF EXISTS {house.location(attempt.staging)}")
+        for name in (attempt.staging, *(house.staging_part(attempt.staging, p) for p in PARTS)):
+            spark.sql(f"DROP TABLE IF EXISTS {house.location(name)}")
     reached("dropped")

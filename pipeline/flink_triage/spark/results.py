@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from flink_triage.diagnosis import worst_first
 from flink_triage.diagnosis.cited import cited_traces, shown_traces, whole_trace
+from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.errors import UsageError
 from flink_triage.model import (
     Coverage,
@@ -25,7 +27,15 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ledger_rows import COUNTED, latest_files
-from flink_triage.spark.schemas import FLINK_CONFIG, INCIDENTS, RUNS, STACK_TRACES, TABLES, Table
+from flink_triage.spark.schemas import (
+    DEPLOYMENTS,
+    FLINK_CONFIG,
+    INCIDENTS,
+    RUNS,
+    STACK_TRACES,
+    TABLES,
+    Table,
+)
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 
@@ -44,7 +54,7 @@ def read_result(
         raise UsageError(f"{house.location('runs')}: no run has been published here")
     newest = house.read(spark, RUNS).orderBy(F.desc("finished_at"), F.desc("run_id")).limit(1)
     run = newest.toArrow().to_pylist()[0]
-    incidents, unknown = _found(spark, house)
+    incidents, unknown = _found(spark, house, run["run_id"])
     merged = merge_unknown(unknown, max_evidence)
     return Result(
         tool={"name": "flink-triage", "version": run["tool_version"]},
@@ -57,18 +67,34 @@ def read_result(
     )
 
 
-def _found(spark: SparkSession, house: Warehouse) -> tuple[list[Incident], list[UnknownFailure]]:
-    """What the newest run of each deployment found, by deployment."""
-    incidents: list[Incident] = []
-    unknown: list[UnknownFailure] = []
-    if house.exists(spark, INCIDENTS):
-        columns = ("deployment", "incident_json", "unknown_json")
-        rows = current(spark, house, INCIDENTS).select(*columns).toArrow().to_pylist()
-        for row in sorted(rows, key=lambda row: str(row["deployment"])):
-            incidents.append(from_plain(Incident, json.loads(row["incident_json"])))
-            for value in json.loads(row["unknown_json"] or "[]"):
-                unknown.append(from_plain(UnknownFailure, value))
-    return incidents, unknown
+def _found(
+    spark: SparkSession, house: Warehouse, run_id: str
+) -> tuple[list[Incident], list[UnknownFailure]]:
+    """What counts of each deployment, as the run ``run_id`` told it."""
+    if not house.exists(spark, INCIDENTS):
+        return [], []
+    told = current_deployments(spark, house).select("deployment", "unknown_json")
+    unknown = [
+        from_plain(UnknownFailure, value)
+        for row in told.orderBy("deployment").toArrow().to_pylist()
+        for value in json.loads(row["unknown_json"])
+    ]
+    return _incidents(spark, house, run_id), unknown
+
+
+def _incidents(spark: SparkSession, house: Warehouse, run_id: str) -> list[Incident]:
+    """By deployment, worst first; of those that the newest run did not touch nothing is news."""
+    columns = ("run_id", "is_closed", "status", "incident_json")
+    rows = current_incidents(spark, house).select(*columns).toArrow().to_pylist()
+    found = []
+    for row in rows:
+        incident = from_plain(Incident, json.loads(row["incident_json"]))
+        status = row["status"]
+        if row["run_id"] != run_id:
+            goes_on = not row["is_closed"] and incident.outcome != "recovered"
+            status = "ongoing" if goes_on and incident.verdict != "healthy" else None
+        found.append(replace(incident, status=status))
+    return sorted(found, key=lambda incident: (incident.deployment, worst_first(incident)))
 
 
 def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dict[str, str]:
@@ -107,38 +133,58 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
     return house.published(spark, TABLES[name])
 
 
-def current(spark: SparkSession, house: Warehouse, table: Table) -> DataFrame:
-    """Published rows of each deployment's newest run."""
+def newest_rows(
+    spark: SparkSession, house: Warehouse, table: Table, by: Sequence[str], until: str | None = None
+) -> DataFrame:
+    """Of the published rows that agree in ``by`` those of the newest run, or of runs up to one."""
     runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
+    if until is not None:
+        bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
+        runs = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound")).select("run_id", "at")
     rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
-    newest = Window.partitionBy("deployment").orderBy(F.desc("at"), F.desc("run_id"))
+    newest = Window.partitionBy(*by).orderBy(F.desc("at"), F.desc("run_id"))
     ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
     return ranked.select(*table.column_names)
 
 
 def cited_now(spark: SparkSession, house: Warehouse) -> tuple[str, ...]:
     """Fingerprints of the stack traces that the newest results cite."""
-    return cited_traces(*_found(spark, house))
+    return cited_traces(*_found(spark, house, ""))
 
 
-def merge_unknown(
-    failures: Iterable[UnknownFailure], max_evidence: int
-) -> tuple[UnknownFailure, ...]:
-    """Failures of several deployments by fingerprint, most frequent first."""
-    merged: dict[str, UnknownFailure] = {}
-    for failure in failures:
-        known = merged.get(failure.fingerprint)
-        if known is None:
-            merged[failure.fingerprint] = failure
-            continue
-        merged[failure.fingerprint] = replace(
-            known,
-            count=known.count + failure.count,
-            first_user_frame=known.first_user_frame or failure.first_user_frame,
-            deployments=tuple(sorted({*known.deployments, *failure.deployments})),
-            evidence=(*known.evidence, *failure.evidence)[:max_evidence],
-        )
-    return tuple(sorted(merged.values(), key=lambda u: (-u.count, u.fingerprint)))
+def current_deployments(
+    spark: SparkSession, house: Warehouse, until: str | None = None
+) -> DataFrame:
+    """The row of each deployment that the newest run to touch it left, or the newest of those up
+    to the run ``until``."""
+    return newest_rows(spark, house, DEPLOYMENTS, ["deployment"], until)
+
+
+def current_incidents(spark: SparkSession, house: Warehouse, until: str | None = None) -> DataFrame:
+    """All incidents of each deployment: those that its newest run told, and the closed ones."""
+    told = current_deployments(spark, house, until).select(
+        "deployment", "whole_run_id", F.col("run_id").alias("told_by")
+    )
+    rows = house.published(spark, INCIDENTS)
+    if until is not None:
+        rows = _published_until(spark, house, rows, until)
+    rows = rows.join(F.broadcast(told), ["deployment", "whole_run_id"])
+    counts = F.col("is_closed") | (F.col("run_id") == F.col("told_by"))
+    return rows.where(counts).select(*INCIDENTS.column_names)
+
+
+def current_config(spark: SparkSession, house: Warehouse, until: str | None = None) -> DataFrame:
+    """The last word on each option of each deployment."""
+    return newest_rows(spark, house, FLINK_CONFIG, ["deployment", "key"], until)
+
+
+def _published_until(
+    spark: SparkSession, house: Warehouse, rows: DataFrame, until: str
+) -> DataFrame:
+    runs = house.read(spark, RUNS).select("run_id", "finished_at")
+    bound = runs.where(F.col("run_id") == until).select(F.col("finished_at").alias("bound"))
+    known = runs.join(F.broadcast(bound), F.col("finished_at") <= F.col("bound"))
+    return rows.join(F.broadcast(known.select("run_id")), "run_id", "left_semi")
 
 
 def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Coverage:
@@ -198,7 +244,7 @@ def _bytes_of(file: Mapping[str, Any]) -> int:
 def _config(spark: SparkSession, house: Warehouse) -> dict[str, dict[str, str]]:
     config: dict[str, dict[str, str]] = defaultdict(dict)
     if house.exists(spark, FLINK_CONFIG):
-        rows = current(spark, house, FLINK_CONFIG).select("deployment", "key", "value")
+        rows = current_config(spark, house).select("deployment", "key", "value")
         for row in rows.orderBy("deployment", "key").toArrow().to_pylist():
             config[row["deployment"]][row["key"]] = row["value"]
     return dict(config)

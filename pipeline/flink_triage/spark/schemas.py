@@ -239,13 +239,21 @@ REMATCHES = Table(
     ),
 )
 
+WHOLE_RUN_ID = Column(
+    "whole_run_id", TEXT, "The run that last diagnosed the deployment over all its events"
+)
+
 INCIDENTS = Table(
     "incidents",
-    "One row per episode of a job; a deployment's newest published run counts",
+    "One row per episode of a job and run that touched it while it was open. What counts of a "
+    "deployment: rows of its newest published run, and closed ones with the same whole_run_id",
     (
         RUN_ID,
         DEPLOYMENT,
-        Column("incident_id", TEXT, "Stable name of the episode"),
+        Column("incident_id", TEXT, "Name of the episode, the same in every run"),
+        WHOLE_RUN_ID,
+        Column("is_closed", FLAG, "Over for good: no later run writes it again"),
+        Column("status", TEXT, "new, ongoing, worse or resolved since the run before; else null"),
         Column("job_id", TEXT, "flink.job.id"),
         Column("job_name", TEXT, "flink.job.name"),
         Column("flink_version", TEXT, "Flink version that was running"),
@@ -259,7 +267,22 @@ INCIDENTS = Table(
         Column("confidence", REAL, "Confidence of the diagnosis at rank 1, 0 to 1"),
         Column("summary", TEXT, "One sentence"),
         Column("incident_json", TEXT, "The whole incident, as a report renders it"),
-        Column("unknown_json", TEXT, "Failures no signature names; on a deployment's first row"),
+    ),
+)
+
+DEPLOYMENTS = Table(
+    "deployments",
+    "One row per deployment and run that touched it: what the next run need not read again",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        WHOLE_RUN_ID,
+        Column("basis", TEXT, "Hash of signatures, options and program that the row depends on"),
+        Column("in_time_from", TIME, "Events from before make the next run diagnose in whole"),
+        Column("has_closed", FLAG, "An incident of the deployment is over for good"),
+        Column("carried", pa.binary(), "Events that the next run reads again, as an Arrow stream"),
+        Column("unknown_json", TEXT, "All its failures that no signature names"),
+        Column("closed_unknown_json", TEXT, "Those of them whose episodes are over for good"),
     ),
 )
 
@@ -295,12 +318,13 @@ DIAGNOSES = Table(
 
 FLINK_CONFIG = Table(
     "flink_config",
-    "Effective options per deployment, as its JobManager printed them",
+    "Effective options per deployment, as its JobManager printed them; the newest row counts",
     (
         RUN_ID,
         DEPLOYMENT,
         Column("key", TEXT, "Option"),
         Column("value", TEXT, "Effective value, redacted"),
+        Column("role", TEXT, "service.name: of the process that printed it"),
         Column("path", TEXT, "log.file.path: where it is printed"),
         Column("line", COUNT, "log.file.line"),
         Column("logged_at", TIME, "timestamp"),
@@ -319,6 +343,7 @@ TABLES: Mapping[str, Table] = {
         DIAGNOSES,
         FLINK_CONFIG,
         REMATCHES,
+        DEPLOYMENTS,
         RUNS,
     )
 }

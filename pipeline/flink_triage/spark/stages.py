@@ -14,7 +14,12 @@ from pyspark.sql import functions as F
 from flink_triage.local import Options
 from flink_triage.logs.storage import StorageOptions
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnosing import INCIDENT_ROWS, DiagnosisConfig, diagnosing_function
+from flink_triage.spark.diagnosing import (
+    DIAGNOSED_ROWS,
+    STATE,
+    DiagnosisConfig,
+    diagnosing_function,
+)
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
     COUNT,
@@ -126,34 +131,36 @@ def matches(events: DataFrame) -> DataFrame:
     return rows.select(*_data_columns(MATCHES))
 
 
-def incidents(
+def diagnosed(
     spark: SparkSession,
-    history: DataFrame,
-    deployments: Sequence[str],
+    events: DataFrame,
+    states: DataFrame,
+    count: int,
     pack: SignaturePack,
     options: Options,
 ) -> DataFrame:
-    """Rows of `incidents` for ``deployments``, diagnosed over all their events."""
-    names = _names(spark, deployments)
+    """Rows of ``DIAGNOSED_ROWS`` for the ``count`` deployments of ``states``, out of ``events``.
+
+    ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
+    """
     columns = _data_columns(EVENTS)
-    touched = history.join(F.broadcast(names), "deployment", "left_semi").select(*columns)
+    names = states.select("deployment")
+    no_state = F.lit(None).cast(spark_type(STATE)).alias("state")
+    touched = events.join(F.broadcast(names), "deployment", "left_semi").select(*columns, no_state)
     # A deployment whose logs hold nothing notable is healthy, and is said to be.
-    markers = names.select(
-        *(
-            F.col(column.name)
-            if column.name == "deployment"
-            else F.lit(None).cast(spark_type(column.type)).alias(column.name)
-            for column in EVENTS.columns
-            if column.name != "run_id"
-        )
+    nothing = (
+        F.lit(None).cast(spark_type(column.type)).alias(column.name)
+        for column in EVENTS.columns
+        if column.name not in ("run_id", "deployment")
     )
-    rows = touched.unionByName(markers).repartition(_partitions(len(deployments)), "deployment")
+    markers = states.select("*", *nothing).select(*columns, "state")
+    rows = touched.unionByName(markers).repartition(_partitions(count), "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
     config = DiagnosisConfig(
         pack, options.settings, options.flink_version, options.since, options.until
     )
     return ordered.groupBy("deployment").applyInArrow(
-        diagnosing_function(config), spark_schema(INCIDENT_ROWS)
+        diagnosing_function(config), spark_schema(DIAGNOSED_ROWS)
     )
 
 
@@ -203,26 +210,23 @@ def diagnoses(incidents: DataFrame) -> DataFrame:
     return rows.select(*_data_columns(DIAGNOSES))
 
 
-def flink_config(history: DataFrame, spark: SparkSession, deployments: Sequence[str]) -> DataFrame:
-    """Rows of `flink_config`: the last word on each option, a JobManager's before others'."""
-    names = _names(spark, deployments)
-    touched = history.join(F.broadcast(names), "deployment", "left_semi")
-    printed = touched.where(F.col("lifecycle.kind") == "config").select(
-        "*", F.col("lifecycle.key").alias("key"), F.col("lifecycle.value").alias("value")
+def flink_config(events: DataFrame, known: DataFrame | None) -> DataFrame:
+    """Rows of `flink_config`: the last word on each option, a JobManager's before others'.
+
+    Only what ``events`` say and no word that is ``known`` already outdoes is a row.
+    """
+    printed = (
+        events.where((F.col("lifecycle.kind") == "config") & F.col("lifecycle.key").isNotNull())
+        .withColumn("key", F.col("lifecycle.key"))
+        .withColumn("value", F.coalesce("lifecycle.value", F.lit("")))
+        .withColumn("is_new", F.lit(True))
     )
-    word = F.struct(
-        F.coalesce(F.col("role") == "jobmanager", F.lit(False)), "logged_at", "path", "byte_offset"
-    )
-    latest = (
-        printed.where(F.col("key").isNotNull())
-        .groupBy("deployment", "key")
-        .agg(
-            F.max_by(
-                F.struct(
-                    F.coalesce("value", F.lit("")).alias("value"), "path", "line", "logged_at"
-                ),
-                word,
-            ).alias("said")
-        )
-    )
-    return latest.select("*", "said.*").select(*_data_columns(FLINK_CONFIG))
+    columns = _data_columns(FLINK_CONFIG)
+    said = printed.select(*columns, "is_new")
+    if known is not None:
+        said = said.unionByName(known.select(*columns, F.lit(False).alias("is_new")))
+    is_manager = F.coalesce(F.col("role") == "jobmanager", F.lit(False))
+    word = F.struct(is_manager, "logged_at", "path", "line")
+    others = [name for name in [*columns, "is_new"] if name not in ("deployment", "key")]
+    latest = said.groupBy("deployment", "key").agg(F.max_by(F.struct(*others), word).alias("said"))
+    return latest.select("*", "said.*").where("is_new").select(*columns)

@@ -220,6 +220,11 @@ class Warehouse:
         else:
             rows.write.mode("overwrite").option("compression", "lz4").parquet(self.location(name))
 
+    def staging_part(self, name: str, part: str) -> str:
+        """Where a part is staged besides: in the folder, which readers of the folder do not see,
+        or in a table of its own."""
+        return f"{name}_{part}" if self.directory is None else f"{name}/_{part}"
+
     def read_staging(self, spark: SparkSession, name: str, schema: str) -> DataFrame:
         if self.directory is None:
             return spark.read.table(self.location(name))

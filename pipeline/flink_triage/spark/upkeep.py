@@ -20,8 +20,14 @@ from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger_rows import latest_files
 from flink_triage.spark.points import reached
 from flink_triage.spark.recovery import PublishedRun, clean, published_runs
-from flink_triage.spark.results import cited_now, current
+from flink_triage.spark.results import (
+    cited_now,
+    current_config,
+    current_deployments,
+    current_incidents,
+)
 from flink_triage.spark.schemas import (
+    DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,
     FLINK_CONFIG,
@@ -42,8 +48,8 @@ LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
 # What was seen: nobody asks for it again but the next diagnosis of its deployment.
 SEEN = (EVENTS, MATCHES, REMATCHES, LOG_VOLUME)
-# What was made of it, of which each deployment's newest is what a report shows.
-MADE = (INCIDENTS, DIAGNOSES, FLINK_CONFIG)
+# What was made of it, of which a report shows what was told last, and what was over by then.
+MADE = (INCIDENTS, DIAGNOSES, FLINK_CONFIG, DEPLOYMENTS)
 # Kept as long as a newest row asks for it: a path's for the ledger, a cited trace for the report.
 ASKED_FOR = (LOG_FILES, STACK_TRACES)
 KEPT = (RUNS,)
@@ -111,9 +117,16 @@ def _forget(
     old = {run.run_id for run in runs if run.finished_at < before}
     for table in SEEN:
         _delete(spark, house, table, old)
-    for table in MADE:
-        if house.exists(spark, table):
-            _delete(spark, house, table, old - _ids(current(spark, house, table)))
+    if house.exists(spark, DEPLOYMENTS):
+        told = _ids(current_incidents(spark, house))
+        newest = {
+            INCIDENTS: told,
+            DIAGNOSES: told,
+            FLINK_CONFIG: _ids(current_config(spark, house)),
+            DEPLOYMENTS: _ids(current_deployments(spark, house)),
+        }
+        for table in MADE:
+            _delete(spark, house, table, old - newest[table])
     _delete(spark, house, STACK_TRACES, old, cited_now(spark, house))
     _delete(spark, house, LOG_FILES, old - _ids(latest_files(spark, house)))
 

@@ -1,4 +1,4 @@
-"""A deployment diagnosed run by run, each from what the last one carried, is diagnosed as at once."""
+"""A deployment diagnosed run by run, from what the last one carried, is diagnosed as at once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.diagnosis import Carried, Told, diagnose, diagnose_on, worst_first
+from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.local import Options, number_lines, scan_inputs
 from flink_triage.model import Incident, Lifecycle, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
@@ -96,16 +97,10 @@ def at_once(events: Sequence[Observation], pack: SignaturePack) -> Parts:
 
 def together(told: Sequence[Told]) -> Parts:
     incidents = sorted((i for part in told for i in part.incidents), key=worst_first)
-    unknown: dict[str, UnknownFailure] = {}
-    for failure in (u for part in told for u in part.unknown):
-        known = unknown.setdefault(failure.fingerprint, failure)
-        if known is not failure:
-            evidence = (*known.evidence, *failure.evidence)[: DEFAULT_SETTINGS.max_evidence]
-            unknown[failure.fingerprint] = replace(
-                known, count=known.count + failure.count, evidence=evidence
-            )
-    by_count = sorted(unknown.values(), key=lambda u: (-u.count, u.fingerprint))
-    return tuple(incidents), tuple(by_count)
+    unknown = merge_unknown(
+        (u for part in told for u in part.unknown), DEFAULT_SETTINGS.max_evidence
+    )
+    return tuple(incidents), unknown
 
 
 STORIES = {

@@ -1,0 +1,211 @@
+"""The deployments of a batch in, their incidents and what they carry out: most by their news alone.
+
+A deployment goes on from what the newest published run that touched it left in `deployments`.  It
+is diagnosed over all its events where there is nothing to go on from, where signatures, options or
+program are others by now, and where its news change what was told for good.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage import __version__
+from flink_triage.model import SEVERITIES
+from flink_triage.spark import stages
+from flink_triage.spark.content import sha256
+from flink_triage.spark.diagnosing import DIAGNOSED_ROWS, STATE
+from flink_triage.spark.points import reached
+from flink_triage.spark.publishing import Batch, options_of
+from flink_triage.spark.recovery import Attempt
+from flink_triage.spark.rematching import counted_runs, with_newest_matches
+from flink_triage.spark.results import current_deployments, current_incidents
+from flink_triage.spark.row_types import TEXT, spark_schema, spark_type
+from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS
+from flink_triage.spark.tables import Warehouse
+
+# Raised whenever what is carried, or what is made of it, changes.
+CARRIED_VERSION = "1"
+# From the best to the worst; a log that ends in trouble says neither way.
+OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """What a run left of a deployment: ``run_id`` told it last, ``goes_on`` if it is of use."""
+
+    deployment: str
+    run_id: str
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosed:
+    """Rows of `incidents` and of `deployments`, without the run's id."""
+
+    incidents: DataFrame
+    deployments: DataFrame
+
+
+def diagnose_batch(
+    spark: SparkSession, house: Warehouse, batch: Batch, attempt: Attempt, *, is_whole: bool
+) -> Diagnosed:
+    """Diagnose the batch's deployments, all of them over all their events if ``is_whole``.
+
+    What comes out is staged: it is read more than once, and made once.
+    """
+    basis = basis_of(batch)
+    left = _left(spark, house, batch, basis)
+    going = {one.deployment: one for one in left if one.goes_on and not is_whole}
+    parts: list[DataFrame] = []
+    whole = set(batch.deployments) - set(going)
+    if going:
+        news = house.read(spark, EVENTS).where(F.col("run_id") == attempt.run_id)
+        states = _states(spark, house, list(going.values()))
+        diagnosed = stages.diagnosed(spark, news, states, len(going), batch.pack, batch.options)
+        rows = _staged(spark, house, diagnosed, house.staging_part(attempt.staging, "news"))
+        reached("diagnosed.news")
+        failed = F.col("incident").isNull() & F.col("state").isNull()
+        refused = rows.where(failed).select("deployment").toArrow().column(0).to_pylist()
+        whole |= set(refused)
+        parts.append(rows.where(~failed))
+    if whole:
+        names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
+        states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
+        events = history(spark, house, [run.run_id for run in batch.runs], attempt.run_id)
+        diagnosed = stages.diagnosed(spark, events, states, len(whole), batch.pack, batch.options)
+        part = house.staging_part(attempt.staging, "whole")
+        parts.append(_staged(spark, house, diagnosed, part))
+        reached("diagnosed.whole")
+    rows = reduce(DataFrame.unionByName, parts)
+    before = _told_before(spark, house, left, whole)
+    return Diagnosed(
+        _incidents(rows, before, attempt.run_id), _deployments(rows, basis, attempt.run_id)
+    )
+
+
+def basis_of(batch: Batch) -> str:
+    """What a carried state depends on besides the events: with another it is of no use."""
+    asked = json.dumps(options_of(batch.options), sort_keys=True)
+    return sha256("\0".join((CARRIED_VERSION, __version__, batch.pack.digest, asked)).encode())
+
+
+def history(
+    spark: SparkSession, house: Warehouse, published: Sequence[str], run_id: str
+) -> DataFrame:
+    """Events of all published runs, and of this one, with what was last found in each."""
+    ids = [*published, run_id]
+    counted = F.broadcast(counted_runs(spark, ids).select("run_id"))
+    events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
+    return with_newest_matches(spark, house, events, ids)
+
+
+def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> list[_Left]:
+    """What the newest published run that touched each deployment of the batch left of it."""
+    if not batch.runs or not house.exists(spark, DEPLOYMENTS):
+        return []
+    rows = current_deployments(spark, house).select(
+        "deployment",
+        "run_id",
+        ((F.col("basis") == basis) & F.col("carried").isNotNull()).alias("goes_on"),
+    )
+    wanted = set(batch.deployments)
+    found = rows.toArrow().to_pylist()
+    return [_Left(**row) for row in found if row["deployment"] in wanted]
+
+
+def _states(spark: SparkSession, house: Warehouse, left: Sequence[_Left]) -> DataFrame:
+    """deployment, and the state that it goes on from."""
+    rows = _rows_of(spark, house.read(spark, DEPLOYMENTS), left)
+    return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
+
+
+def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> DataFrame:
+    """Rows that these runs wrote of these deployments; files of other runs are not opened."""
+    pairs = pa.table(
+        {
+            "deployment": pa.array([one.deployment for one in left], TEXT),
+            "run_id": pa.array([one.run_id for one in left], TEXT),
+        }
+    )
+    of_runs = rows.where(F.col("run_id").isin(sorted({one.run_id for one in left})))
+    wanted = F.broadcast(spark.createDataFrame(pairs))
+    return of_runs.join(wanted, ["deployment", "run_id"], "left_semi")
+
+
+def _staged(spark: SparkSession, house: Warehouse, rows: DataFrame, name: str) -> DataFrame:
+    house.write_staging(rows, name)
+    return house.read_staging(spark, name, spark_schema(DIAGNOSED_ROWS))
+
+
+def _deployments(rows: DataFrame, basis: str, run_id: str) -> DataFrame:
+    found = rows.where(F.col("state").isNotNull()).select("deployment", "state.*", "unknown_json")
+    found = found.withColumn("basis", F.lit(basis)).withColumn("run_id", F.lit(run_id))
+    found = found.withColumn("whole_run_id", F.coalesce("whole_run_id", "run_id"))
+    return found.select(*DEPLOYMENTS.column_names)
+
+
+def _incidents(rows: DataFrame, before: DataFrame | None, run_id: str) -> DataFrame:
+    found = rows.where(F.col("incident").isNotNull()).select("incident.*")
+    found = found.withColumn("run_id", F.lit(run_id))
+    found = found.withColumn("whole_run_id", F.coalesce("whole_run_id", "run_id"))
+    if before is None:
+        # Nothing is news where nothing was told before.
+        found = found.withColumn("status", F.lit(None).cast("string"))
+    else:
+        found = found.join(F.broadcast(before), ["deployment", "incident_id"], "left")
+        found = found.withColumn("status", _status())
+    return found.select(*INCIDENTS.column_names)
+
+
+# --- what became of an incident ----------------------------------------------------------------
+
+
+def _told_before(
+    spark: SparkSession, house: Warehouse, left: Sequence[_Left], whole: Collection[str]
+) -> DataFrame | None:
+    """deployment, incident_id, and how it was: what the last run told.  None before the first."""
+    if not house.exists(spark, INCIDENTS) or not house.exists(spark, DEPLOYMENTS):
+        return None
+    # What was closed by then is not written again, but by a diagnosis in whole.
+    going = [one for one in left if one.deployment not in whole]
+    of_whole = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
+    told = current_incidents(spark, house).join(F.broadcast(of_whole), "deployment", "left_semi")
+    if going:
+        told = told.unionByName(_rows_of(spark, house.read(spark, INCIDENTS), going))
+    return told.select(
+        "deployment",
+        "incident_id",
+        F.col("outcome").alias("was"),
+        F.col("severity").alias("severity_before"),
+        F.lit(True).alias("is_known"),
+    )
+
+
+def _status() -> Column:
+    """new, ongoing, worse or resolved since the last run; null for what was over before, or is
+    no trouble."""
+    outcome, was = _place("outcome", OUTCOMES), _place("was", OUTCOMES)
+    # Without a diagnosis the severity is unknown, which is no worse than any.
+    severity, before = _place("severity", SEVERITIES), _place("severity_before", SEVERITIES)
+    return (
+        F.when(F.col("verdict") == "healthy", None)
+        .when(F.col("is_known").isNull(), "new")
+        .when((outcome == 0) & (was > 0), "resolved")
+        .when((outcome > was) | (severity < before), "worse")
+        .when(outcome > 0, "ongoing")
+    )
+
+
+def _place(column: str, order: Sequence[str]) -> Column:
+    """Index in ``order``, or its length for null."""
+    place: Column = F.lit(len(order))
+    for index, value in enumerate(order):
+        place = F.when(F.col(column) == value, index).otherwise(place)
+    return place
