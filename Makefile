@@ -14,11 +14,13 @@ BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
 BENCH_SCALE ?= 5
 BENCH_PAIRS ?= 3
+# Hourly runs of bench-incremental.
+HOURS ?= 30
 FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test crash unit check timing calibrate eval fuzz bench catalogue wheel release matrix clean java
+.PHONY: help demo test crash unit check timing calibrate eval fuzz bench bench-incremental catalogue wheel release matrix clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +77,9 @@ fuzz: java $(STAMP) ## damaged, hostile and heavy logs (FUZZ_RUNS, FUZZ_BATCHES,
 bench: java $(STAMP) ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
 	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
+
+bench-incremental: java $(STAMP) ## time hourly runs while history grows (HOURS)
+	$(BIN)/python -m benchmarks.incremental --runs $(HOURS)
 
 catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md again
 	$(BIN)/python -m flink_triage.signatures.catalogue --quality tests/logs/healthy \

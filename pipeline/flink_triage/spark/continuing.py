@@ -84,7 +84,7 @@ def diagnose_batch(
         parts.append(_staged(spark, house, diagnosed, part))
         reached("diagnosed.whole")
     rows = reduce(DataFrame.unionByName, parts)
-    before = _told_before(spark, house, left, whole)
+    before = _told_before(spark, house, left, whole) if batch.runs else None
     return Diagnosed(
         _incidents(rows, before, attempt.run_id), _deployments(rows, basis, attempt.run_id)
     )
@@ -170,7 +170,7 @@ def _incidents(rows: DataFrame, before: DataFrame | None, run_id: str) -> DataFr
 def _told_before(
     spark: SparkSession, house: Warehouse, left: Sequence[_Left], whole: Collection[str]
 ) -> DataFrame | None:
-    """deployment, incident_id, and how it was: what the last run told.  None before the first."""
+    """deployment, incident_id, and how it was: what the last run told; None where none told any."""
     if not house.exists(spark, INCIDENTS) or not house.exists(spark, DEPLOYMENTS):
         return None
     # What was closed by then is not written again, but by a diagnosis in whole.

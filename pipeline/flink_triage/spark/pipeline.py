@@ -312,7 +312,6 @@ def _without_run(table: Table) -> pa.Schema:
 
 def _config(spark: SparkSession, house: Warehouse, run_id: str, batch: Batch) -> DataFrame:
     """What the events of this run say of options."""
-    known = current_config(spark, house) if house.exists(spark, FLINK_CONFIG) else None
-    if not batch.runs:
-        known = None
+    is_known = bool(batch.runs) and house.exists(spark, FLINK_CONFIG)
+    known = current_config(spark, house) if is_known else None
     return stages.flink_config(house.read(spark, EVENTS).where(F.col("run_id") == run_id), known)

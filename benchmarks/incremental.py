@@ -1,0 +1,135 @@
+"""What an hourly run costs while history grows and the news of an hour stay as many.
+
+    python -m benchmarks.incremental [--runs 30]
+
+Recorded logs are dated anew hour by hour: four deployments go on in the same files (one healthy,
+one with a trouble that comes back each hour, two in turn healthy and failing), and each hour a new
+deployment comes.  Two runs into another warehouse come first, unmeasured, so that the JVM is warm;
+so is the first run of the warehouse, which makes its tables.  Printed is each run's wall time, per
+new megabyte too, and the mean of the last five runs over that of the first five.  In the end the
+published incidents are compared with those of one reading of everything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from statistics import mean
+
+from pyspark.sql import SparkSession
+
+from flink_triage.local import Options, run_local
+from flink_triage.model import Incident, Result
+from flink_triage.settings import Settings
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.session import get_session
+
+LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
+HEALTHY = "healthy/orders-1.16.0"
+NPE = "operator/user-code-exception/npe-1.16.0"
+READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
+EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
+# What each deployment logs, hour by hour, over and over: the same at any five hours in a row.
+STANDING = {
+    "orders": (HEALTHY,),
+    "totals": (NPE,),
+    "pricing": (HEALTHY, READ_ONLY),
+    "bills": (EXPIRED, HEALTHY),
+}
+NEW_EACH_HOUR = HEALTHY
+BEGAN = datetime(2026, 1, 5, tzinfo=timezone.utc)
+COMPARED_RUNS = 5
+WARM_UP_RUNS = 2
+OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
+
+_TIME = re.compile(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=,\d{3} )")
+_EXECUTION = re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{29}_[0-9a-f]{32}_\d)")
+_GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
+
+
+def dated(text: str, hour: int) -> str:
+    """A recorded log as that of another hour: other times, and executions of its own."""
+    first = _TIME.search(text)
+    assert first is not None, "a log without times"
+    start = datetime.fromisoformat(first[0]).replace(tzinfo=timezone.utc, minute=0, second=0)
+    move = BEGAN + timedelta(hours=hour) - start
+
+    def later(match: re.Match[str]) -> str:
+        at = datetime.fromisoformat(match[0]).replace(tzinfo=timezone.utc) + move
+        return f"{at:%Y-%m-%d %H:%M:%S}"
+
+    text = _TIME.sub(later, text)
+    name = f"{hour:03x}"
+    return _GRAPH.sub(name, _EXECUTION.sub(name, text))
+
+
+def write_hour(fleet: Path, hour: int) -> int:
+    """Let the fleet log for an hour; returns the bytes that it wrote."""
+    written = 0
+    logged = {name: parts[hour % len(parts)] for name, parts in STANDING.items()}
+    for name, recorded in {**logged, f"new-{hour:03d}": NEW_EACH_HOUR}.items():
+        folder = fleet / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for source in sorted((LOGS / recorded / "logs").glob("*.log")):
+            text = dated(source.read_text(), hour)
+            with (folder / source.name).open("a") as file:
+                file.write(text)
+            written += len(text.encode())
+    return written
+
+
+def hourly_runs(spark: SparkSession, folder: Path, count: int) -> Iterator[tuple[int, float]]:
+    """(new bytes, wall seconds) of each of ``count`` runs over a fleet that grows in ``folder``."""
+    for hour in range(count):
+        written = write_hour(folder / "fleet", hour)
+        started = time.perf_counter()
+        run(spark, [str(folder / "fleet")], str(folder / "warehouse"), OPTIONS)
+        yield written, time.perf_counter() - started
+
+
+def told(result: Result) -> tuple[list[Incident], object]:
+    """What is compared: without what became of it since the last run, which one run cannot say."""
+    return [replace(incident, status=None) for incident in result.incidents], result.unknown
+
+
+def is_as_at_once(spark: SparkSession, folder: Path) -> bool:
+    found = read_result(spark, str(folder / "warehouse"))
+    return told(found) == told(run_local([str(folder / "fleet")], OPTIONS))
+
+
+def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
+    parser = argparse.ArgumentParser(description="The cost of hourly runs while history grows.")
+    parser.add_argument("--runs", type=int, default=30)
+    count = parser.parse_args(arguments).runs
+    spark = get_session(master="local[2]")
+    with tempfile.TemporaryDirectory() as warm, tempfile.TemporaryDirectory() as measured:
+        for _ in hourly_runs(spark, Path(warm), WARM_UP_RUNS):
+            pass
+        seconds: list[float] = []
+        say("run   new MB   seconds   seconds per MB")
+        for number, (size, took) in enumerate(hourly_runs(spark, Path(measured), count + 1)):
+            note = "" if number else "   makes the tables: not counted"
+            megabytes = size / 1e6
+            say(f"{number:3d} {megabytes:8.2f} {took:9.2f} {took / megabytes:16.2f}{note}")
+            seconds += [took] if number else []
+        first, last = mean(seconds[:COMPARED_RUNS]), mean(seconds[-COMPARED_RUNS:])
+        say(
+            f"mean of the first {COMPARED_RUNS}: {first:.2f} s, of the last: {last:.2f} s, "
+            f"ratio {last / first:.2f}"
+        )
+        is_same = is_as_at_once(spark, Path(measured))
+        say(f"incidents as of one reading of everything: {'yes' if is_same else 'NO'}")
+    spark.stop()
+    return 0 if is_same else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

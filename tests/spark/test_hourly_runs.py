@@ -1,0 +1,72 @@
+"""Hourly runs over logs that grow: the answer of one reading, and the same incidents throughout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks import incremental
+from flink_triage.local import Options, run_local
+from flink_triage.spark import continuing
+from flink_triage.spark.pipeline import diagnose_again, run
+from flink_triage.spark.results import read_result
+from flink_triage.spark.schemas import DEPLOYMENTS, INCIDENTS
+from flink_triage.spark.tables import Warehouse
+
+
+def test_runs_by_the_hour_say_what_one_reading_says(
+    spark: SparkSession, tmp_path: Path, settled: Options
+) -> None:
+    fleet, house = tmp_path / "fleet", Warehouse(str(tmp_path / "warehouse"))
+    # A trouble that comes back, a day of rest in which all is over for good, the same trouble; and
+    # in the end logs that come a day late.
+    runs, ids = [], []
+    for hours in ((0,), (1, 2), (26,), (27,), (3,)):
+        for hour in hours:
+            incremental.write_hour(fleet, hour)
+        runs.append(run(spark, [str(fleet)], house, settled))
+        found, expected = read_result(spark, house), run_local([str(fleet)], settled)
+        assert incremental.told(found) == incremental.told(expected), hours
+        assert found.effective_config == expected.effective_config, hours
+        ids.append([i.incident_id for i in found.incidents if i.deployment == "totals"])
+    # One incident while it comes back within hours, whatever is learnt of it; then another.
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == 1
+    assert set(ids[0]) < set(ids[2]) == set(ids[3])
+    assert len(ids[2]) == 2
+    rows = house.published(spark, DEPLOYMENTS).where(F.col("deployment") == "totals")
+    whole = {row["run_id"]: row["whole_run_id"] for row in rows.collect()}
+    assert [whole[run_id] for run_id in runs] == [*[runs[0]] * 4, runs[4]]
+    written = house.published(spark, INCIDENTS).where("deployment = 'totals'").collect()
+    assert [row["run_id"] for row in written if row["is_closed"]].count(runs[2]) == 1
+    assert not [row for row in written if row["run_id"] == runs[3] and row["is_closed"]]
+    # What was carried is not needed: everything is in the events.
+    diagnose_again(spark, house, settled)
+    assert incremental.told(read_result(spark, house)) == incremental.told(expected)
+
+
+CASES = [
+    ("not seen before", "diagnosed", None, ("ongoing", "major"), "new"),
+    ("new and over at once", "diagnosed", None, ("recovered", "major"), "new"),
+    ("it goes on", "diagnosed", ("ongoing", "major"), ("ongoing", "major"), "ongoing"),
+    ("the job failed for good", "diagnosed", ("ongoing", "major"), ("failed", "major"), "worse"),
+    ("a graver cause", "diagnosed", ("ongoing", "major"), ("ongoing", "critical"), "worse"),
+    ("a cause at all", "undetermined", ("ongoing", None), ("ongoing", "minor"), "worse"),
+    ("it recovered", "diagnosed", ("failed", "major"), ("recovered", "major"), "resolved"),
+    ("long over", "diagnosed", ("recovered", "major"), ("recovered", "major"), None),
+    ("back again", "diagnosed", ("recovered", "major"), ("ongoing", "major"), "worse"),
+    ("no trouble", "healthy", None, ("unknown", None), None),
+]
+
+
+def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> None:
+    names = "name string, verdict string, outcome string, severity string, was string, "
+    names += "severity_before string, is_known boolean"
+    rows = [
+        (name, verdict, *now, *(before or (None, None)), True if before else None)
+        for name, verdict, before, now, _ in CASES
+    ]
+    told = spark.createDataFrame(rows, names).withColumn("status", continuing._status()).collect()
+    assert {row["name"]: row["status"] for row in told} == {case[0]: case[4] for case in CASES}
