@@ -44,6 +44,8 @@ POINTS = (
     *(f"append.{table}" for table in TABLES),
     *(f"appended.{table}" for table in TABLES),
     "diagnose.deployment",
+    "diagnosed.news",
+    "diagnosed.whole",
     "verified",
     "append.runs",
     "appended.runs",

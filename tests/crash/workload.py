@@ -24,6 +24,7 @@ TABLES = (
     "incidents",
     "diagnoses",
     "flink_config",
+    "deployments",
 )
 JOB = "d1dfe4261f7c4f3fa0f0d6a5b5c2e7aa"
 NUMBER = re.compile(r"event (\d{6})")
@@ -31,7 +32,7 @@ START = datetime(2026, 3, 1, 6)
 # Long ago, so that no last event is held back.
 QUIET_SINCE = 1_770_000_000
 # Of a run they may differ between two that did the same.
-OF_THE_RUN = ("run_id", "batch_id", "started_at", "finished_at")
+OF_THE_RUN = ("run_id", "whole_run_id", "batch_id", "started_at", "finished_at")
 
 
 def event(number: int) -> str:

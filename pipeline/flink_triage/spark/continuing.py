@@ -68,7 +68,8 @@ def diagnose_batch(
     if going:
         news = house.read(spark, EVENTS).where(F.col("run_id") == attempt.run_id)
         states = _states(spark, house, list(going.values()))
-        diagnosed = stages.diagnosed(spark, news, states, len(going), batch.pack, batch.options)
+        tasks = stages.partitions_for_news(len(going))
+        diagnosed = stages.diagnosed(spark, news, states, tasks, batch.pack, batch.options)
         rows = _staged(spark, house, diagnosed, house.staging_part(attempt.staging, "news"))
         reached("diagnosed.news")
         failed = F.col("incident").isNull() & F.col("state").isNull()
@@ -79,7 +80,8 @@ def diagnose_batch(
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
         events = history(spark, house, [run.run_id for run in batch.runs], attempt.run_id)
-        diagnosed = stages.diagnosed(spark, events, states, len(whole), batch.pack, batch.options)
+        tasks = stages.partitions_for(len(whole))
+        diagnosed = stages.diagnosed(spark, events, states, tasks, batch.pack, batch.options)
         part = house.staging_part(attempt.staging, "whole")
         parts.append(_staged(spark, house, diagnosed, part))
         reached("diagnosed.whole")
@@ -113,7 +115,7 @@ def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> li
     rows = current_deployments(spark, house).select(
         "deployment",
         "run_id",
-        ((F.col("basis") == basis) & F.col("carried").isNotNull()).alias("goes_on"),
+        ((F.col("basis") == basis) & F.col("in_time_from").isNotNull()).alias("goes_on"),
     )
     wanted = set(batch.deployments)
     found = rows.toArrow().to_pylist()
@@ -175,11 +177,14 @@ def _told_before(
         return None
     # What was closed by then is not written again, but by a diagnosis in whole.
     going = [one for one in left if one.deployment not in whole]
-    of_whole = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
-    told = current_incidents(spark, house).join(F.broadcast(of_whole), "deployment", "left_semi")
+    told = []
+    if whole:
+        names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
+        known = current_incidents(spark, house)
+        told.append(known.join(F.broadcast(names), "deployment", "left_semi"))
     if going:
-        told = told.unionByName(_rows_of(spark, house.read(spark, INCIDENTS), going))
-    return told.select(
+        told.append(_rows_of(spark, house.read(spark, INCIDENTS), going))
+    return reduce(DataFrame.unionByName, told).select(
         "deployment",
         "incident_id",
         F.col("outcome").alias("was"),

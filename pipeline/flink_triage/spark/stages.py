@@ -135,11 +135,11 @@ def diagnosed(
     spark: SparkSession,
     events: DataFrame,
     states: DataFrame,
-    count: int,
+    partitions: int,
     pack: SignaturePack,
     options: Options,
 ) -> DataFrame:
-    """Rows of ``DIAGNOSED_ROWS`` for the ``count`` deployments of ``states``, out of ``events``.
+    """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
 
     ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
     """
@@ -154,7 +154,7 @@ def diagnosed(
         if column.name not in ("run_id", "deployment")
     )
     markers = states.select("*", *nothing).select(*columns, "state")
-    rows = touched.unionByName(markers).repartition(_partitions(count), "deployment")
+    rows = touched.unionByName(markers).repartition(partitions, "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
     config = DiagnosisConfig(
         pack, options.settings, options.flink_version, options.since, options.until
@@ -164,13 +164,14 @@ def diagnosed(
     )
 
 
-def _partitions(deployments: int) -> int:
+def partitions_for(deployments: int) -> int:
     """Enough that hashing seldom puts two deployments together: one alone takes seconds."""
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
-def _names(spark: SparkSession, deployments: Sequence[str]) -> DataFrame:
-    return spark.createDataFrame(pa.table({"deployment": pa.array(deployments, TEXT)}))
+def partitions_for_news(deployments: int) -> int:
+    """Fewer: by its news a deployment takes about as long as starting a task does."""
+    return min(max(2, deployments // 8), MAX_PARTITIONS, deployments)
 
 
 # What `diagnoses` takes from the JSON of an incident.

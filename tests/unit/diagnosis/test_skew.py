@@ -54,3 +54,13 @@ def test_a_failure_that_each_side_found_by_itself_says_nothing_of_clocks(diagnos
         "u-taskexecutor-0-b": worker(7, LOST.format("JobManager")),
     }
     assert diagnose(observe(**logs)).incidents[0].notes == ()
+
+
+def test_an_execution_that_fails_twice_says_nothing_of_clocks(diagnose, observe):
+    """As in a log that was put together of several, or replayed with other times."""
+    again = line(50, f"Totals (1/2) ({EXECUTION}) switched from RUNNING to FAILED on t @ h (x).")
+    logs = {
+        "u-standalonesession-0-a": manager(NPE) + again + NPE,
+        "u-taskexecutor-0-b": worker(40, NPE).split("failed\n", 1)[1],
+    }
+    assert diagnose(observe(**logs)).incidents[0].notes == ()
