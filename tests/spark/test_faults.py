@@ -28,7 +28,7 @@ from tests.crash.workload import (
 IS_WHOLE = os.environ.get("CRASH") == "all"
 # A tmpfs gives out pages of 4 KiB and refuses the write that asks for one more than it has.  A run
 # of this size writes about 60 files of a page or two: each step is a few writes further.
-STEP_PAGES = int(os.environ.get("DISK_STEP_PAGES", "4" if IS_WHOLE else "30"))
+STEP_PAGES = int(os.environ.get("DISK_STEP_PAGES", "4" if IS_WHOLE else "80"))
 PAGE_BYTES = 4096
 
 

@@ -163,7 +163,9 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     after = read_result(spark, house)
     assert before.incidents[0].diagnoses[0].signature == "operator/user-code-exception"
     assert after.incidents[0].diagnoses[0].signature == "acme/session-expired"
-    assert after.incidents == expected.incidents
+    # For a warehouse's first run nothing is news; here the incident was told before.
+    assert [i.status for i in after.incidents] == ["ongoing"]
+    assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
     assert any("4 stored events matched again: 4 changed, 0 are not kept" in line for line in told)
     verdicts = house.published(spark, INCIDENTS).join(house.read(spark, RUNS), "run_id")

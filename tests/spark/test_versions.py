@@ -1,6 +1,6 @@
 """Tables of other releases: an earlier one's are read and brought up to date, others are refused.
 
-``python tests/spark/test_versions.py`` writes ``warehouse-v1.tar.gz`` anew; it is what a release
+``python -m tests.spark.test_versions`` writes ``warehouse-v1.tar.gz`` anew; it is what a release
 that wrote table version 1 left behind, so that is done once per table version.
 """
 
