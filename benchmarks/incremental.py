@@ -51,6 +51,9 @@ WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 
 _TIME = re.compile(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=,\d{3} )")
+# What a process says of itself when it starts: the recordings are of several clusters, each of
+# which stands here for another hour of one.
+_STARTED = re.compile(r"(?m)^.*(?:GlobalConfiguration|\(Version: ).*\n")
 _EXECUTION = re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{29}_[0-9a-f]{32}_\d)")
 _GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
 
@@ -80,7 +83,10 @@ def write_hour(fleet: Path, hour: int) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         for source in sorted((LOGS / recorded / "logs").glob("*.log")):
             text = dated(source.read_text(), hour)
-            with (folder / source.name).open("a") as file:
+            log = folder / source.name
+            if log.exists():
+                text = _STARTED.sub("", text)
+            with log.open("a") as file:
                 file.write(text)
             written += len(text.encode())
     return written

@@ -512,6 +512,7 @@ class UnknownFailure:
     first_user_frame: str | None
     deployments: tuple[str, ...]
     evidence: tuple[Evidence, ...]
+    first_seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,6 @@ _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
 _SEVERITIES = ("critical", "major")
-_BEHIND_THE_LOG = (
-    "The TaskManager's own log tells of the fault and names no cause: its .out file, and what its "
-    "host or container runtime recorded at that time."
-)
 # Words that occur in healthy logs too are nothing to look for.
 _MIN_LOOK_FOR_CHARS = 8
 
@@ -55,8 +51,13 @@ def _places(
     episode: Episode,
 ) -> list[str]:
     """The TaskManagers that the faults name, and when each was first named."""
-    if unknown is not None and _is_told_by_taskmanager(unknown, episode):
-        return [_BEHIND_THE_LOG]
+    if not answers and unknown is not None and _is_told_by_taskmanager(unknown, episode):
+        when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
+        return [
+            f"The TaskManager's own log tells of the fault{when} and names no cause: lines that "
+            "were filtered out of it, its .out file, and what its host or container runtime "
+            "recorded."
+        ]
     faults = [hit.moment for hit in answers[0].hits] if answers else []
     faults += [unknown] if unknown is not None else []
     named = taskmanagers_named(faults) or taskmanagers_named(episode.faults)

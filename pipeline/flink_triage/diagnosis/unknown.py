@@ -55,6 +55,10 @@ def merge_unknown(
             first_user_frame=known.first_user_frame or failure.first_user_frame,
             deployments=tuple(sorted({*known.deployments, *failure.deployments})),
             evidence=(*known.evidence, *failure.evidence)[:max_evidence],
+            first_seen_at=min(
+                (at for at in (known.first_seen_at, failure.first_seen_at) if at is not None),
+                default=None,
+            ),
         )
     return tuple(sorted(merged.values(), key=lambda u: (-u.count, u.fingerprint)))
 
@@ -72,4 +76,5 @@ def _unknown(
         first_user_frame=next((o.first_user_frame for o, _ in group if o.first_user_frame), None),
         deployments=tuple(sorted({o.deployment for o, _ in group})),
         evidence=tuple(e for _, e in group[:max_evidence]),
+        first_seen_at=min((e.at for _, e in group if e.at is not None), default=None),
     )

@@ -253,6 +253,8 @@ def _unknown_line(failure: UnknownFailure) -> str:
     frame = f" in {code(failure.first_user_frame)}" if failure.first_user_frame else ""
     places = ", ".join(code(facts.location(evidence)) for evidence in failure.evidence[:2])
     at = f" at {places}" if places else ""
+    if failure.first_seen_at is not None:
+        at += f", first seen {facts.instant(failure.first_seen_at)}"
     return f"{failure.count:,}x {code(said)}{frame}{at}, fingerprint {code(failure.fingerprint)}"
 
 

@@ -326,6 +326,8 @@ class _Writer:
             self._page.add(said, label=f"  {failure.count:,}x  ", style="undetermined")
             if failure.first_user_frame:
                 self._labelled("in", failure.first_user_frame)
+            if failure.first_seen_at is not None:
+                self._labelled("first seen", facts.instant(failure.first_seen_at))
             if self._verbose:
                 self._labelled("deployments", ", ".join(failure.deployments))
                 self._labelled("fingerprint", failure.fingerprint)

@@ -327,6 +327,7 @@ def unknown_failure() -> UnknownFailure:
                 811, "05:52:31.5", "com.acme.orders.LedgerException: ledger 7 refused entry 91"
             ),
         ),
+        first_seen_at=at("05:52:31.5"),
     )
 
 

@@ -1,0 +1,34 @@
+"""A failure that no signature names is one group, and says since when it is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from test_incidents import completed_then, failed, state
+
+from flink_triage.diagnosis.unknown import group_unknown, merge_unknown
+
+ODD = (
+    "com.example.Odd: nobody knows\n"
+    "\tat org.apache.flink.streaming.runtime.tasks.StreamTask.invoke(StreamTask.java:1)\n"
+)
+
+
+def test_it_is_first_seen_where_it_was_first_logged(diagnose, pack):
+    again = failed(60, ODD, 1) + state(60, "RUNNING", "RESTARTING")
+    text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"), again)
+    (unknown,) = group_unknown(diagnose(standalonesession=text).unknown_faults, pack, 5)
+    assert unknown.count == 2
+    assert unknown.first_seen_at == datetime(2026, 11, 21, 5, 0, 40, tzinfo=timezone.utc)
+
+
+def test_of_two_deployments_the_earlier_time_counts_and_none_is_no_time(diagnose, pack):
+    text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"))
+    (later,) = group_unknown(diagnose(standalonesession=text).unknown_faults, pack, 5)
+    earlier = replace(later, first_seen_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
+    timeless = replace(later, first_seen_at=None)
+    (merged,) = merge_unknown([timeless, later, earlier], 5)
+    assert (merged.count, merged.first_seen_at) == (3, earlier.first_seen_at)
+    (merged,) = merge_unknown([timeless, timeless], 5)
+    assert merged.first_seen_at is None
