@@ -20,7 +20,7 @@ FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test crash unit check timing calibrate eval fuzz bench bench-incremental catalogue wheel release matrix clean java
+.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental catalogue wheel release matrix clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,23 +40,29 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
+# Two of these fit on two cores at once; what starts Spark needs both.
+APART := $(addprefix tests/e2e/test_,accuracy.py bundle.py carriers_and_layouts.py \
+  cut_and_order.py deployables.py docs.py metamorphic.py report_in_chromium.py)
+
 test: java unit ## every test, with real Spark and Delta
-	$(BIN)/python -m pytest tests/signatures tests/e2e tests/spark tests/crash
+	$(BIN)/python -m pytest $(APART) -n 2 --dist loadfile
+	$(BIN)/python -m pytest tests/e2e tests/spark tests/crash $(addprefix --ignore=,$(APART))
 
 crash: java $(STAMP) ## kill runs at every named point and at random, run six at once, fill disks (an hour)
 	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py tests/spark/test_faults.py
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
-	$(BIN)/python -m pytest tests/unit -n 2 --dist worksteal
+	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
 
-check: $(STAMP) ## format, lint, types, unit tests, the signature pack
+check: lint unit ## all that takes seconds: format, lint, types, the signature pack, unit tests
+
+lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/flink-triage signatures lint
 	$(BIN)/flink-triage signatures test
-	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
 
 timing: $(STAMP) ## that hostile text costs no more than its length; for a quiet machine
 	$(BIN)/python -m pytest tests/unit -m timing

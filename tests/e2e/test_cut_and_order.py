@@ -57,7 +57,9 @@ def profile_of(path: Path) -> FileProfile:
 
 
 def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
-    profiles = [(profile_of(path), "d") for path in paths]
+    # A log that was damaged into an archive is several files, or none that is safe to read.
+    files = [file for path in paths for file in list_inputs([str(path)]).files]
+    profiles = [(probe(file, Settings()), "d") for file in files]
     analyzer = Analyzer(PACK, limits)
     return [analyzer.analyze(byte_range) for byte_range in plan_ranges(profiles, limits)]
 
