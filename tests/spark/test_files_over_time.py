@@ -12,6 +12,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -31,8 +32,9 @@ from hypothesis.stateful import (
 )
 
 from flink_triage.local import Options, pack_of
-from flink_triage.logs.files import deployment_of, list_inputs
-from flink_triage.model import Observation
+from flink_triage.logs.files import InputFile, deployment_of, list_inputs
+from flink_triage.logs.profile import probe
+from flink_triage.model import FileProfile, Observation
 from flink_triage.rematch import rematch
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.signatures.pack import build_pack
@@ -41,7 +43,7 @@ from flink_triage.spark.content import open_plain
 from flink_triage.spark.ledger import LedgerEntry, plan_work
 from flink_triage.spark.ledger_rows import Row, entry_of, finished_rows
 from flink_triage.spark.rows import observations_of
-from flink_triage.spark.staging import stage_range
+from flink_triage.spark.staging import batches_of, stage_range
 from flink_triage.spark.tasks import cut_ranges, prepare
 from flink_triage.stages import Analyzer
 
@@ -142,6 +144,10 @@ def number_of(observation: Observation) -> int:
     return int(found[1])
 
 
+def probed(files: Sequence[InputFile]) -> list[FileProfile]:
+    return [probe(file, OPTIONS.settings) for file in files]
+
+
 def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Outcome:
     listing = list_inputs([str(logs)])
     plan = plan_work(
@@ -153,12 +159,13 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
         now=now,
         settle_seconds=SETTLE,
     )
-    files = prepare(plan, listing, OPTIONS)
+    files = prepare(plan, listing, OPTIONS, probed)
     tasks = cut_ranges(files, OPTIONS.settings, now)
     events: list[Observation] = []
     summaries: list[dict[str, Any]] = []
     for task in tasks:
-        for batch in stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings):
+        parts = stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings)
+        for batch in batches_of(parts):
             rows = pa.Table.from_batches([batch])
             staged = rows.filter(pc.equal(rows["kind"], "event"))["event"].combine_chunks()
             events += observations_of(pa.Table.from_struct_array(staged))
@@ -517,4 +524,23 @@ def test_a_changed_pack_reaches_what_was_read_before_it() -> None:
     machine.match_again(True)
     machine.what_is_published_is_what_the_model_says()
     assert sum(machine.store.named.values()) == sum(machine.store.numbers.values()) > 8
+    machine.teardown()
+
+
+def test_what_was_held_back_may_vanish_and_nothing_is_read_again() -> None:
+    machine = LogFolder()
+    machine.begin()
+    machine.write("clicks/jm.log", 4)
+    machine.run()
+    path = machine._path("clicks/jm.log")
+    read = b"".join(path.read_bytes().splitlines(keepends=True)[:3])
+    machine._write("clicks/jm.log", read, is_appended=False)
+    for _ in range(2):
+        machine.run()
+        machine.what_is_published_is_what_the_model_says()
+    machine.write("clicks/jm.log", 2)
+    machine.wait()
+    machine.run()
+    machine.what_is_published_is_what_the_model_says()
+    assert sorted(machine.store.numbers.elements()) == [1, 2, 3, 5, 6]
     machine.teardown()

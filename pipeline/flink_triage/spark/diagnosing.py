@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import flink_triage
 from flink_triage.diagnosis import Carried, Continued, diagnose_on
 from flink_triage.diagnosis.fold import fold
 from flink_triage.diagnosis.unknown import merge_unknown
@@ -28,6 +26,7 @@ from flink_triage.spark.row_types import FLAG, TEXT, TIME
 from flink_triage.spark.rows import array, event_rows, observations_of
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import from_plain, to_plain
+from flink_triage.spark.workers import ArrowFunction, in_worker
 
 # What a deployment's row of `deployments` gives to its next diagnosis; null for one in whole.
 STATE = pa.struct(
@@ -59,31 +58,22 @@ class DiagnosisConfig:
     until: datetime | None
 
 
-def diagnosing_function(
-    config: DiagnosisConfig,
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
     """What ``applyInArrow`` calls on the events of a deployment, in order of path and offset.
 
     The first row has no path: it names the deployment, and holds its ``state``.
     """
-    package_root = str(Path(flink_triage.__file__).parent.parent)
-    shipped_config = pickle.dumps(config)
-
-    def diagnose_group(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import sys
-
-        if package_root not in sys.path:
-            sys.path.append(package_root)
-        from flink_triage.spark.diagnosing import diagnose_rows
-
-        yield diagnose_rows(batches, shipped_config)
-
-    # The annotations are strings here; Spark tells the iterator form by the types themselves.
-    diagnose_group.__annotations__ = {
+    function = in_worker(__name__, "diagnose_group", pickle.dumps(config))
+    # The annotations are strings there; Spark tells the iterator form by the types themselves.
+    function.__annotations__ = {
         "batches": Iterator[pa.RecordBatch],
         "return": Iterator[pa.RecordBatch],
     }
-    return diagnose_group
+    return function
+
+
+def diagnose_group(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+    yield diagnose_rows(batches, shipped)
 
 
 @lru_cache(maxsize=1)

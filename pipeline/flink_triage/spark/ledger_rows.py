@@ -136,6 +136,9 @@ def _file_row(
         "chunk_digests": prefix.digests,
         "tail_sha256": prefix.tail_sha256,
     }
+    if 0 < consumed < work.head_bytes:
+        # What was not read yet may be gone when the file is next seen, and tells nothing of it.
+        row |= {"head_bytes": consumed, "head_sha256": prefix.tail_sha256}
     return row
 
 

@@ -29,6 +29,7 @@ from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
 from flink_triage.spark.ledger_rows import finished_rows, latest_files, read_entries
 from flink_triage.spark.points import reached
+from flink_triage.spark.probing import probe_files
 from flink_triage.spark.publishing import (
     Batch,
     Overtaken,
@@ -72,7 +73,7 @@ from flink_triage.spark.schemas import (
 from flink_triage.spark.staging import RangeTask
 from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.tasks import cut_ranges, pack_tasks, prepare
+from flink_triage.spark.tasks import FileToRead, cut_ranges, pack_tasks, prepare
 
 # Raised whenever the rows that one byte gives change.
 PARSER_VERSION = "2"
@@ -112,7 +113,13 @@ def run(
         if plan.is_empty:
             progress(f"nothing new in {len(plan.unchanged)} files")
             return _newest(house, runs).run_id
-        batch = _batch(plan, listing, runs, pack, options, started_at)
+        files = prepare(
+            plan,
+            listing,
+            options,
+            lambda files: probe_files(spark, files, options.settings, storage),
+        )
+        batch = _batch(plan, files, runs, pack, options, started_at)
         return _execute(spark, house, replace(batch, storage=storage), progress)
 
     return _until_published(house, started_at, attempt)
@@ -211,13 +218,12 @@ def _plan(
 
 def _batch(
     plan: WorkPlan,
-    listing: Listing,
+    files: tuple[FileToRead, ...],
     runs: tuple[PublishedRun, ...],
     pack: SignaturePack,
     options: Options,
     started_at: datetime,
 ) -> Batch:
-    files = prepare(plan, listing, options)
     asked = json.dumps(options_of(options), sort_keys=True)
     base = runs[-1].run_id if runs else NO_RUN
     basis = "\0".join((base, PARSER_VERSION, __version__, pack.digest, asked))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-import flink_triage
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.settings import Settings
@@ -26,6 +24,7 @@ from flink_triage.spark.rows import array, match_value, observations_of
 from flink_triage.spark.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
+from flink_triage.spark.workers import in_worker
 
 # What tells one event from all others.
 EVENT_KEY = ("file_id", "generation", "byte_offset")
@@ -111,7 +110,8 @@ def match_stored(
     lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
     rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")
-    return rows.mapInArrow(_matching_function(pack, settings), spark_schema(STAGED_REMATCH))
+    match = in_worker(__name__, "match_batches", pickle.dumps((pack, settings)))
+    return rows.mapInArrow(match, spark_schema(STAGED_REMATCH))
 
 
 def changed(staged: DataFrame, pack: SignaturePack) -> DataFrame:
@@ -139,29 +139,15 @@ def count(
 # --- in a worker ---------------------------------------------------------------------------------
 
 
-def _matching_function(
-    pack: SignaturePack, settings: Settings
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    package_root = str(Path(flink_triage.__file__).parent.parent)
-    shipped = pickle.dumps((pack, settings))
-
-    def match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import sys
-
-        if package_root not in sys.path:
-            sys.path.append(package_root)
-        from flink_triage.spark.rematching import match_rows
-
-        for batch in batches:
-            yield match_rows(batch, shipped)
-
-    return match
-
-
 @lru_cache(maxsize=1)
 def _config(shipped: bytes) -> tuple[SignaturePack, Matcher]:
     pack, settings = pickle.loads(shipped)
     return pack, Matcher(pack, settings)
+
+
+def match_batches(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield match_rows(batch, shipped)
 
 
 def match_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:

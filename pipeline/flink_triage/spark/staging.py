@@ -1,22 +1,17 @@
-"""The Python side of a run: numbered byte ranges in, staged Arrow rows out; then diagnoses.
-
-The functions that Spark calls hold no reference to a module of ours, so that workers can first put
-the driver's copy of the package on their path; an installed wheel comes before it.
-"""
+"""The Python side of a run: numbered byte ranges in, staged Arrow rows out."""
 
 from __future__ import annotations
 
 import json
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-import flink_triage
 from flink_triage.diagnosis.fold import fold
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
 from flink_triage.model import ByteRange, Observation, RangeResult
@@ -42,6 +37,7 @@ from flink_triage.spark.rows import (
     trace_rows,
     volume_rows,
 )
+from flink_triage.spark.workers import ArrowFunction, in_worker
 from flink_triage.stages import Analyzer
 
 SUMMARY = pa.struct(
@@ -79,6 +75,8 @@ STAGED = pa.schema(
 )
 # Rows per Arrow batch: bounds what is in flight between worker and JVM.
 BATCH_ROWS = 20_000
+# Small files have few rows each: so many go together.
+JOINED_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +94,15 @@ class RangeTask:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one kind out of one range."""
+
+    kind: str
+    number: int
+    values: pa.StructArray
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerConfig:
     pack: SignaturePack
     settings: Settings
@@ -103,37 +110,26 @@ class WorkerConfig:
     storage: StorageOptions = NO_OPTIONS
 
 
-def staging_function(
-    tasks: list[list[RangeTask]], config: WorkerConfig
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def staging_function(tasks: list[list[RangeTask]], config: WorkerConfig) -> ArrowFunction:
     """What ``mapInArrow`` calls on rows ``id``: the index of a list of ranges to stage."""
-    package_root = str(Path(flink_triage.__file__).parent.parent)
-    folder = str(Path.cwd())
-    shipped_tasks = [pickle.dumps(task) for task in tasks]
-    shipped_config = pickle.dumps(config)
-
-    def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import sys
-
-        if package_root not in sys.path:
-            sys.path.append(package_root)
-        # Inputs may be named relative to where the driver stands.
-        if os.path.isdir(folder):
-            os.chdir(folder)
-        from flink_triage.spark.staging import stage_ranges
-
-        for batch in batches:
-            for index in batch.column(0).to_pylist():
-                yield from stage_ranges(shipped_tasks[index], shipped_config)
-
-    return stage
+    shipped = [pickle.dumps(task) for task in tasks]
+    return in_worker(__name__, "stage_bins", shipped, pickle.dumps(config))
 
 
 _ANALYZERS: dict[str, Analyzer] = {}
 
 
-def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[pa.RecordBatch]:
-    """Staged rows of some ranges, in a worker."""
+def stage_bins(
+    batches: Iterator[pa.RecordBatch], shipped: Sequence[bytes], shipped_config: bytes
+) -> Iterator[pa.RecordBatch]:
+    """Staged rows of the lists of ranges that rows ``id`` name, in a worker."""
+    for batch in batches:
+        for index in batch.column(0).to_pylist():
+            yield from batches_of(stage_ranges(shipped[index], shipped_config))
+
+
+def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
+    """What some ranges hold."""
     key = sha256(shipped_config)
     config: WorkerConfig = pickle.loads(shipped_config)
     use_options(config.storage)
@@ -150,10 +146,8 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[pa.Rec
         reached("stage.range.done")
 
 
-def stage_range(
-    task: RangeTask, analyzer: Analyzer, settings: Settings
-) -> Iterator[pa.RecordBatch]:
-    """Staged rows of one range: events, traces, volumes, and one summary."""
+def stage_range(task: RangeTask, analyzer: Analyzer, settings: Settings) -> Iterator[Part]:
+    """What one range holds: events, traces, volumes, and one summary."""
     try:
         result = analyzer.analyze(task.byte_range, is_active=task.is_active)
         # As the in-process runner does: what a crash loop repeats is counted, not kept.
@@ -161,22 +155,20 @@ def stage_range(
         hashes = _hashes(task, result, open_plain)
     except OSError as error:
         failure = f"not read: {error.strerror or error}"
-        yield from _batches("summary", task, pa.array([{"failure": failure}], SUMMARY))
+        yield Part("summary", task.number, pa.array([{"failure": failure}], SUMMARY))
         return
     profile = task.byte_range.profile
-    yield from _batches(
-        "event", task, event_rows(observations, task.file_id, task.byte_range.generation)
-    )
-    yield from _batches("trace", task, trace_rows(result.traces))
+    if observations:
+        rows = event_rows(observations, task.file_id, task.byte_range.generation)
+        yield Part("event", task.number, rows)
+    if result.traces:
+        yield Part("trace", task.number, trace_rows(result.traces))
     volumes = result.scan.volumes
-    yield from _batches(
-        "volume",
-        task,
-        volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path),
-    )
+    counted = volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path)
+    yield Part("volume", task.number, counted)
     skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
     summary = _summary(result, observations) | hashes | {"skipped": json.dumps(skipped)}
-    yield from _batches("summary", task, array([summary], SUMMARY))
+    yield Part("summary", task.number, array([summary], SUMMARY))
 
 
 def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[str, object]:
@@ -235,14 +227,28 @@ def tail_hash(path: str, open_file: Opener, consumed: int) -> str:
         return sha256(read_exactly(stream, consumed - start))
 
 
-def _batches(kind: str, task: RangeTask, values: pa.Array) -> Iterator[pa.RecordBatch]:
-    for at in range(0, len(values), BATCH_ROWS):
-        part = values.slice(at, BATCH_ROWS)
-        size = len(part)
-        columns = [
-            pa.repeat(pa.scalar(kind, TEXT), size),
-            pa.repeat(pa.scalar(task.number, SMALL), size),
-        ]
-        for field in list(STAGED)[2:]:
-            columns.append(part if field.name == kind else pa.nulls(size, field.type))
-        yield pa.RecordBatch.from_arrays(columns, schema=STAGED)
+def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
+    """Rows of ``STAGED``, the parts of many small files together: a batch has its price."""
+    waiting: dict[str, list[Part]] = {}
+    row_count = 0
+    for part in parts:
+        waiting.setdefault(part.kind, []).append(part)
+        row_count += len(part.values)
+        if row_count >= JOINED_ROWS:
+            yield from _batches(waiting)
+            waiting, row_count = {}, 0
+    yield from _batches(waiting)
+
+
+def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
+    for kind, parts in waiting.items():
+        sizes = [len(part.values) for part in parts]
+        numbers = pa.array(np.repeat([part.number for part in parts], sizes), SMALL)
+        values = pa.concat_arrays([part.values for part in parts])
+        for at in range(0, len(values), BATCH_ROWS):
+            rows = values.slice(at, BATCH_ROWS)
+            size = len(rows)
+            columns = [pa.repeat(pa.scalar(kind, TEXT), size), numbers.slice(at, size)]
+            for field in list(STAGED)[2:]:
+                columns.append(rows if field.name == kind else pa.nulls(size, field.type))
+            yield pa.RecordBatch.from_arrays(columns, schema=STAGED)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from flink_triage.local import Options
 from flink_triage.logs.files import InputFile, Listing, deployment_of
-from flink_triage.logs.profile import probe
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.settings import Settings
 from flink_triage.spark.ledger import FileWork, WorkPlan
@@ -25,16 +24,18 @@ class FileToRead:
     deployment: str
 
 
-def prepare(plan: WorkPlan, listing: Listing, options: Options) -> tuple[FileToRead, ...]:
+def prepare(
+    plan: WorkPlan,
+    listing: Listing,
+    options: Options,
+    probe_all: Callable[[Sequence[InputFile]], Sequence[FileProfile]],
+) -> tuple[FileToRead, ...]:
     """Probe the files of the plan."""
-    files: dict[str, InputFile] = {file.path: file for file in listing.files}
+    by_path = {file.path: file for file in listing.files}
+    files = [by_path[work.path] for work in plan.work]
     return tuple(
-        FileToRead(
-            work,
-            probe(files[work.path], options.settings),
-            deployment_of(files[work.path], options.group_by),
-        )
-        for work in plan.work
+        FileToRead(work, profile, deployment_of(file, options.group_by))
+        for work, file, profile in zip(plan.work, files, probe_all(files), strict=True)
     )
 
 

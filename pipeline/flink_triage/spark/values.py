@@ -17,17 +17,22 @@ T = TypeVar("T")
 
 def to_plain(value: Any) -> Any:
     """``value`` as dicts, lists, strings, numbers; timestamps as ISO 8601 in UTC."""
-    if is_dataclass(value):
-        return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
-    if isinstance(value, (str, bytes)):
-        return value
     if isinstance(value, Sequence):
         return [to_plain(item) for item in value]
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def from_plain(kind: type[T], value: Any) -> T:

@@ -1,0 +1,38 @@
+"""Functions of ours in Spark's workers, which may not have the package on their path yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import flink_triage
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
+    """What ``mapInArrow`` calls: the generator ``name`` of ``module`` on batches and ``shipped``.
+
+    The function holds no reference to a module of ours, so that a worker can first put the driver's
+    copy of the package on its path; an installed wheel comes before it.  ``shipped`` are bytes, or
+    lists of them, for the same reason.
+    """
+    package_root = str(Path(flink_triage.__file__).parent.parent)
+    folder = str(Path.cwd())
+
+    def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import importlib
+        import os
+        import sys
+
+        if package_root not in sys.path:
+            sys.path.append(package_root)
+        # Inputs may be named relative to where the driver stands.
+        if os.path.isdir(folder):
+            os.chdir(folder)
+        yield from getattr(importlib.import_module(module), name)(batches, *shipped)
+
+    return call
