@@ -20,7 +20,7 @@ FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental catalogue wheel release matrix clean java
+.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental profile catalogue wheel release matrix clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,13 +40,8 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
-# Two of these fit on two cores at once; what starts Spark needs both.
-APART := $(addprefix tests/e2e/test_,accuracy.py bundle.py carriers_and_layouts.py \
-  cut_and_order.py deployables.py docs.py metamorphic.py report_in_chromium.py)
-
 test: java unit ## every test, with real Spark and Delta
-	$(BIN)/python -m pytest $(APART) -n 2 --dist loadfile
-	$(BIN)/python -m pytest tests/e2e tests/spark tests/crash $(addprefix --ignore=,$(APART))
+	$(BIN)/python -m pytest tests/e2e tests/spark tests/crash -n 2 --dist loadfile
 
 crash: java $(STAMP) ## kill runs at every named point and at random, run six at once, fill disks (an hour)
 	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
@@ -80,12 +75,19 @@ fuzz: java $(STAMP) ## damaged, hostile and heavy logs (FUZZ_RUNS, FUZZ_BATCHES,
 	FUZZ_BATCHES=$(FUZZ_BATCHES) FUZZ_SEED=$(FUZZ_SEED) \
 	  $(BIN)/python -m pytest tests/spark/test_fuzz.py
 
-bench: java $(STAMP) ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
+$(STAMP)-bench: $(STAMP)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+bench: java $(STAMP)-bench ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
 	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
 
 bench-incremental: java $(STAMP) ## time hourly runs while history grows (HOURS)
 	$(BIN)/python -m benchmarks.incremental --runs $(HOURS)
+
+profile: java $(STAMP)-bench ## where the time of a run goes, in process and on Spark (BENCH_MB)
+	$(BIN)/python -m benchmarks.profile --megabytes $(BENCH_MB)
 
 catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md again
 	$(BIN)/python -m flink_triage.signatures.catalogue --quality tests/logs/healthy \

@@ -22,6 +22,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
+RENDERED = "layouts"
 TASK_MANAGERS = 3
 CHECKPOINT_SECONDS = 10.0
 LINE_SECONDS = 0.5
@@ -168,12 +169,17 @@ def _variable(found: re.Match[str]) -> Part:
 
 
 def read_material(folder: Path) -> dict[str, Material]:
-    """The events of all logs below ``folder`` in Flink's default layout, by role."""
+    """The events of all logs below ``folder`` in Flink's default layout, by role.
+
+    Renderings of one trace in other layouts are left out: a cluster has one layout.
+    """
     start_ups: dict[str, list[tuple[Template, ...]]] = {role: [] for role in STARTED}
     steady: dict[str, list[Template]] = {role: [] for role in STARTED}
     checkpoints: dict[str, Template] = {}
     traced: dict[str, list[Template]] = {role: [] for role in STARTED}
     for path in sorted(folder.rglob("*.log")):
+        if RENDERED in path.parts:
+            continue
         role = "taskmanager" if "taskexecutor" in path.name else "jobmanager"
         events = HEADER.split(path.read_bytes().decode("utf-8", "replace"))
         events = [e for e in events if HEADER.match(e) and e.endswith("\n")]

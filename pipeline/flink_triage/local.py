@@ -156,6 +156,9 @@ def number_lines(results: Iterable[RangeResult]) -> Iterator[Observation]:
         path = result.scan.range.profile.path
         before = base.get(path, 0)
         base[path] = before + result.scan.newline_count
+        if not before:
+            yield from result.observations
+            continue
         for observation in result.observations:
             event = observation.event
             yield replace(observation, event=replace(event, line=event.line + before))

@@ -72,6 +72,14 @@ class Episode:
     def faults(self) -> tuple[Moment, ...]:
         return tuple(moment for attempt in self.attempts for moment in attempt.faults)
 
+    @property
+    def first_fault(self) -> Moment:
+        return next(attempt.faults[0] for attempt in self.attempts if attempt.faults)
+
+    @property
+    def last_fault(self) -> Moment:
+        return next(attempt.faults[-1] for attempt in reversed(self.attempts) if attempt.faults)
+
 
 def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
     """All episodes of a deployment, in time order; a healthy deployment has none."""
@@ -93,7 +101,7 @@ def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Epi
 
 
 def _episode_order(episode: Episode) -> tuple[datetime, str]:
-    return episode.faults[0].at, episode.job_id or ""
+    return episode.first_fault.at, episode.job_id or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +305,9 @@ def _attach(
     left: list[Moment] = []
     given: dict[int, list[Moment]] = {}
     told = [_told(episode.faults) for episode in episodes]
-    starts = [e.faults[0].at for e in episodes]
+    starts = [e.first_fault.at for e in episodes]
     # The latest end among each episode and those before it says where looking back can stop.
-    ends = list(itertools.accumulate((e.faults[-1].at for e in episodes), max))
+    ends = list(itertools.accumulate((e.last_fault.at for e in episodes), max))
     for fault in faults:
         near: list[int] = []
         for i in reversed(range(_last_to_look_at(starts, fault.at))):
@@ -333,7 +341,7 @@ def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
 
 
 def _is_near(at: datetime, episode: Episode) -> bool:
-    first, last = episode.faults[0].at, episode.faults[-1].at
+    first, last = episode.first_fault.at, episode.last_fault.at
     if NO_TIME in (at, first):
         return True
     return first - CLUSTER_LEAD <= at <= last + SLACK

@@ -89,7 +89,7 @@ def build_incident(
         if answers
     )
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
-    started = episode.faults[0].at
+    started = episode.first_fault.at
     return Incident(
         incident_id=_incident_id(timeline.deployment, _first_job(episode), started, "incident"),
         deployment=timeline.deployment,
@@ -141,13 +141,13 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    return answers[0].hits[0].moment if answers else episode.faults[0]
+    return answers[0].hits[0].moment if answers else episode.first_fault
 
 
 def _first_job(episode: Episode) -> str | None:
     """The job that was hit first: others may join in later, and the incident is still this one."""
     parts = episode.parts or (episode,)
-    return min(parts, key=lambda part: (in_order(part.faults[0]), part.job_id or "")).job_id
+    return min(parts, key=lambda part: (in_order(part.first_fault), part.job_id or "")).job_id
 
 
 def _incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
@@ -279,7 +279,7 @@ def _timeline_entries(
     timeline: DeploymentTimeline, episode: Episode, settings: Settings
 ) -> tuple[TimelineEntry, ...]:
     """From a little before the first fault to a little after the last, for people."""
-    first, last = episode.faults[0].at, episode.faults[-1].at
+    first, last = episode.first_fault.at, episode.last_fault.at
     faults = {id(m) for m in episode.faults}
     shown: list[TimelineEntry] = []
     cut = 0

@@ -45,13 +45,13 @@ def rank_episodes(
     for episode in episodes:
         ranked = rank(episode, pack, _hosts_by(episode, hosts))
         best = next((c for c in ranked if c.signature.role in ANSWERS), None)
-        start = episode.faults[0].at
+        start = episode.first_fault.at
         open_ = [g for g in open_ if g.end == NO_TIME or g.end + CLUSTER_LEAD >= start]
         group = next((g for g in open_ if g.shares(best, start, pack)), None)
         if group is not None:
             group.add(episode, ranked)
             continue
-        group = _Group([(episode, ranked)], best, episode.faults[-1].at)
+        group = _Group([(episode, ranked)], best, episode.last_fault.at)
         groups.append(group)
         if best is not None and best.signature.reach == "cluster":
             open_.append(group)
@@ -76,7 +76,7 @@ class _Group:
 
     def add(self, episode: Episode, ranked: list[Candidate]) -> None:
         self.members.append((episode, ranked))
-        self.end = max(self.end, episode.faults[-1].at)
+        self.end = max(self.end, episode.last_fault.at)
 
     def result(self, pack: SignaturePack, hosts: Mapping[str, datetime]) -> list[Ranked]:
         if len({episode.job_id for episode, _ in self.members}) < 2:
@@ -127,7 +127,7 @@ def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
 
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
     """Jobs in the order in which they were hit, hosts, and faults per minute."""
-    parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.faults[0]))
+    parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults
     hosts = {o.host for moment in faults if (o := moment.observation).host}
     return BlastRadius(
@@ -142,7 +142,7 @@ def _affected(timeline: DeploymentTimeline, part: Episode) -> AffectedJob:
     return AffectedJob(
         job_id=part.job_id,
         job_name=timeline.job_names.get(part.job_id) if part.job_id else None,
-        started_at=part.faults[0].observation.event.logged_at,
+        started_at=part.first_fault.observation.event.logged_at,
         outcome=part.outcome,
         restarts=part.restarts,
         last_healthy=part.last_healthy,

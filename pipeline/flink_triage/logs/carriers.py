@@ -206,8 +206,8 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
     for name, peel in CARRIERS.items():
         if name in taken:
             continue
-        texts = [peeled.text for line in lines if (peeled := peel(line))]
-        if len(texts) < max(1, _ENOUGH * len(lines)):
+        texts = _peeled_by_most(peel, lines)
+        if not texts:
             continue
         if name in _AMBIGUOUS and not (
             _looks_logged(texts, name) or _is_carried(texts, [*taken, name])
@@ -217,6 +217,21 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
             continue
         return name
     return None
+
+
+def _peeled_by_most(peel: Peel, lines: Sequence[str]) -> list[str]:
+    """What is behind the prefix where nearly all lines have it; nothing where they do not."""
+    spare = len(lines) - max(1, _ENOUGH * len(lines))
+    texts: list[str] = []
+    for line in lines:
+        peeled = peel(line)
+        if peeled:
+            texts.append(peeled.text)
+        else:
+            spare -= 1
+            if spare < 0:
+                return []
+    return texts
 
 
 def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:

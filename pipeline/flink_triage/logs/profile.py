@@ -20,10 +20,10 @@ from .carriers import carriers_named, detect_carriers, peel_line
 from .compression import missing_package, open_decompressed
 from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
-from .layouts.headers import parse_header
+from .layouts.headers import Header, parse_header
 from .layouts.json_lines import parse_json_line
 from .layouts.own import OWN_LAYOUT, OwnLayouts
-from .layouts.shape import Shape, begins_with_time, shape_of
+from .layouts.shape import Shape, shape_of, timestamp_columns
 from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
 
@@ -150,7 +150,8 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     carrier = detect_carriers(lines)
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines]
-    layout, confidence, shape = _layout_of(texts)
+    headers = [_header_of(text) for text in texts]
+    layout, confidence, shape = _layout_of(texts, headers)
     own = _share_of_own(texts, settings)
     if own > 0:
         layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
@@ -165,7 +166,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
         layout=shape.name if shape is not None and is_shaped else layout,
         layout_confidence=confidence,
         is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
-        process=_process_of(text, texts, file.path),
+        process=_process_of(text, headers, file.path),
         host=None if settings.reading.redacts_personal else file.host or _host_of(file.path),
         flink_version=_version_of(text),
     )
@@ -249,17 +250,23 @@ def _head_lines(head: bytes, encoding: str) -> list[str]:
     return [clean(line) for line in lines[:_PROBE_LINES]]
 
 
-def _layout_of(lines: Sequence[str]) -> tuple[str, float, Shape | None]:
+def _header_of(line: str) -> Header | None:
+    return parse_json_line(line) if line.startswith("{") else parse_header(line)
+
+
+def _layout_of(
+    lines: Sequence[str], headers: Sequence[Header | None]
+) -> tuple[str, float, Shape | None]:
     """Layout name, confidence, and the shape if the file can be read by it."""
     names: Counter[str] = Counter()
-    headers: list[str] = []
+    dated: list[str] = []
+    starts: list[str] = []
     explained = total = undated = 0
     has_other_json = False
-    for line in lines:
+    for line, header in zip(lines, headers, strict=True):
         if not line.strip():
             continue
         total += 1
-        header = parse_json_line(line) if line.startswith("{") else parse_header(line)
         if header is not None:
             names[header.layout] += 1
             explained += 1
@@ -267,8 +274,10 @@ def _layout_of(lines: Sequence[str]) -> tuple[str, float, Shape | None]:
             # A TaskManager repeats its start script's undated lines inside one dated event.
             if header.layout == "json":
                 continue
-            if begins_with_time(line):
-                headers.append(line)
+            start = timestamp_columns(line)
+            if start is not None:
+                dated.append(line)
+                starts.append(start)
             else:
                 undated += 1
         elif continues_trace(line) or is_throwable_header(line) or line[0] in "\t ":
@@ -279,12 +288,12 @@ def _layout_of(lines: Sequence[str]) -> tuple[str, float, Shape | None]:
     confidence = explained / total
     if has_other_json or confidence < _SHAPED_CONFIDENCE or layout in ("time-only", "level-first"):
         return layout, confidence, None
-    shape = shape_of(headers, layout)
-    if shape is None or undated > len(headers):
+    shape = shape_of(dated, starts, layout)
+    if shape is None or undated > len(dated):
         return layout, confidence, None
     # Each header the general grammar sees must be one by the shape, and the other way round.
-    strangers = sum(1 for line in lines if shape.is_header(line.encode())) - len(headers)
-    return layout, confidence, shape if abs(strangers) * 100 <= len(headers) else None
+    strangers = sum(1 for line in lines if shape.is_header(line.encode())) - len(dated)
+    return layout, confidence, shape if abs(strangers) * 100 <= len(dated) else None
 
 
 def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
@@ -296,7 +305,7 @@ def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
     return sum(1 for line in sample if own.parse(line, None) is not None) / len(sample)
 
 
-def _process_of(text: str, lines: Sequence[str], path: str) -> Process | None:
+def _process_of(text: str, headers: Sequence[Header | None], path: str) -> Process | None:
     banners = [
         (match.start(), process)
         for process, pattern in _PROCESSES
@@ -305,11 +314,10 @@ def _process_of(text: str, lines: Sequence[str], path: str) -> Process | None:
     if banners:
         return min(banners)[1]
     votes: Counter[Process] = Counter()
-    for line in lines:
-        header = parse_header(line)
-        if header is not None and header.logger:
-            for process, pattern in _LOGGERS:
-                votes[process] += bool(pattern.search(header.logger))
+    loggers = Counter(header.logger for header in headers if header is not None)
+    for logger, count in loggers.items():
+        for process, pattern in _LOGGERS:
+            votes[process] += count * bool(logger and pattern.search(logger))
     name = os.path.basename(path)
     for process, pattern in _NAMES:
         if pattern.search(name):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 
 VARIABLE = "FLINK_TRIAGE_KILL_ORDER"
@@ -29,9 +30,9 @@ def _obey(path: str, point: str) -> None:
     except FileNotFoundError:
         return
     _reached[order, point] += 1
-    # An empty file asks for nothing but is counted: it lists the points of a run.
+    # An empty file asks for nothing but is counted: it lists the points of a run, and when.
     with open(f"{path}.reached", "a", encoding="ascii") as trail:
-        trail.write(f"{point}\n")
+        trail.write(f"{time.time():.3f} {point}\n")
     wanted = order.split()
     if wanted and wanted[0] == point and int(wanted[1]) == _reached[order, point]:
         # Python workers of Spark are in a group of their own.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from flink_triage.logs.trace_lines import (
@@ -50,28 +51,42 @@ _PARTIAL_FRAME = re.compile(rf"at(?:[ ]{NAME})?(?:[ ]?\([^()\n]{{0,256}})?")
 _PARTIAL_TAIL = re.compile(
     rf"at[ ]{NAME}[ ]?\([^()\n]{{0,256}}\)[ \t]*~?(?:\[[^\]\n]{{0,512}})?", re.VERBOSE
 )
-_BROKEN_END = re.compile(r"[a-z,]\Z")
+_BROKEN_END = re.compile(r"[a-z,]")
 _BROKEN_START = re.compile(r"[a-z]")
 # Columns at which documents and terminals break sentences.
 _NARROWEST = 72
 _WIDEST = 240
 _JAR_TAIL = re.compile(r"~?\[[^\]\n]{1,512}:[^\]\n]{0,128}\]")
+# The same few thousand frames make up all traces of a log.
+_KNOWN_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One logical line: its text without indentation, and how far it was indented."""
+    """One logical line: its text without indentation, how far it was indented, and if that is a
+    whole frame.
+    """
 
     text: str
     indent: int = 0
+    is_frame: bool = False
 
 
 def logical_lines(physical: Sequence[str]) -> list[Line]:
     """The lines as the JVM printed them, in order."""
     lines: list[Line] = []
     for text in _unquote(physical):
-        lines.extend(_unflatten(text))
+        known = _frame_line(text) if len(text) < _KNOWN_CHARS else None
+        if known is not None:
+            lines.append(known)
+        else:
+            lines.extend(_unflatten(text))
     return _unwrap(lines)
+
+
+@lru_cache(maxsize=32768)
+def _frame_line(text: str) -> Line | None:
+    return _line(text) if is_frame(text) else None
 
 
 def _unquote(physical: Sequence[str]) -> list[str]:
@@ -87,7 +102,12 @@ def _line(text: str) -> Line:
     lead = _LEADING.match(text)
     assert lead is not None  # the pattern matches the empty string
     blanks = lead.group()
-    return Line(text[lead.end() :].rstrip(), len(blanks) + (_TAB_WIDTH - 1) * blanks.count("\t"))
+    indent = len(blanks) + (_TAB_WIDTH - 1) * blanks.count("\t")
+    return _line_of(text[lead.end() :].rstrip(), indent)
+
+
+def _line_of(text: str, indent: int) -> Line:
+    return Line(text, indent, is_frame(text))
 
 
 def _unflatten(text: str) -> list[Line]:
@@ -142,6 +162,10 @@ def _unwrap(lines: Sequence[Line]) -> list[Line]:
     wrapped_at: list[int] = []
     index = 0
     while index < len(lines):
+        if lines[index].is_frame and not _next_is_jar(lines, index):
+            joined.append(lines[index])
+            index += 1
+            continue
         line, used, cut_lengths = _join(lines, index)
         joined.append(line)
         wrapped_at.extend(cut_lengths)
@@ -153,7 +177,7 @@ def _join(lines: Sequence[Line], index: int) -> tuple[Line, int, list[int]]:
     """The logical line at ``index``, how many lines it took, and where the taken ones ended."""
     first = lines[index]
     text = first.text
-    if not text or (is_frame(text) and not _next_is_jar(lines, index)):
+    if not text:
         return first, 1, []
     lengths: list[int] = []
     for used in range(1, min(_MAX_JOINS, len(lines) - index)):
@@ -164,12 +188,14 @@ def _join(lines: Sequence[Line], index: int) -> tuple[Line, int, list[int]]:
         lengths.append(lines[index + used - 1].indent + len(lines[index + used - 1].text))
         text = _glue(text, piece)
         if _is_whole(text) and not _next_is_jar(lines, index + used):
-            return Line(text, first.indent), used + 1, lengths
+            return _line_of(text, first.indent), used + 1, lengths
     return first, 1, []
 
 
 def _next_is_jar(lines: Sequence[Line], index: int) -> bool:
-    return index + 1 < len(lines) and _JAR_TAIL.fullmatch(lines[index + 1].text) is not None
+    if index + 1 >= len(lines) or lines[index + 1].is_frame:
+        return False
+    return _JAR_TAIL.fullmatch(lines[index + 1].text) is not None
 
 
 def _wants_more(text: str) -> bool:
@@ -222,7 +248,7 @@ def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
             and _reaches(last_end, column, line.text, is_exact)
         ):
             glue = "" if is_exact else " "
-            result[-1] = Line(previous.text + glue + line.text, previous.indent)
+            result[-1] = _line_of(previous.text + glue + line.text, previous.indent)
         else:
             result.append(line)
         last_end = end
@@ -239,14 +265,15 @@ def _join_sentences(lines: Sequence[Line]) -> list[Line]:
         previous = result[-1] if result else None
         if (
             previous is not None
-            and _BROKEN_END.search(previous.text)
+            and not line.is_frame
+            and _BROKEN_END.match(previous.text[-1:])
             and _BROKEN_START.match(line.text)
             and line.indent <= previous.indent
             and _may_break(previous.text, is_first=index == 1)
             and not continues_trace(line.text)
             and not HEADER.match(line.text)
         ):
-            result[-1] = Line(f"{previous.text} {line.text}", previous.indent)
+            result[-1] = _line_of(f"{previous.text} {line.text}", previous.indent)
         else:
             result.append(line)
     return result

@@ -113,9 +113,8 @@ class _Parser:
         self.lines = lines
         self.assembly = Assembly()
         self.prose: list[str] = []
-        self.last = max(
-            (i for i, line in enumerate(lines) if _is_structural(line.text)), default=-1
-        )
+        backwards = range(len(lines) - 1, -1, -1)
+        self.last = next((i for i in backwards if _is_structural(lines[i].text)), -1)
         self.noise = 0
 
     def run(self, start: int, column: int) -> str:

@@ -27,6 +27,8 @@ _SHAPE_IN_NAME = re.compile(
     r"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{8,32})>(?: (?P<anchor>[@\]]\d+))?$"
 )
 
+_DIGITS = str.maketrans("0123456789", "9999999999")
+_BEHIND = re.compile(r"[ \])>|\t]*")
 _PLAIN_TIME = re.compile(
     r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? "
 )
@@ -102,31 +104,31 @@ def shape_named(name: str) -> Shape | None:
     return Shape(match["layout"], match["shape"], match["anchor"]) if match else None
 
 
-def shape_of(headers: Sequence[str], layout: str) -> Shape | None:
-    """The shape that all these header lines share, or ``None``: too few, or no such shape."""
-    starts = [_timestamp_columns(line) for line in headers]
-    if len(starts) < 3 or any(start is None for start in starts):
+def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
+    """The shape that all these header lines share, or ``None``: too few, or no such shape.
+
+    ``starts`` are their ``timestamp_columns``.
+    """
+    if len(starts) < 3:
         return None
-    columns = _common([start for start in starts if start is not None])
+    columns = _common(sorted(set(starts)))
     # Anything shorter than a time of day with milliseconds is no sure sign of a header.
     if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
         return None
     return Shape(layout, columns, _anchor_of([line.encode() for line in headers]))
 
 
-def begins_with_time(line: str) -> bool:
-    """Whether a timestamp stands in the line's first columns, maybe in a bracket."""
-    return _timestamp_columns(line) is not None
-
-
-def _timestamp_columns(line: str) -> str | None:
+def timestamp_columns(line: str) -> str | None:
+    """The columns of the timestamp that a line begins with, maybe in a bracket, and of what follows
+    it at once; digits as ``9``.  ``None`` where there is none, or one of a form without columns.
+    """
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
     if match is None or match["epoch"] or match["dmy"] or match["mdy"]:
         return None
-    text = line[: min(match.end() + 2, SHAPE_WIDTH)]
-    behind = re.sub(r"[^ \])>|\t].*$", "", text[match.end() :])
-    return re.sub(r"[0-9]", "9", text[: match.end()]) + behind
+    behind = _BEHIND.match(line, match.end(), max(match.end(), min(match.end() + 2, SHAPE_WIDTH)))
+    assert behind is not None  # the pattern matches the empty string
+    return line[: min(match.end(), SHAPE_WIDTH)].translate(_DIGITS) + behind.group()
 
 
 def _common(texts: Sequence[str]) -> str:

@@ -1,0 +1,122 @@
+"""``make profile``: where the time of our own runs goes.
+
+    python -m benchmarks.profile --megabytes 256 --trace-share 0.01
+
+First the in-process runner on one core, sampled: seconds by stage, and by function.  Time in
+libraries belongs to the function of ours that called them.  Then the run on Spark into a new
+warehouse: seconds from each named point to the next, as the driver passes them; the workers' points
+are left out, and so is the start of the session, which is told by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pyinstrument import Profiler
+from pyinstrument.frame import Frame
+from pyspark.sql import SparkSession
+
+import flink_triage
+from benchmarks.corpus import Recipe, write_recipe
+from flink_triage.local import Options, run_local
+from flink_triage.spark.pipeline import run
+from flink_triage.spark.points import VARIABLE
+from flink_triage.spark.session import get_session
+
+SAMPLE_SECONDS = 0.005
+ROWS_SHOWN = 25
+OURS = Path(flink_triage.__file__).parent
+# What workers reach, many at a time.
+OF_WORKERS = ("stage.range", "diagnose.deployment")
+
+
+def profile_in_process(corpus: Path) -> None:
+    profiler = Profiler(interval=SAMPLE_SECONDS)
+    with profiler:
+        run_local([str(corpus)], Options(workers=1))
+    assert profiler.last_session is not None
+    root = profiler.last_session.root_frame(trim_stem=False)
+    assert root is not None
+    stages: dict[str, float] = defaultdict(float)
+    functions: dict[str, float] = defaultdict(float)
+    _add(root, ("python", "start and imports"), stages, functions)
+    total = sum(stages.values())
+    print(f"in process, one core: {total:.2f} s\n\n| stage | s | % |\n|---|---|---|")
+    _print(stages, total)
+    print("\n| function | s | % |\n|---|---|---|")
+    _print(functions, total)
+
+
+def _print(seconds_of: Mapping[str, float], total: float) -> None:
+    longest = sorted(seconds_of.items(), key=lambda item: -item[1])
+    for name, seconds in longest[:ROWS_SHOWN]:
+        print(f"| {name} | {seconds:.2f} | {100 * seconds / total:.1f} |")
+
+
+def _add(
+    frame: Frame, owner: tuple[str, str], stages: dict[str, float], functions: dict[str, float]
+) -> None:
+    """Add a frame's own time, and that below it, to the innermost function of ours around it."""
+    path = Path(frame.file_path or "")
+    if path.is_relative_to(OURS):
+        inside = path.relative_to(OURS)
+        stage = inside.parts[0].removesuffix(".py")
+        owner = (stage, f"{inside}:{frame.function}")
+    own = frame.time - sum(child.time for child in frame.children)
+    stages[owner[0]] += own
+    functions[owner[1]] += own
+    for child in frame.children:
+        _add(child, owner, stages, functions)
+
+
+def profile_on_spark(corpus: Path, master: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        order = Path(folder) / "order"
+        order.touch()
+        os.environ[VARIABLE] = str(order)
+        began = time.time()
+        spark: SparkSession = get_session(master=master)
+        started = time.time()
+        run(spark, [str(corpus)], f"{folder}/warehouse")
+        ended = time.time()
+        spark.stop()
+        trail = order.with_name("order.reached").read_text().split("\n")[:-1]
+    print(f"\non Spark: session {started - began:.1f} s, run {ended - started:.1f} s\n")
+    print("| until | s |\n|---|---|")
+    last = started
+    for line in trail:
+        at, point = line.split()
+        if not point.startswith(OF_WORKERS):
+            print(f"| {point} | {float(at) - last:.2f} |")
+            last = float(at)
+    print(f"| end | {ended - last:.2f} |")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=256, help="of the corpus")
+    parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
+    parser.add_argument("--scratch", type=Path, help="keep the corpus here for the next time")
+    parser.add_argument("--master", default="local[*]")
+    parser.add_argument("--only", choices=("process", "spark"))
+    given = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        recipe = Recipe("folders", given.megabytes, given.trace_share)
+        corpus = write_recipe(recipe, (given.scratch or Path(folder)) / "corpora")
+        if given.only != "spark":
+            profile_in_process(corpus)
+        if given.only != "process":
+            profile_on_spark(corpus, given.master)
+    print(f"\nload {', '.join(f'{load:.1f}' for load in os.getloadavg())}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
