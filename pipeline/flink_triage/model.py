@@ -293,6 +293,7 @@ class Observation:
     ``last_logged_at`` is the time of the last of them.  ``has_frames`` is false for a trace that
     prints none at all (HotSpot drops them from an exception thrown often).  ``product`` says whose
     log this looks like, by loggers, frames and names in it; ``None`` when nothing tells.
+    ``flink_version`` is what the head of its file tells.
     """
 
     deployment: str
@@ -313,6 +314,7 @@ class Observation:
     product: Product | None = None
     occurrences: int = 1
     last_logged_at: datetime | None = None
+    flink_version: str | None = None
 
 
 # --- the result (schema_version 1) -------------------------------------------------------------

@@ -6,6 +6,8 @@ the same words.  Their remedies are not Flink's.
 
 from __future__ import annotations
 
+import re
+
 from .model import Product, StackTrace
 from .traces import origin_of
 
@@ -36,6 +38,14 @@ _OTHER_PRODUCTS = (
     "org.springframework.kafka.",
 )
 
+# Brokers, ZooKeeper and the tools that come with them print the logger last.
+_LOGGER_AT_END = re.compile(
+    r"\((?:org\.apache\.(?:kafka|zookeeper)|kafka|state\.change)\.[\w.$]{1,200}\)$"
+)
+_MAX_CHARS = 4096
+# A task's change of state, also where all that would name Flink was cut off.
+_TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
+
 
 def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Product | None:
     """What ``logger``, the text and the frames tell; any sign of Flink outweighs all others."""
@@ -47,7 +57,11 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
         return "flink"
+    if _TASK_STATE.search(message[:_MAX_CHARS]) is not None:
+        return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
+        return "other"
+    if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
     if any(origin_of(frame.class_name) == "user" for frame in frames):

@@ -248,6 +248,7 @@ def _observation(event: Event, analysis: Analysis, byte_range: ByteRange) -> Obs
         analysis.first_user_frame,
         analysis.has_frames,
         "flink" if profile.flink_version else analysis.product,
+        flink_version=profile.flink_version,
     )
 
 

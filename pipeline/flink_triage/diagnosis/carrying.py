@@ -245,6 +245,8 @@ def _told_last(observation: Observation) -> Iterator[Hashable]:
     lifecycle = observation.event.lifecycle
     if observation.root_cause_type in OMITTED_STACKS and observation.has_frames:
         yield "stack", observation.root_cause_type
+    if observation.flink_version is not None:
+        yield "jars"
     if lifecycle is None:
         return
     if lifecycle.kind == "config":

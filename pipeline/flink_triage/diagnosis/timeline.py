@@ -231,15 +231,19 @@ def _is_foreign(timed: Timed) -> bool:
 
 
 def _flink_version(timed: Timed) -> str | None:
-    """The version that the JobManager's banner states last, or any other process'."""
-    version = None
+    """The version that the JobManager's banner states last, or any other process'.
+
+    Without a banner it is the one that the jars in the last file's stack traces state.
+    """
+    version = told = None
     for observation, _ in timed:
+        told = observation.flink_version or told
         lifecycle = observation.event.lifecycle
         if lifecycle is None or lifecycle.kind != "version":
             continue
         if version is None or observation.process != "taskmanager":
             version = lifecycle.key
-    return version
+    return version or told
 
 
 def _effective_config(timed: Timed) -> dict[str, str]:

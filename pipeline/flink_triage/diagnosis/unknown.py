@@ -14,9 +14,18 @@ _ANSWERS = frozenset({"trigger", "contributing", "symptom", "benign"})
 
 
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
-    """Whether a stack trace has a root cause that no signature but wrappers speaks of."""
-    return observation.fingerprint is not None and not any(
-        pack.signatures[m.signature].role in _ANSWERS for m in observation.matches
+    """Whether a stack trace has a root cause that no signature speaks of.
+
+    A wrapper never does.  A symptom does not where it stands around a throwable without a name:
+    what it is a symptom of is written below it.
+    """
+    if observation.fingerprint is None:
+        return False
+    is_root_named = any(match.depth_from_root == 0 for match in observation.matches)
+    roles = [(pack.signatures[m.signature].role, m.depth_from_root) for m in observation.matches]
+    return not any(
+        role in _ANSWERS and (role != "symptom" or not depth or is_root_named)
+        for role, depth in roles
     )
 
 

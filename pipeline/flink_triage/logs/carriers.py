@@ -76,6 +76,19 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
+# The name of a pod that a Deployment made: its name, its template's hash, its own five letters.
+_POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
+# The time that web consoles put before each line of a container, in the words of the browser.
+_CONSOLE_TIME = re.compile(
+    r"^(?:\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}),? (?:\u4e0a\u5348|\u4e0b\u5348)?"
+    r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
+    re.DOTALL,
+)
+# What a program in Python that runs a Java process prints of its output.
+_PYTHON_LOGGING = re.compile(
+    r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$", re.DOTALL
+)
+_JSON_STRING = re.compile(r'^\s{0,64}("(?:[^"\\]|\\.)*"),?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
 
@@ -140,6 +153,16 @@ def _peel_grep_path_line(line: str) -> Peeled | None:
     return Peeled(match[3], match[1]) if match else None
 
 
+def _peel_json_string(line: str) -> Peeled | None:
+    match = _JSON_STRING.match(line)
+    if match is None:
+        return None
+    try:
+        return Peeled(clean(json.loads(match[1], strict=False)))
+    except ValueError:
+        return None
+
+
 def _prefix(pattern: re.Pattern[str]) -> Peel:
     """A peel for a prefix whose only fact is the source; the text is the last group."""
     has_source = pattern.groups == 2
@@ -168,6 +191,10 @@ CARRIERS: dict[str, Peel] = {
     "grep-path": _prefix(_GREP_PATH),
     "kubectl-time": _peel_kubectl_time,
     "stern": _prefix(_STERN),
+    "pod": _prefix(_POD),
+    "console-time": _prefix(_CONSOLE_TIME),
+    "python-logging": _prefix(_PYTHON_LOGGING),
+    "json-string": _peel_json_string,
     "quote": _prefix(_QUOTE),
 }
 # These prefixes are also how some layouts and some prose begin: what is behind must be a log.
@@ -178,6 +205,10 @@ _AMBIGUOUS = frozenset(
         "grep-path-line",
         "kubectl-time",
         "stern",
+        "pod",
+        "console-time",
+        "python-logging",
+        "json-string",
         "compose",
         "grep-path",
         "grep-line",

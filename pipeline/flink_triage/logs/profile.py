@@ -49,11 +49,18 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
 _OWN_RESULT = re.compile(
     rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
 )
-_VERSION = re.compile(
+_STATED_VERSION = re.compile(
     r"(?:Starting|Shutting)[^\n(]{0,200}\(Version: ?(?P<version>\d{1,3}\.\d{1,3}(?:\.\d{1,3})?"
     r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
     r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
-    r"|flink-(?:dist|runtime)(?:_2\.1[12])?-(?P<jar>\d\.\d{1,2}\.\d{1,2})\.jar"
+)
+# Where no banner was kept, stack traces name jars: those released with Flink itself, and
+# connectors, whose names end in the line that they are made for.
+_JAR_VERSION = re.compile(
+    r"(?<![\w-])flink-(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
+    r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
+    r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
+    r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
 _PROCESSES: tuple[tuple[Process, re.Pattern[str]], ...] = (
     (
@@ -327,8 +334,11 @@ def _process_of(text: str, headers: Sequence[Header | None], path: str) -> Proce
 
 
 def _version_of(text: str) -> str | None:
-    match = _VERSION.search(text)
-    return (match["version"] or match["other"] or match["jar"]) if match else None
+    stated = _STATED_VERSION.search(text)
+    if stated is not None:
+        return stated["version"] or stated["other"]
+    jar = _JAR_VERSION.search(text)
+    return (jar["version"] or jar["line"]) if jar is not None else None
 
 
 def _host_of(path: str) -> str | None:

@@ -167,6 +167,7 @@ _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "first_user_frame": lambda o: o.first_user_frame,
     "has_frames": lambda o: o.has_frames,
     "product": lambda o: o.product,
+    "flink_version": lambda o: o.flink_version,
     "job_id": lambda o: o.event.job_id,
     "task": lambda o: o.task,
     "subtask": lambda o: o.subtask,
@@ -230,6 +231,7 @@ def _observation(row: Mapping[str, Any]) -> Observation:
         product=row["product"],
         occurrences=row["occurrences"],
         last_logged_at=row["last_logged_at"],
+        flink_version=row["flink_version"],
     )
 
 

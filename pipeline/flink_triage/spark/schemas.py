@@ -148,6 +148,7 @@ EVENTS = Table(
         Column("first_user_frame", TEXT, "code.function.name: innermost frame of user code"),
         Column("has_frames", FLAG, "Whether the trace prints any frame; true without a trace"),
         Column("product", TEXT, "Whose log the event looks like, where anything tells"),
+        Column("flink_version", TEXT, "Flink version that the head of the file states"),
         Column("job_id", TEXT, "flink.job.id"),
         Column("task", TEXT, "flink.task.name"),
         Column("subtask", SMALL, "flink.subtask.index, from 1 as Flink prints it"),

@@ -218,6 +218,48 @@ def test_logs_of_another_product_raise_no_alarm(diagnose):
     assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
 
 
+def test_the_words_of_a_kafka_tool_are_not_flinks(diagnose):
+    text = (
+        "[2026-11-21 05:00:00,000] WARN [AdminClient clientId=adminclient-1] Metadata update failed"
+        " due to authentication error (org.apache.kafka.clients.admin.internals.AdminMetadata)\n"
+        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\n"
+        "\tat java.base/sun.security.ssl.Alert.createSSLException(Alert.java:131)\n"
+    )
+    incident = diagnose(tool=text).incidents[0]
+    assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
+
+
+def test_a_task_that_failed_is_flinks_where_nothing_else_says_so(diagnose):
+    text = "Enricher (1/2) switched from RUNNING to FAILED\n" + NPE.partition("\tat org.")[0]
+    (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
+    assert diagnosis.signature == "operator/user-code-exception"
+
+
+def test_a_symptom_does_not_answer_for_what_is_written_below_it(diagnose):
+    head = (
+        "org.apache.flink.util.FlinkException: Global failure triggered by OperatorCoordinator for"
+        " 'Source: orders[1]' (operator cbc357ccb763df2852fee8c4fc7d55f2).\n"
+    )
+    named = (
+        f"{head}Caused by: java.io.IOException: No space left on device\n\tat java.io.A.b(A.java)\n"
+    )
+    unnamed = head + "Caused by: " + STRANGE
+    result = diagnose(pasted=unnamed)
+    assert result.incidents[0].verdict == "undetermined"
+    assert result.unknown_faults[0][0].root_cause_message == "The frobnicator is out of phase"
+    assert signatures(diagnose(pasted=named).incidents[0])[0] == "disk/full"
+    assert diagnose(pasted=head).incidents[0].verdict == "diagnosed"
+
+
+def test_the_version_is_that_of_the_banner_or_else_of_the_jars(diagnose, observe):
+    banner = line(1, " Starting TaskManager (Version: 1.16.0, Scala: 2.12)")
+    jar = "\tat org.apache.flink.A.b(A.java:1) ~[flink-dist_2.12-1.11.2.jar:1.11.2]\n"
+    trace = line(2, "x", "WARN") + FULL.partition("\n")[0] + "\n" + jar
+    assert diagnose(taskmanager=trace).incidents[0].flink_version == "1.11.2"
+    assert diagnose(taskmanager=trace + banner).incidents[0].flink_version == "1.16.0"
+    assert {o.flink_version for o in observe(taskmanager=trace)} == {"1.11.2"}
+
+
 def test_folding_keeps_counts_and_is_associative(observe):
     observations = observe(
         taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(40))

@@ -174,6 +174,11 @@ _CARRIERS: dict[str, Transform] = {
     "CRI from kubectl's prefix": _each(lambda n, s: f"[pod/a-b/c] {_STAMP.format(n)} stdout F {s}"),
     "two pods in turn": _two_pods,
     "stern": _each(lambda n, s: f"orders-taskmanager-1-1 flink-main-container {s}"),
+    "a pod's name": _each(lambda n, s: f"orders-jobmanager-7f95587856-cz8j7 {s}"),
+    "a web console's time": _each(lambda n, s: f"2026/11/21 \u4e0a\u53485:00:{n % 60:02d}\t{s}"),
+    "a web console's time in English": _each(lambda n, s: f"11/21/2026, 5:00:{n % 60:02d} AM {s}"),
+    "logging of Python": _each(lambda n, s: f"INFO:apache_beam.utils.subprocess_server:{s}"),
+    "strings of a JSON array": _each(lambda n, s: f"  {json.dumps(s)},"),
     "docker compose": _each(lambda n, s: f"taskmanager-1  | {s}"),
     "syslog": _each(lambda n, s: f"Nov 21 05:00:00 node1 flink[123]: {s}"),
     "journalctl with micros": _each(

@@ -162,6 +162,43 @@ def test_process_version_and_host_come_from_banner_and_name(tmp_path: Path) -> N
     )  # fmt: skip
 
 
+_BANNER = (
+    "2026-11-21 06:47:23,000 INFO  a.B [] -  Starting TaskManager (Version: 1.16.0, Scala: x)\n"
+)
+_FRAME = "\tat org.apache.flink.runtime.taskmanager.Task.run(Task.java:546) ~[{}]\n"
+
+
+@pytest.mark.parametrize(
+    ("jars", "version"),
+    [
+        pytest.param(["flink-dist_2.11-1.11.2.jar:1.11.2"], "1.11.2", id="a jar of Flink's"),
+        pytest.param(["flink-dist-1.20.0.jar:1.20.0"], "1.20.0", id="a jar without Scala"),
+        pytest.param(["flink-dist_2.12-1.13.2-csa1.5.jar:1.13.2"], "1.13.2", id="a vendor's jar"),
+        pytest.param(
+            ["flink-rpc-akka_389b503d-2ddd-41bc-bcfe-8131da766be8.jar:1.15.2"],
+            "1.15.2",
+            id="a jar whose name holds no version",
+        ),
+        pytest.param(
+            ["flink-connector-kafka-3.2.0-1.19.jar:3.2.0-1.19"], "1.19", id="a connector's line"
+        ),
+        pytest.param(["flink-cdc-dist-3.1.0.jar:3.1.0"], None, id="a product on top of Flink"),
+        pytest.param(["acme-flink-core-1.2.3.jar:1.2.3"], None, id="a user's jar"),
+        pytest.param(
+            ["flink-shaded-zookeeper-3.4.14.jar:3.4.14-11.0"], None, id="a shaded library"
+        ),
+    ],
+)
+def test_without_a_banner_jars_tell_the_version(
+    jars: list[str], version: str | None, tmp_path: Path
+) -> None:
+    trace = "java.io.IOException: x\n" + "".join(_FRAME.format(jar) for jar in jars)
+    for name, text, told in (("a", trace, version), ("b", trace + _BANNER, "1.16.0")):
+        path = tmp_path / f"{name}.log"
+        path.write_text(text)
+        assert _read(path)[0].flink_version == told
+
+
 def test_ranges_own_every_byte_once(tmp_path: Path) -> None:
     profile = FileProfile("a", 1000, is_splittable=True)
     ranges = plan_ranges([(profile, "d")], Settings(range_bytes=300))
