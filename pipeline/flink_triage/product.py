@@ -23,6 +23,9 @@ _OTHER_PRODUCTS = (
     "org.apache.flume.",
     "org.apache.hadoop.hbase.",
     "org.apache.hadoop.hive.ql.",
+    # What a server does with a caller; its other frames reach clients in a RemoteException.
+    "org.apache.hadoop.ipc.Server$Connection",
+    "org.apache.hadoop.ipc.Server$Listener",
     "org.apache.hadoop.mapred.",
     "org.apache.hadoop.mapreduce.",
     "org.apache.kafka.connect.runtime.",
@@ -35,12 +38,24 @@ _OTHER_PRODUCTS = (
     "org.apache.solr.",
     "org.apache.spark.",
     "org.apache.storm.",
-    "org.springframework.kafka.",
+    "org.springframework.",
+)
+# Loggers of servers; in frames they also stand where a server's exception reached a client.
+_SERVERS = (
+    "org.apache.hadoop.hdfs.server.",
+    "org.apache.hadoop.yarn.server.",
+    "org.apache.zookeeper.server.",
 )
 
 # Brokers, ZooKeeper and the tools that come with them print the logger last.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|kafka|state\.change)\.[\w.$]{1,200}\)$"
+)
+_NAMES_OTHER = re.compile(
+    r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
+    r"|\bSpark(?:Context\b| (?:session|context|application)\b)"
+    # The logger of a program in Rust.
+    r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
 _MAX_CHARS = 4096
 # A task's change of state, also where all that would name Flink was cut off.
@@ -60,6 +75,8 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if _TASK_STATE.search(message[:_MAX_CHARS]) is not None:
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
+        return "other"
+    if names[0].startswith(_SERVERS) or _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
         return "other"
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"

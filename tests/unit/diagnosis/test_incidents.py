@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from flink_triage.diagnosis.fold import fold
 
 JOB = "9b1a51e416dc4303171d4287e9e52830"
@@ -216,6 +218,39 @@ def test_logs_of_another_product_raise_no_alarm(diagnose):
     )
     incident = diagnose(bookie=text).incidents[0]
     assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            "24/02/08 01:24:30 ERROR repl.Main: Failed to initialize Spark session.\n"
+            "Caused by: org.apache.hadoop.security.AccessControlException: Client cannot"
+            " authenticate via:[TOKEN, KERBEROS]\n",
+            id="a Spark shell",
+        ),
+        pytest.param(
+            "org.apache.hadoop.security.token.SecretManager$InvalidToken: token (token 1 for acme)"
+            " can't be found in cache\n"
+            "\tat org.apache.hadoop.ipc.Server$Connection.saslReadAndProcess(Server.java:1203)\n",
+            id="what a server of Hadoop does with a caller",
+        ),
+        pytest.param(
+            "org.springframework.data.mongodb.UncategorizedMongoDbException: Command failed with"
+            " error 286 (ChangeStreamHistoryLost): 'Resume of change stream was not possible, as"
+            " the resume point may no longer be in the oplog.'\n",
+            id="Spring",
+        ),
+        pytest.param(
+            "ERROR acme_stream::source::reader: hang up due to ProvisionedThroughputExceeded"
+            "Exception: Rate exceeded for shard shardId-000000000000 in stream orders\n",
+            id="a program in Rust",
+        ),
+    ],
+)
+def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
+    incidents = diagnose(pasted=text).incidents
+    assert [i for i in incidents if i.diagnoses] == []
 
 
 def test_the_words_of_a_kafka_tool_are_not_flinks(diagnose):

@@ -73,6 +73,11 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="causes that grep found are one chain",
         ),
         pytest.param(
+            ["When I run the job:", f"`{_FIRST}`"],
+            [2],
+            id="a throwable in backticks is one",
+        ),
+        pytest.param(
             [_FIRST, _FRAME, _SECOND, _FRAME],
             [1, 3],
             id="a throwable after frames begins an event",
