@@ -16,6 +16,8 @@ _OTHER_PRODUCTS = (
     "akka.kafka.",
     "hudson.",
     "io.confluent.",
+    "io.druid.",
+    "io.trino.",
     "kafka.",
     "org.apache.bookkeeper.",
     "org.apache.cassandra.",

@@ -21,7 +21,8 @@ class Peeled:
     """A line without its prefix.
 
     ``source`` tells streams apart that share a file; ``is_partial`` says that the next line of
-    that source goes on with this one; ``times`` are the transports' times as written, innermost
+    that source goes on with this one, ``may_end`` that it does so only if it begins nothing of its
+    own; ``times`` are the transports' times as written, innermost
     last: most lines state their own, so they are read only when asked for.
     """
 
@@ -29,6 +30,7 @@ class Peeled:
     source: str = ""
     is_partial: bool = False
     times: tuple[str, ...] = ()
+    may_end: bool = False
 
     @property
     def carried_at(self) -> datetime | None:
@@ -176,6 +178,23 @@ def _prefix(pattern: re.Pattern[str]) -> Peel:
     return peel
 
 
+def _indented(width: int) -> Peel:
+    blank = " " * width
+
+    def peel(line: str) -> Peeled | None:
+        return Peeled(line[width:]) if line.startswith(blank) else None
+
+    return peel
+
+
+def _wrapped(width: int) -> Peel:
+    """What is as long as the terminal is wide goes on in the next line."""
+    return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
+
+
+# Code in Markdown and in questions on the web; ever deeper, so that the shallowest is found first.
+_INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
+
 CARRIERS: dict[str, Peel] = {
     "cri": _peel_cri,
     "docker-json": _peel_docker_json,
@@ -196,6 +215,7 @@ CARRIERS: dict[str, Peel] = {
     "python-logging": _prefix(_PYTHON_LOGGING),
     "json-string": _peel_json_string,
     "quote": _prefix(_QUOTE),
+    **_INDENTS,
 }
 # These prefixes are also how some layouts and some prose begin: what is behind must be a log.
 _AMBIGUOUS = frozenset(
@@ -219,6 +239,11 @@ _DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
+# Terminals, mostly; narrower text is wrapped between words.
+_WIDTHS = range(60, 501)
+_WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
+
+
 def detect_carriers(lines: Sequence[str]) -> str:
     """Names of the carriers around these lines, outermost first, joined by ``+``; or ``none``."""
     names: list[str] = []
@@ -230,15 +255,48 @@ def detect_carriers(lines: Sequence[str]) -> str:
         names.append(found)
         peel = CARRIERS[found]
         rest = [peeled.text for line in rest if (peeled := peel(line)) and peeled.text.strip()]
+    if all(name in _INDENTS or name == "quote" for name in names):
+        width = _wrap_width(rest)
+        names += [f"wrapped-{width}"] if width else []
     return "+".join(names) or "none"
+
+
+def _wrap_width(lines: Sequence[str]) -> int | None:
+    """The width at which a terminal broke these lines.
+
+    None is longer, and few of those that are as long are followed by a line that begins anything.
+    A message that comes again and again is as long each time, so two of them must be different.
+    """
+    width = max(map(len, lines), default=0)
+    full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
+    if width not in _WIDTHS or len({_DIGITS.sub("", lines[i])[:80] for i in full}) < 2:
+        return None
+    if not any(begins_line(lines[index]) for index in full):
+        return None
+    after = [lines[index + 1] for index in full]
+    return None if 5 * sum(map(begins_line, after)) > len(after) else width
+
+
+def begins_line(line: str) -> bool:
+    """Whether a line is the first of an event, a line of a trace, or a row of a table."""
+    return (
+        line.startswith(("|", "+"))
+        or _is_header(line)
+        or continues_trace(line)
+        or is_throwable_header(line)
+    )
 
 
 def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
     for name, peel in CARRIERS.items():
         if name in taken:
             continue
-        texts = _peeled_by_most(peel, lines)
+        texts = _peeled_by_most(peel, lines, 0.5 if name in _INDENTS else _ENOUGH)
         if not texts:
+            continue
+        if name in _INDENTS:
+            if _is_indented(lines, texts):
+                return name
             continue
         if name in _AMBIGUOUS and not (
             _looks_logged(texts, name) or _is_carried(texts, [*taken, name])
@@ -250,9 +308,9 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
     return None
 
 
-def _peeled_by_most(peel: Peel, lines: Sequence[str]) -> list[str]:
-    """What is behind the prefix where nearly all lines have it; nothing where they do not."""
-    spare = len(lines) - max(1, _ENOUGH * len(lines))
+def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]:
+    """What is behind the prefix where that share of the lines has it; nothing where it is less."""
+    spare = len(lines) - max(1, share * len(lines))
     texts: list[str] = []
     for line in lines:
         peeled = peel(line)
@@ -263,6 +321,14 @@ def _peeled_by_most(peel: Peel, lines: Sequence[str]) -> list[str]:
             if spare < 0:
                 return []
     return texts
+
+
+def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether headers begin where the indentation ends, and none but that of line 1 before it.
+
+    Who copies from the middle of a line loses the indentation of that line.
+    """
+    return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
 
 
 def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
@@ -299,7 +365,7 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
 
 def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
     """``line`` without the prefixes; a line that lacks one is taken as it is."""
-    source, is_partial = "", False
+    source, is_partial, may_end = "", False, False
     times: tuple[str, ...] = ()
     for peel in carriers:
         peeled = peel(line)
@@ -309,8 +375,16 @@ def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
         source = f"{source}{peeled.source}\0"
         times += peeled.times
         is_partial = is_partial or peeled.is_partial
-    return Peeled(line, source, is_partial, times)
+        may_end = may_end or peeled.may_end
+    return Peeled(line, source, is_partial, times, may_end)
 
 
 def carriers_named(names: str) -> tuple[Peel, ...]:
-    return tuple(CARRIERS[name] for name in names.split("+") if name in CARRIERS)
+    peels: list[Peel] = []
+    for name in names.split("+"):
+        wrapped = _WRAPPED.match(name)
+        if wrapped is not None:
+            peels.append(_wrapped(int(wrapped[1])))
+        elif name in CARRIERS:
+            peels.append(CARRIERS[name])
+    return tuple(peels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .carriers import Peel, Peeled, peel_line
+from .carriers import Peel, Peeled, begins_line, peel_line
 from .physical import PhysicalLine
 from .text import clean
 
@@ -49,6 +49,9 @@ def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[
                 yield logical
             continue
         held = partial.pop(peeled.source, None)
+        if held is not None and held[0].peeled.may_end and _is_next(peeled.text):
+            yield _rejoined(held[0], held[1])
+            held = None
         if held is not None:
             first, texts, length = held
             texts.append(peeled.text)
@@ -62,12 +65,20 @@ def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[
         if peeled.is_partial and length < _MAX_JOINED_CHARS:
             partial[peeled.source] = (first, texts, length)
             continue
-        if len(texts) > 1:
-            first.peeled = Peeled("".join(texts), peeled.source, False, first.peeled.times)
-        yield first
+        yield _rejoined(first, texts)
     for first, texts, _ in partial.values():
-        first.peeled = Peeled("".join(texts), first.peeled.source, False, first.peeled.times)
-        yield first
+        yield _rejoined(first, texts)
+
+
+def _is_next(text: str) -> bool:
+    return not text.strip() or begins_line(text)
+
+
+def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
+    if len(texts) > 1 or first.peeled.is_partial:
+        whole = "".join(texts)
+        first.peeled = Peeled(whole, first.peeled.source, False, first.peeled.times)
+    return first
 
 
 def _split(whole: Logical) -> Iterator[Logical]:

@@ -93,9 +93,9 @@ class PastedEvents:
                 closing.add(line, self._settings)
             self._close(closing)
             return number + line.newline_count
-        if peeled.text.startswith("`"):
+        if "`" in peeled.text and peeled.text.lstrip().startswith("`"):
             # Quoted within a line of Markdown.
-            line.peeled = peeled = replace(peeled, text=peeled.text.lstrip("`"))
+            line.peeled = peeled = replace(peeled, text=peeled.text.lstrip().lstrip("`"))
         header = self._header(peeled)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:

@@ -163,6 +163,7 @@ def _tar(text: str) -> bytes:
     return out.getvalue()
 
 
+_indent = _each(lambda _, s: f"    {s}")
 _CARRIERS: dict[str, Transform] = {
     "CRI with partial lines": _each(_cri),
     "docker json-file with pieces": _each(_docker),
@@ -190,6 +191,13 @@ _CARRIERS: dict[str, Transform] = {
     "grep -r": _each(lambda n, s: f"logs/flink-taskmanager.log:{s}"),
     "grep -nC": _each(lambda n, s: f"{n + 1}{':' if 'ERROR' in s or 'WARN' in s else '-'}{s}"),
     "a Markdown quote": _each(lambda n, s: f"> {s}"),
+    "Markdown's code by indentation": lambda text: (
+        f"This happened:\n\n{_indent(text)}\nWhat now?\n"
+    ),
+    "indented but for its first line": lambda text: str(_indent(text)).lstrip(),
+    "broken by a terminal": _each(
+        lambda _, s: "\n".join(s[at : at + 100] for at in range(0, len(s) or 1, 100))
+    ),
     "a Markdown fence": lambda text: f"This happened:\n\n```java\n{text}```\n\nWhat now?\n",
     "HTML": html.escape,
     "ANSI colours": _each(lambda n, s: s.replace("WARN ", "\x1b[33mWARN \x1b[m")),

@@ -47,6 +47,7 @@ _EXPECTED = [("ERROR", "it failed", _TRACE)]
 _CRI = "".join(f"2026-11-21T06:48:00.000000001Z stdout F {x}\n" for x in _TEXT.split("\n")[:-1])
 _PREFIXED = "".join(f"[pod/flink-tm-1/main] {x}\n" for x in _TEXT.split("\n")[:-1])
 _GREPPED = "".join(f"{n}:{x}\n" for n, x in enumerate(_TEXT.split("\n")[:-1], 1))
+_INDENTED = "".join(f"    {x}\n" for x in _TEXT.split("\n")[:-1])
 _SYSLOG = "".join(f"Oct 21 02:34:46 host flink[12]: {x}\n" for x in _TEXT.split("\n")[:-1])
 _DOCKER = "".join(
     json.dumps({"log": f"{x}\n", "stream": "stdout", "time": "2026-11-21T06:48:00.1Z"}) + "\n"
@@ -74,6 +75,7 @@ _DOCKER = "".join(
         pytest.param(_GREPPED.encode(), "grep-line", id="grep -n"),
         pytest.param(_SYSLOG.encode(), "syslog", id="syslog"),
         pytest.param(_DOCKER.encode(), "docker-json", id="docker json-file"),
+        pytest.param(_INDENTED.encode(), "indent-4", id="indented as code"),
     ],
 )  # fmt: skip
 def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str) -> None:
