@@ -31,7 +31,7 @@ from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS
 from flink_triage.spark.tables import Warehouse
 
 # Raised whenever what is carried, or what is made of it, changes.
-CARRIED_VERSION = "1"
+CARRIED_VERSION = "2"
 # From the best to the worst; a log that ends in trouble says neither way.
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
