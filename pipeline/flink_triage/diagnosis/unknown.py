@@ -17,11 +17,15 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     """Whether a stack trace has a root cause that no signature speaks of.
 
     A wrapper never does.  A symptom does not where it stands around a throwable without a name:
-    what it is a symptom of is written below it.
+    what it is a symptom of is written below it.  A library that goes into detail about its own
+    failure says nothing new.
     """
     if observation.fingerprint is None:
         return False
     is_root_named = any(match.depth_from_root == 0 for match in observation.matches)
+    is_root_named |= _library_of(observation.exception_type) == _library_of(
+        observation.root_cause_type
+    )
     roles = [(pack.signatures[m.signature].role, m.depth_from_root) for m in observation.matches]
     return not any(
         role in _ANSWERS and (role != "symptom" or not depth or is_root_named)
@@ -32,6 +36,11 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
 def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     """The first fault of ``episode`` with a stack trace that no signature explains."""
     return next((m for m in episode.faults if is_unknown(m.observation, pack)), None)
+
+
+def _library_of(type_name: str | None) -> str:
+    """``org.apache.kafka`` of ``org.apache.kafka.common.errors.DisconnectException``."""
+    return ".".join((type_name or "").split(".")[:3])
 
 
 def group_unknown(

@@ -278,12 +278,19 @@ def test_a_symptom_does_not_answer_for_what_is_written_below_it(diagnose):
     named = (
         f"{head}Caused by: java.io.IOException: No space left on device\n\tat java.io.A.b(A.java)\n"
     )
-    unnamed = head + "Caused by: " + STRANGE
+    unnamed = head + "Caused by: " + STRANGE.replace("org.apache.flink", "org.apache.thrift")
     result = diagnose(pasted=unnamed)
     assert result.incidents[0].verdict == "undetermined"
     assert result.unknown_faults[0][0].root_cause_message == "The frobnicator is out of phase"
     assert signatures(diagnose(pasted=named).incidents[0])[0] == "disk/full"
     assert diagnose(pasted=head).incidents[0].verdict == "diagnosed"
+    of_kafka = (
+        line(1, "Failed to commit consumer offsets for checkpoint 8", "WARN")
+        + "org.apache.kafka.clients.consumer.RetriableCommitFailedException: Offset commit failed "
+        "with a retriable exception. You should retry committing the latest consumed offsets.\n"
+        "Caused by: org.apache.kafka.common.errors.DisconnectException\n"
+    )
+    assert diagnose(taskmanager=of_kafka).incidents[0].verdict == "diagnosed"
 
 
 def test_the_version_is_that_of_the_banner_or_else_of_the_jars(diagnose, observe):
