@@ -380,8 +380,16 @@ class LogFolder(RuleBasedStateMachine):
     def rewrite_with_the_same_size(self, path: str) -> None:
         if path in self._files() and path not in self.half:
             text = self._path(path).read_bytes()
-            renumbered = re.sub(NUMBER, lambda _: NUMBER.search(self._event(path))[0], text)  # type: ignore[index]
+            renumbered = re.sub(NUMBER, lambda old: self._another(path, int(old[1])), text)
             self._write(path, renumbered, is_appended=False)
+
+    def _another(self, path: str, old: int) -> bytes:
+        """The words of a new event instead of the old one's; torn where that was."""
+        words = NUMBER.search(self._event(path))
+        assert words is not None
+        if old in self.torn:
+            self.torn.add(self.number)
+        return words[0]
 
     @rule(data=st.data())
     def copy(self, data: st.DataObject) -> None:

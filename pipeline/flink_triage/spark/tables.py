@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -35,8 +36,10 @@ from flink_triage.spark.schemas import (
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
-MAX_TRIES = 5
+# A commit conflicts with each that others made meanwhile: more tries than runs are started at once.
+MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 3.0
 PROPERTIES = {
     # A commit remembers its batch for so long; reruns of an unpublished batch come much sooner.
     "delta.setTransactionRetentionDuration": "interval 30 days",
@@ -241,8 +244,9 @@ def _with_retries(write: Callable[[], None]) -> None:
         except Exception as error:  # py4j's errors share no root with Spark's own
             if not CONFLICT.search(str(error)):
                 raise
-        time.sleep(wait)
-        wait *= 2
+        # Those that conflicted once would otherwise meet again.
+        time.sleep(wait * random.uniform(0.5, 1.5))
+        wait = min(2 * wait, LONGEST_WAIT_SECONDS)
     return write()
 
 
