@@ -1,4 +1,4 @@
-"""A command in, its seconds, those of the processors, and the largest resident memory out."""
+"""A command in, its seconds and the largest resident memory of its processes out."""
 
 from __future__ import annotations
 
@@ -15,16 +15,11 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind.
-
-    Seconds of processors are what all processes used, but for the last poll before each ended.
-    """
+    """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind."""
 
     seconds: float
     jvm_bytes: int
     python_bytes: int
-    jvm_cpu_seconds: float
-    python_cpu_seconds: float
 
 
 def measure(command: Sequence[str]) -> Measured:
@@ -34,9 +29,8 @@ def measure(command: Sequence[str]) -> Measured:
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     peaks = {"java": 0, "python": 0}
-    used: dict[tuple[str, int], float] = {}
     ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(process.pid, peaks, used, ended))
+    watcher = threading.Thread(target=_watch, args=(process.pid, peaks, ended))
     watcher.start()
     _, said = process.communicate()
     seconds = time.monotonic() - began
@@ -44,16 +38,10 @@ def measure(command: Sequence[str]) -> Measured:
     watcher.join()
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, stderr=said[-4000:])
-    cpu = {kind: sum(s for (one, _), s in used.items() if one == kind) for kind in peaks}
-    return Measured(seconds, peaks["java"], peaks["python"], cpu["java"], cpu["python"])
+    return Measured(seconds, peaks["java"], peaks["python"])
 
 
-def _watch(
-    root: int,
-    peaks: dict[str, int],
-    used: dict[tuple[str, int], float],
-    ended: threading.Event,
-) -> None:
+def _watch(root: int, peaks: dict[str, int], ended: threading.Event) -> None:
     while not ended.wait(POLL_SECONDS):
         for pid in _descendants(root):
             status = _status(pid)
@@ -61,7 +49,6 @@ def _watch(
             kind = "java" if name == "java" else "python" if "python" in name else None
             if kind is not None:
                 peaks[kind] = max(peaks[kind], 1024 * int(status.get("VmHWM", "0").split()[0]))
-                used[kind, pid] = max(used.get((kind, pid), 0.0), _cpu_seconds(pid))
 
 
 def _descendants(root: int) -> list[int]:
@@ -77,14 +64,6 @@ def _descendants(root: int) -> list[int]:
         found.append(pid)
         waiting += children.get(pid, ())
     return found
-
-
-def _cpu_seconds(pid: int) -> float:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:  # it has ended
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _status(pid: int) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from .layouts.headers import parse_header
+from .layouts.headers import Header, parse_header
 from .layouts.json_lines import parse_json_line, unwrap_json_line
 from .layouts.timestamps import match_timestamp, parse_timestamp
 from .text import clean
@@ -344,9 +344,13 @@ def _is_counting(lines: Sequence[str]) -> bool:
     return growing * 10 >= 8 * (len(numbers) - 1)
 
 
+def header_of(text: str) -> Header | None:
+    """The header of a line without its carrier, in JSON or in words."""
+    return parse_json_line(text) if text.startswith("{") else parse_header(text)
+
+
 def _is_header(text: str) -> bool:
-    header = parse_json_line(text) if text.startswith("{") else parse_header(text)
-    return header is not None
+    return header_of(text) is not None
 
 
 def _looks_logged(texts: Sequence[str], name: str) -> bool:

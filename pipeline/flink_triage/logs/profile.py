@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from flink_triage.model import FileProfile, Process
 from flink_triage.settings import Settings
 
-from .carriers import carriers_named, detect_carriers, peel_line
+from .carriers import carriers_named, detect_carriers, header_of, peel_line
 from .compression import missing_package, open_decompressed
 from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
-from .layouts.headers import Header, parse_header
-from .layouts.json_lines import parse_json_line
+from .layouts.headers import Header
 from .layouts.own import OWN_LAYOUT, OwnLayouts
 from .layouts.shape import Shape, shape_of, timestamp_columns
 from .text import clean
@@ -157,7 +156,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     carrier = detect_carriers(lines)
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines]
-    headers = [_header_of(text) for text in texts]
+    headers = [header_of(text) for text in texts]
     layout, confidence, shape = _layout_of(texts, headers)
     own = _share_of_own(texts, settings)
     if own > 0:
@@ -255,10 +254,6 @@ def _head_lines(head: bytes, encoding: str) -> list[str]:
     if len(lines) > 1 and len(head) >= PROBE_BYTES:
         lines.pop()
     return [clean(line) for line in lines[:_PROBE_LINES]]
-
-
-def _header_of(line: str) -> Header | None:
-    return parse_json_line(line) if line.startswith("{") else parse_header(line)
 
 
 def _layout_of(

@@ -209,14 +209,31 @@ def test_a_clock_that_is_thirty_seconds_off_does_not_change_the_answer(diagnose,
     assert answers == dict.fromkeys((-30, 0, 30), "disk/full")
 
 
-def test_logs_of_another_product_raise_no_alarm(diagnose):
-    text = line(1, "oops", "ERROR", "org.apache.bookkeeper.bookie.Bookie") + (
-        "org.rocksdb.RocksDBException: block checksum mismatch: stored = 1, computed = 2, type = 4"
-        "  in /data/ledgers/000037.sst offset 0 size 29026\n"
-        "\tat org.rocksdb.RocksDB.get(Native Method)\n"
-        "\tat org.apache.bookkeeper.bookie.storage.ldb.KeyValueStorageRocksDB.get(K.java:1)\n"
-    )
-    incident = diagnose(bookie=text).incidents[0]
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(
+            "bookie",
+            line(1, "oops", "ERROR", "org.apache.bookkeeper.bookie.Bookie")
+            + "org.rocksdb.RocksDBException: block checksum mismatch: stored = 1, computed = 2,"
+            " type = 4  in /data/ledgers/000037.sst offset 0 size 29026\n"
+            "\tat org.rocksdb.RocksDB.get(Native Method)\n"
+            "\tat org.apache.bookkeeper.bookie.storage.ldb.KeyValueStorageRocksDB.get(K.java:1)\n",
+            id="BookKeeper",
+        ),
+        pytest.param(
+            "tool",
+            "[2026-11-21 05:00:00,000] WARN [AdminClient clientId=adminclient-1] Metadata update"
+            " failed due to authentication error"
+            " (org.apache.kafka.clients.admin.internals.AdminMetadata)\n"
+            "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\n"
+            "\tat java.base/sun.security.ssl.Alert.createSSLException(Alert.java:131)\n",
+            id="a tool of Kafka",
+        ),
+    ],
+)
+def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
+    incident = diagnose(**{name: text}).incidents[0]
     assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
 
 
@@ -251,17 +268,6 @@ def test_logs_of_another_product_raise_no_alarm(diagnose):
 def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
     incidents = diagnose(pasted=text).incidents
     assert [i for i in incidents if i.diagnoses] == []
-
-
-def test_the_words_of_a_kafka_tool_are_not_flinks(diagnose):
-    text = (
-        "[2026-11-21 05:00:00,000] WARN [AdminClient clientId=adminclient-1] Metadata update failed"
-        " due to authentication error (org.apache.kafka.clients.admin.internals.AdminMetadata)\n"
-        "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\n"
-        "\tat java.base/sun.security.ssl.Alert.createSSLException(Alert.java:131)\n"
-    )
-    incident = diagnose(tool=text).incidents[0]
-    assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
 
 
 def test_a_task_that_failed_is_flinks_where_nothing_else_says_so(diagnose):
