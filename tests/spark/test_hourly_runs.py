@@ -62,11 +62,15 @@ CASES = [
 
 
 def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> None:
-    names = "name string, verdict string, outcome string, severity string, was string, "
-    names += "severity_before string, is_known boolean"
-    rows = [
-        (name, verdict, *now, *(before or (None, None)), True if before else None)
-        for name, verdict, before, now, _ in CASES
-    ]
-    told = spark.createDataFrame(rows, names).withColumn("status", continuing._status()).collect()
-    assert {row["name"]: row["status"] for row in told} == {case[0]: case[4] for case in CASES}
+    incident = "struct<incident_id: string, verdict: string, outcome: string, severity: string>"
+    rows = spark.createDataFrame(
+        [("orders", (name, verdict, *now), None, None) for name, verdict, _, now, _ in CASES],
+        f"deployment string, incident {incident}, state string, unknown_json string",
+    )
+    before = spark.createDataFrame(
+        [("orders", name, *was) for name, _, was, _, _ in CASES if was],
+        "deployment string, incident_id string, outcome string, severity string",
+    )
+    told = continuing._with_status(rows, before).collect()
+    found = {row["incident"]["incident_id"]: row["status"] for row in told}
+    assert found == {case[0]: case[4] for case in CASES}

@@ -8,7 +8,7 @@ program are others by now, and where its news change what was told for good.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -34,6 +34,7 @@ from flink_triage.spark.tables import Warehouse
 CARRIED_VERSION = "2"
 # From the best to the worst; a log that ends in trouble says neither way.
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
+STAGED = DIAGNOSED_ROWS.append(pa.field("status", TEXT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,23 @@ def diagnose_batch(
     going = {one.deployment: one for one in left if one.goes_on and not is_whole}
     parts: list[DataFrame] = []
     whole = set(batch.deployments) - set(going)
+    # A killed first run may have made one table and not yet the other.
+    is_told = batch.runs and all(house.exists(spark, table) for table in (DEPLOYMENTS, INCIDENTS))
+
+    def staged(rows: DataFrame, part: str, before: DataFrame | None) -> DataFrame:
+        name = house.staging_part(attempt.staging, part)
+        house.write_staging(_with_status(rows, before), name)
+        reached(f"diagnosed.{part}")
+        return house.read_staging(spark, name, spark_schema(STAGED))
+
     if going:
         news = house.read(spark, EVENTS).where(F.col("run_id") == attempt.run_id)
         states = _states(spark, house, list(going.values()))
         tasks = stages.partitions_for_news(len(going))
         diagnosed = stages.diagnosed(spark, news, states, tasks, batch.pack, batch.options)
-        rows = _staged(spark, house, diagnosed, house.staging_part(attempt.staging, "news"))
-        reached("diagnosed.news")
+        # What was closed by then is not told again.
+        before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
+        rows = staged(diagnosed, "news", before)
         failed = F.col("incident").isNull() & F.col("state").isNull()
         refused = rows.where(failed).select("deployment").toArrow().column(0).to_pylist()
         whole |= set(refused)
@@ -82,14 +93,14 @@ def diagnose_batch(
         events = history(spark, house, [run.run_id for run in batch.runs], attempt.run_id)
         tasks = stages.partitions_for(len(whole))
         diagnosed = stages.diagnosed(spark, events, states, tasks, batch.pack, batch.options)
-        part = house.staging_part(attempt.staging, "whole")
-        parts.append(_staged(spark, house, diagnosed, part))
-        reached("diagnosed.whole")
+        told = None
+        if is_told:
+            told = current_incidents(spark, house).join(
+                F.broadcast(names), "deployment", "left_semi"
+            )
+        parts.append(staged(diagnosed, "whole", told))
     rows = reduce(DataFrame.unionByName, parts)
-    before = _told_before(spark, house, left, whole) if batch.runs else None
-    return Diagnosed(
-        _incidents(rows, before, attempt.run_id), _deployments(rows, basis, attempt.run_id)
-    )
+    return Diagnosed(_incidents(rows, attempt.run_id), _deployments(rows, basis, attempt.run_id))
 
 
 def basis_of(batch: Batch) -> str:
@@ -141,11 +152,6 @@ def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> Dat
     return of_runs.join(wanted, ["deployment", "run_id"], "left_semi")
 
 
-def _staged(spark: SparkSession, house: Warehouse, rows: DataFrame, name: str) -> DataFrame:
-    house.write_staging(rows, name)
-    return house.read_staging(spark, name, spark_schema(DIAGNOSED_ROWS))
-
-
 def _deployments(rows: DataFrame, basis: str, run_id: str) -> DataFrame:
     found = rows.where(F.col("state").isNotNull()).select("deployment", "state.*", "unknown_json")
     found = found.withColumn("basis", F.lit(basis)).withColumn("run_id", F.lit(run_id))
@@ -153,54 +159,49 @@ def _deployments(rows: DataFrame, basis: str, run_id: str) -> DataFrame:
     return found.select(*DEPLOYMENTS.column_names)
 
 
-def _incidents(rows: DataFrame, before: DataFrame | None, run_id: str) -> DataFrame:
-    found = rows.where(F.col("incident").isNotNull()).select("incident.*")
+def _incidents(rows: DataFrame, run_id: str) -> DataFrame:
+    found = rows.where(F.col("incident").isNotNull()).select("incident.*", "status")
     found = found.withColumn("run_id", F.lit(run_id))
     found = found.withColumn("whole_run_id", F.coalesce("whole_run_id", "run_id"))
-    if before is None:
-        # Nothing is news where nothing was told before.
-        found = found.withColumn("status", F.lit(None).cast("string"))
-    else:
-        found = found.join(F.broadcast(before), ["deployment", "incident_id"], "left")
-        found = found.withColumn("status", _status())
     return found.select(*INCIDENTS.column_names)
 
 
 # --- what became of an incident ----------------------------------------------------------------
 
 
-def _told_before(
-    spark: SparkSession, house: Warehouse, left: Sequence[_Left], whole: Collection[str]
-) -> DataFrame | None:
-    """deployment, incident_id, and how it was: what the last run told; None where none told any."""
-    if not house.exists(spark, INCIDENTS) or not house.exists(spark, DEPLOYMENTS):
-        return None
-    # What was closed by then is not written again, but by a diagnosis in whole.
-    going = [one for one in left if one.deployment not in whole]
-    told = []
-    if whole:
-        names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
-        known = current_incidents(spark, house)
-        told.append(known.join(F.broadcast(names), "deployment", "left_semi"))
-    if going:
-        told.append(_rows_of(spark, house.read(spark, INCIDENTS), going))
-    return reduce(DataFrame.unionByName, told).select(
-        "deployment",
-        "incident_id",
+def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
+    """Rows of ``STAGED``, out of ``DIAGNOSED_ROWS`` and the incidents that were told ``before``.
+
+    Nothing is news where nothing was told.  This is read here and not by the append to `incidents`,
+    which would be refused whenever another run appends to what it reads.
+    """
+    if before is None:
+        return rows.withColumn("status", F.lit(None).cast("string"))
+    told = before.select(
+        F.col("deployment").alias("told_of"),
+        F.col("incident_id").alias("told_id"),
         F.col("outcome").alias("was"),
         F.col("severity").alias("severity_before"),
         F.lit(True).alias("is_known"),
     )
+    is_same = (F.col("deployment") == F.col("told_of")) & (
+        F.col("incident.incident_id") == F.col("told_id")
+    )
+    joined = rows.join(F.broadcast(told), is_same, "left")
+    return joined.withColumn("status", _status()).select(*STAGED.names)
 
 
 def _status() -> Column:
     """new, ongoing, worse or resolved since the last run; null for what was over before, or is
     no trouble."""
-    outcome, was = _place("outcome", OUTCOMES), _place("was", OUTCOMES)
+    outcome, was = _place("incident.outcome", OUTCOMES), _place("was", OUTCOMES)
     # Without a diagnosis the severity is unknown, which is no worse than any.
-    severity, before = _place("severity", SEVERITIES), _place("severity_before", SEVERITIES)
+    severity, before = (
+        _place("incident.severity", SEVERITIES),
+        _place("severity_before", SEVERITIES),
+    )
     return (
-        F.when(F.col("verdict") == "healthy", None)
+        F.when(F.col("incident").isNull() | (F.col("incident.verdict") == "healthy"), None)
         .when(F.col("is_known").isNull(), "new")
         .when((outcome == 0) & (was > 0), "resolved")
         .when((outcome > was) | (severity < before), "worse")

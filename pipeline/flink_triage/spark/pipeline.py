@@ -54,7 +54,6 @@ from flink_triage.spark.rematching import (
     count,
     match_stored,
 )
-from flink_triage.spark.results import current_config
 from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.schemas import (
     DEPLOYMENTS,
@@ -256,7 +255,6 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
             INCIDENTS: told.incidents,
             DEPLOYMENTS: told.deployments,
             DIAGNOSES: stages.diagnoses(told.incidents),
-            FLINK_CONFIG: _config(spark, house, run_id, batch),
         }
     ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
     if ledger:
@@ -293,6 +291,7 @@ def _ingest(
             STACK_TRACES: stages.stack_traces(staged),
             LOG_VOLUME: stages.log_volume(staged),
             MATCHES: stages.matches(events),
+            FLINK_CONFIG: stages.flink_config(events),
         },
     )
     return written, summaries
@@ -314,10 +313,3 @@ def _match_again(
 def _without_run(table: Table) -> pa.Schema:
     schema = arrow_schema(table)
     return schema.remove(schema.get_field_index("run_id"))
-
-
-def _config(spark: SparkSession, house: Warehouse, run_id: str, batch: Batch) -> DataFrame:
-    """What the events of this run say of options."""
-    is_known = bool(batch.runs) and house.exists(spark, FLINK_CONFIG)
-    known = current_config(spark, house) if is_known else None
-    return stages.flink_config(house.read(spark, EVENTS).where(F.col("run_id") == run_id), known)

@@ -36,6 +36,7 @@ from flink_triage.spark.schemas import (
     TABLES,
     Table,
 )
+from flink_triage.spark.stages import last_words
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 
@@ -137,11 +138,7 @@ def newest_rows(
     spark: SparkSession, house: Warehouse, table: Table, by: Sequence[str], until: str | None = None
 ) -> DataFrame:
     """Of the published rows that agree in ``by`` those of the newest run, or of runs up to one."""
-    runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
-    if until is not None:
-        bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
-        runs = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound")).select("run_id", "at")
-    rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
+    rows = house.read(spark, table).join(F.broadcast(_runs(spark, house, until)), "run_id")
     newest = Window.partitionBy(*by).orderBy(F.desc("at"), F.desc("run_id"))
     ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
     return ranked.select(*table.column_names)
@@ -165,9 +162,8 @@ def current_incidents(spark: SparkSession, house: Warehouse, until: str | None =
     told = current_deployments(spark, house, until).select(
         "deployment", "whole_run_id", F.col("run_id").alias("told_by")
     )
-    rows = house.published(spark, INCIDENTS)
-    if until is not None:
-        rows = _published_until(spark, house, rows, until)
+    runs = _runs(spark, house, until).select("run_id")
+    rows = house.read(spark, INCIDENTS).join(F.broadcast(runs), "run_id", "left_semi")
     rows = rows.join(F.broadcast(told), ["deployment", "whole_run_id"])
     counts = F.col("is_closed") | (F.col("run_id") == F.col("told_by"))
     return rows.where(counts).select(*INCIDENTS.column_names)
@@ -175,16 +171,18 @@ def current_incidents(spark: SparkSession, house: Warehouse, until: str | None =
 
 def current_config(spark: SparkSession, house: Warehouse, until: str | None = None) -> DataFrame:
     """The last word on each option of each deployment."""
-    return newest_rows(spark, house, FLINK_CONFIG, ["deployment", "key"], until)
+    rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(_runs(spark, house, until)), "run_id")
+    return last_words(rows, FLINK_CONFIG.column_names, "at")
 
 
-def _published_until(
-    spark: SparkSession, house: Warehouse, rows: DataFrame, until: str
-) -> DataFrame:
-    runs = house.read(spark, RUNS).select("run_id", "finished_at")
-    bound = runs.where(F.col("run_id") == until).select(F.col("finished_at").alias("bound"))
-    known = runs.join(F.broadcast(bound), F.col("finished_at") <= F.col("bound"))
-    return rows.join(F.broadcast(known.select("run_id")), "run_id", "left_semi")
+def _runs(spark: SparkSession, house: Warehouse, until: str | None) -> DataFrame:
+    """run_id, at: the published runs, or those up to the run ``until``."""
+    runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
+    if until is None:
+        return runs
+    bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
+    known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
+    return known.select("run_id", "at")
 
 
 def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Coverage:

@@ -319,7 +319,8 @@ DIAGNOSES = Table(
 
 FLINK_CONFIG = Table(
     "flink_config",
-    "Effective options per deployment, as its JobManager printed them; the newest row counts",
+    "Effective options per deployment, as its processes printed them; of the rows of an option the "
+    "one printed last counts, a JobManager's before others'",
     (
         RUN_ID,
         DEPLOYMENT,

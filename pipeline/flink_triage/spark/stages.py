@@ -211,23 +211,22 @@ def diagnoses(incidents: DataFrame) -> DataFrame:
     return rows.select(*_data_columns(DIAGNOSES))
 
 
-def flink_config(events: DataFrame, known: DataFrame | None) -> DataFrame:
-    """Rows of `flink_config`: the last word on each option, a JobManager's before others'.
-
-    Only what ``events`` say and no word that is ``known`` already outdoes is a row.
-    """
+def flink_config(events: DataFrame) -> DataFrame:
+    """Rows of `flink_config`: what ``events`` say last of each option."""
     printed = (
         events.where((F.col("lifecycle.kind") == "config") & F.col("lifecycle.key").isNotNull())
         .withColumn("key", F.col("lifecycle.key"))
         .withColumn("value", F.coalesce("lifecycle.value", F.lit("")))
-        .withColumn("is_new", F.lit(True))
     )
-    columns = _data_columns(FLINK_CONFIG)
-    said = printed.select(*columns, "is_new")
-    if known is not None:
-        said = said.unionByName(known.select(*columns, F.lit(False).alias("is_new")))
+    return last_words(printed, _data_columns(FLINK_CONFIG))
+
+
+def last_words(printed: DataFrame, columns: Sequence[str], *then_by: str) -> DataFrame:
+    """Of each option of a deployment the row printed last, a JobManager's before others'."""
     is_manager = F.coalesce(F.col("role") == "jobmanager", F.lit(False))
-    word = F.struct(is_manager, "logged_at", "path", "line")
-    others = [name for name in [*columns, "is_new"] if name not in ("deployment", "key")]
-    latest = said.groupBy("deployment", "key").agg(F.max_by(F.struct(*others), word).alias("said"))
-    return latest.select("*", "said.*").where("is_new").select(*columns)
+    word = F.struct(is_manager, "logged_at", "path", "line", *then_by)
+    others = [name for name in columns if name not in ("deployment", "key")]
+    latest = printed.groupBy("deployment", "key").agg(
+        F.max_by(F.struct(*others), word).alias("said")
+    )
+    return latest.select("*", "said.*").select(*columns)
