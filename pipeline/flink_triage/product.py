@@ -21,6 +21,8 @@ _OTHER_PRODUCTS = (
     "kafka.",
     "org.apache.bookkeeper.",
     "org.apache.cassandra.",
+    # Flink's own copy is relocated; so is that of ZooKeeper.
+    "org.apache.curator.",
     "org.apache.druid.",
     "org.apache.flume.",
     "org.apache.hadoop.hbase.",
@@ -59,6 +61,10 @@ _NAMES_OTHER = re.compile(
     # The logger of a program in Rust.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
+# Programs around Kafka, whose clients fail with the words that Flink's fail with.
+_NAMES_KAFKA = re.compile(
+    r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
+)
 _MAX_CHARS = 4096
 # A task's change of state, also where all that would name Flink was cut off.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
@@ -78,7 +84,11 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if names[0].startswith(_SERVERS) or _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
+    if names[0].startswith(_SERVERS):
+        return "other"
+    if _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
+        return "other"
+    if any(_NAMES_KAFKA.search(text[:_MAX_CHARS]) is not None for text in texts):
         return "other"
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"

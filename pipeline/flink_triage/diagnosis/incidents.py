@@ -134,6 +134,9 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     best = answers[0]
     if unknown is None or best.signature.role != "symptom":
         return "diagnosed"
+    if not unknown.observation.root_cause_type:
+        # Frames whose beginning was cut off name no other failure.
+        return "diagnosed"
     stopped_something = unknown.kind in FAULT_KINDS or unknown.kind == "job-state"
     if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
         return "undetermined"
@@ -243,7 +246,7 @@ def evidence_of(moment: Moment, settings: Settings) -> Evidence:
     observation = moment.observation
     event = observation.event
     excerpt = event.message
-    if observation.root_cause_type is not None:
+    if observation.root_cause_type:
         root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
         excerpt = f"{excerpt}\n{root.rstrip(': ')}" if excerpt else root
     return Evidence(

@@ -34,8 +34,12 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
 
 
 def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
-    """The first fault of ``episode`` with a stack trace that no signature explains."""
-    return next((m for m in episode.faults if is_unknown(m.observation, pack)), None)
+    """The first fault of ``episode`` with a stack trace that no signature explains.
+
+    One that has lost its beginning, and with it its name, stands behind those that have one.
+    """
+    unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
+    return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
 
 
 def _library_of(type_name: str | None) -> str:

@@ -90,9 +90,12 @@ _CONSOLE_TIME = re.compile(
 _PYTHON_LOGGING = re.compile(
     r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$", re.DOTALL
 )
-_JSON_STRING = re.compile(r'^\s{0,64}("(?:[^"\\]|\\.)*"),?\s*$', re.DOTALL)
+# An element of an array, or a piece of a text in a program.
+_JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
+# What was kept in a comment of a program, a script or a query.
+_COMMENT = re.compile(r"^[ \t]{0,40}(?://|#|--|\*)(?: {0,3}(?=[\dA-Z\[])| ?)(.*)$", re.DOTALL)
 
 
 def _peel_cri(line: str) -> Peeled | None:
@@ -160,7 +163,7 @@ def _peel_json_string(line: str) -> Peeled | None:
     if match is None:
         return None
     try:
-        return Peeled(clean(json.loads(match[1], strict=False)))
+        return Peeled(clean(json.loads(match[1], strict=False)).removesuffix("\n"))
     except ValueError:
         return None
 
@@ -215,6 +218,7 @@ CARRIERS: dict[str, Peel] = {
     "python-logging": _prefix(_PYTHON_LOGGING),
     "json-string": _peel_json_string,
     "quote": _prefix(_QUOTE),
+    "comment": _prefix(_COMMENT),
     **_INDENTS,
 }
 # These prefixes are also how some layouts and some prose begin: what is behind must be a log.
@@ -229,6 +233,7 @@ _AMBIGUOUS = frozenset(
         "console-time",
         "python-logging",
         "json-string",
+        "comment",
         "compose",
         "grep-path",
         "grep-line",

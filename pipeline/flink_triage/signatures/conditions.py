@@ -6,15 +6,20 @@ its packages cut to one letter, under akka's name before Flink 1.18 and pekko's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from flink_triage.logs.trace_lines import is_throwable_type
 from flink_triage.model import Frame, StackTrace, Throwable
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
 # ``%c{2}`` prints the last two parts of a logger's name; more than three is not a short name.
 _MAX_SHORT_NAME_PARTS = 3
+_TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
+# Futures wrap futures; more than a few are no real text.
+_MAX_TOLD = 4
 
 
 def _canonical(name: str) -> str:
@@ -38,6 +43,22 @@ def is_type(name: str, wanted: str) -> bool:
 
 def is_any_type(name: str, wanted: Iterable[str]) -> bool:
     return any(is_type(name, one) for one in wanted)
+
+
+def told_types(throwable: Throwable) -> Iterator[str]:
+    """The class of a throwable, then those that its message begins with, outermost first.
+
+    ``new CompletionException(cause)`` has ``cause.toString()`` for its message; where the cause
+    itself was cut off, that is all that is left of it.
+    """
+    yield throwable.type
+    start = 0
+    for _ in range(_MAX_TOLD):
+        match = _TOLD.match(throwable.message, start)
+        if match is None or not is_throwable_type(match["type"]):
+            return
+        yield match["type"]
+        start = match.end()
 
 
 def is_untold(name: str) -> bool:

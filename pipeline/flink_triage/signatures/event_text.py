@@ -8,7 +8,7 @@ from functools import cached_property
 
 from flink_triage.model import Event, Process, StackTrace, Throwable
 
-from .conditions import chain_with_depths, is_any_type, is_untold
+from .conditions import chain_with_depths, is_any_type, is_untold, told_types
 from .signature import Alternative
 
 # A regex looks at so much of a text, around the literal that led to it: a careless regex takes
@@ -104,13 +104,20 @@ class EventText:
     def is_root_cause(self, types: tuple[str, ...], is_telling: bool) -> bool:
         if self.trace is None:
             return False
-        root = self.trace.root_cause.type
-        return is_any_type(root, types) or (is_telling and is_untold(root))
+        root = self.trace.root_cause
+        told = list(told_types(root))[-1]
+        return is_any_type(told, types) or (is_telling and is_untold(root.type))
 
     def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
-        """Throwables of a class; where the text alone is telling, also those that hide theirs."""
-        for (_, throwable), piece in zip(self.chain, self.throwables, strict=True):
-            if is_any_type(throwable.type, types) or (is_telling and is_untold(throwable.type)):
+        """Throwables of a class; where the text alone is telling, also those that hide theirs.
+
+        The last one of a chain is also of the class that its message begins with.
+        """
+        for (depth, throwable), piece in zip(self.chain, self.throwables, strict=True):
+            told = (throwable.type,) if depth else told_types(throwable)
+            if any(is_any_type(name, types) for name in told) or (
+                is_telling and is_untold(throwable.type)
+            ):
                 yield piece
 
 

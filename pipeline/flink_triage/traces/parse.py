@@ -38,6 +38,8 @@ _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
 _ELLIPSIS = re.compile(
     r"[\[(<]?(?:\.\.\.+|\u2026+)?[ ]?(?:truncated|snip|omitted|more)?(?:\.\.\.+)?[\])>]?"
 )
+# What jstack prints above the frames of a thread: a thread that waits has not failed.
+_THREAD_STATE = "java.lang.Thread.State:"
 _SERVER_SIDE = "<Exception on server side:"
 _SERVER_SIDE_END = "End of exception on server side"
 
@@ -91,6 +93,8 @@ def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
     if python is not None and python < limit:
         return python, lines[python].text.index(TRACEBACK)
     if first is None:
+        return None
+    if first > 0 and lines[first - 1].text.startswith(_THREAD_STATE):
         return None
     if first > 0 and _GUESS.match(lines[first - 1].text):
         return first - 1, 0

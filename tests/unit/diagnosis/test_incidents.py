@@ -263,6 +263,30 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "Exception: Rate exceeded for shard shardId-000000000000 in stream orders\n",
             id="a program in Rust",
         ),
+        pytest.param(
+            "org.apache.kafka.common.errors.TimeoutException: Timeout of 5000ms expired before the"
+            " position for partition orders-0 could be determined\n"
+            "o.a.k.c.c.i.ConsumerCoordinator [Consumer clientId=consumer-28, groupId=orders] User"
+            " provided listener akka.kafka.internal.KafkaConsumerActor$WrappedAutoPausedListener"
+            " failed on partition assignment\n",
+            id="a consumer of Alpakka",
+        ),
+        pytest.param(
+            "2021-01-13 11:07:27,108 - [ERROR] - from kafka.manager.actor.cluster.KafkaStateActor"
+            " in kafka-manager-system-akka.actor.default-dispatcher-37\n"
+            "org.apache.kafka.common.errors.TimeoutException: Failed to get offsets by times in"
+            " 33958ms\n",
+            id="a manager of Kafka",
+        ),
+        pytest.param(
+            "2019-12-27 07:46:20,147 ERROR [main-EventThread] o.a.c.f.imps.CuratorFrameworkImpl"
+            " Background operation retry gave up\n"
+            "org.apache.zookeeper.KeeperException$ConnectionLossException: KeeperErrorCode ="
+            " ConnectionLoss\n"
+            "\tat org.apache.curator.framework.imps.CuratorFrameworkImpl.checkBackgroundRetry("
+            "CuratorFrameworkImpl.java:862)\n",
+            id="a program with a Curator of its own",
+        ),
     ],
 )
 def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
@@ -274,6 +298,35 @@ def test_a_task_that_failed_is_flinks_where_nothing_else_says_so(diagnose):
     text = "Enricher (1/2) switched from RUNNING to FAILED\n" + NPE.partition("\tat org.")[0]
     (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
     assert diagnosis.signature == "operator/user-code-exception"
+
+
+def test_a_class_that_a_log_could_not_find_does_not_make_it_another_products(diagnose):
+    text = "Caused by: java.lang.ClassNotFoundException: org.apache.hadoop.mapred.JobConf\n"
+    (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
+    assert diagnosis.signature == "classloading/user-class-missing"
+
+
+def test_a_process_that_ended_when_asked_leaves_no_incident(diagnose):
+    gone = (
+        "Association with remote system [akka.tcp://flink@172.19.0.8:33487] has failed, address is"
+        " now gated for [50] ms. Reason: [Disassociated]"
+    )
+    text = line(1, gone, "WARN", "akka.remote.ReliableDeliverySupervisor") + line(
+        2, "RECEIVED SIGNAL 15: SIGTERM. Shutting down as requested."
+    )
+    assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
+
+
+def test_frames_without_a_beginning_do_not_hide_a_symptom(diagnose):
+    symptom = (
+        "org.apache.flink.util.FlinkException: Global failure triggered by OperatorCoordinator for"
+        " 'Source: orders[1]' (operator cbc357ccb763df2852fee8c4fc7d55f2).\n"
+    )
+    frames = "\tat org.apache.flink.yarn.A.b(A.java:1)\n\tat org.apache.flink.yarn.A.c(A.java:2)\n"
+    incidents = diagnose(pasted=f"{frames}\n{symptom}").incidents
+    assert [(i.verdict, signatures(i)) for i in incidents] == [
+        ("diagnosed", ["job/operator-coordinator-failed"])
+    ]
 
 
 def test_a_symptom_does_not_answer_for_what_is_written_below_it(diagnose):

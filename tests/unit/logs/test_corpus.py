@@ -198,6 +198,11 @@ _CARRIERS: dict[str, Transform] = {
     "broken by a terminal": _each(
         lambda _, s: "\n".join(s[at : at + 100] for at in range(0, len(s) or 1, 100))
     ),
+    "a comment of a program": _each(lambda n, s: f"// {s}"),
+    "a comment of a script": _each(lambda n, s: f"#   {s}" if s[:1].isdigit() else f"# {s}"),
+    "a comment above a class": _each(lambda n, s: f"\t * {s}"),
+    "a text of a program": _each(lambda n, s: f"    + {json.dumps(s + chr(10))}"),
+    "a text of another program": _each(lambda n, s: f"{json.dumps(s + chr(10))} +"),
     "a Markdown fence": lambda text: f"This happened:\n\n```java\n{text}```\n\nWhat now?\n",
     "HTML": html.escape,
     "ANSI colours": _each(lambda n, s: s.replace("WARN ", "\x1b[33mWARN \x1b[m")),

@@ -52,6 +52,16 @@ HOLDS = {
     "a relocated class": (TYPED, ("", chain(f"com.shop.shaded.{ROCKSDB}: bad file")), 0),
     "a class without its package": (TYPED, ("", chain("RocksDBException: bad file")), 0),
     "a root cause": (ROOT, ("", chain("A: a", f"{ROCKSDB}: bad file")), 0),
+    "a class that the last throwable's message begins with": (
+        TYPED,
+        ("", chain("A: a", f"x.FutureException: y.CallException: {ROCKSDB}: bad file")),
+        0,
+    ),
+    "a root cause that was cut off behind what wraps it": (
+        ROOT,
+        ("", chain("A: a", f"x.FutureException: {ROCKSDB}: bad file")),
+        0,
+    ),
     "two literals in two throwables": (
         Alternative(literals=("lost it", "for ever")),
         ("", chain("A: lost it", "B: for ever")),
@@ -93,6 +103,14 @@ FAILS = {
     "other capitals": (TEXT, ("we LOST IT", None)),
     "one of two literals": (Alternative(literals=("lost it", "for ever")), ("lost it", None)),
     "the text in another throwable": (TYPED, ("bad file", chain("A: bad file", f"{ROCKSDB}: x"))),
+    "a class named at the head of a message whose cause is printed": (
+        TYPED,
+        ("", chain(f"x.FutureException: {ROCKSDB}: bad file", "B: b")),
+    ),
+    "a class named in the middle of a message": (
+        TYPED,
+        ("", chain(f"x.FutureException: see {ROCKSDB}: bad file")),
+    ),
     "a class that only ends alike": (TYPED, ("", chain("NotRocksDBException: bad file"))),
     "a root cause that was wrapped the other way": (
         ROOT,

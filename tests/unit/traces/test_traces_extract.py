@@ -295,6 +295,7 @@ NO_TRACE = (
     (f"Ignoring {IO}: full, will retry", None),
     ("Options:", "-Xmx1g\n-Dx=y"),
     ("Look at that", "at the end (of the day)"),
+    ('"main" #1 prio=5', f"   java.lang.Thread.State: WAITING (on object monitor)\n{AT_A}"),
 )
 
 
