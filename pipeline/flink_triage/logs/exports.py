@@ -31,6 +31,9 @@ EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
 _WRAPPER = re.compile(
     r'"(?:events|logEvents|hits|data|results?|values|records|entries|logs|items)"\s*:\s*(?=[\[{])'
 )
+# Any other name: what stands in its array must look like records.
+_ARRAY = re.compile(r'"[^"\\\n]{1,64}"\s*:\s*(?=\[\s*\{)')
+_MAX_DEPTH = 4
 _SKIPPED = re.compile(r"[\s,\]}\ufeff]*")
 _OPENS_ARRAY = re.compile(r'\ufeff?\s*\[\s*(?:\{\s*"|\[\s*["{])')
 _OPENS_OBJECT = re.compile(r'\ufeff?\s*\{\s*"')
@@ -183,10 +186,24 @@ def _json_records(text: str) -> Iterator[_Record]:
             yield _Record(position, end, fields)
             position = end
             continue
-        wrapped = _WRAPPER.search(text, position)
+        wrapped = _next_array(text, position, decoder)
         if wrapped is None:
             return
-        position = wrapped.end()
+        position = wrapped
+
+
+def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
+    """Where the next array of records begins, by its name or by its first element."""
+    known = _WRAPPER.search(text, position)
+    end = len(text) if known is None else known.start()
+    for match in _ARRAY.finditer(text, position, end):
+        try:
+            first, _ = decoder.raw_decode(text, text.index("{", match.end()))
+        except (ValueError, RecursionError):
+            continue
+        if _says_something(first):
+            return match.end()
+    return None if known is None else known.end()
 
 
 def _inside_of_array(text: str, position: int) -> int | None:
@@ -214,6 +231,19 @@ def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | Non
     return None
 
 
+def _says_something(value: Any) -> bool:
+    return isinstance(value, dict) and any(str(name).lower() in _CSV_MESSAGES for name in value)
+
+
+def _holds_records(value: Any, depth: int = 0) -> bool:
+    """Whether an object that says nothing itself has somewhere an array of objects that do."""
+    if isinstance(value, list):
+        return any(map(_says_something, value[:1]))
+    if not isinstance(value, dict) or depth > _MAX_DEPTH or _says_something(value):
+        return False
+    return any(_holds_records(inner, depth + 1) for inner in value.values())
+
+
 def _wraps(fields: Mapping[str, Any]) -> bool:
     for name, value in fields.items():
         if not _WRAPPER.match(f'"{name}":[') or not isinstance(value, (list, dict)):
@@ -221,7 +251,7 @@ def _wraps(fields: Mapping[str, Any]) -> bool:
         inner = value if isinstance(value, list) else list(value.values())
         if any(isinstance(one, (list, dict)) for one in inner):
             return True
-    return False
+    return _holds_records(fields)
 
 
 # --- CSV ---------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Lines that tell the life of a job: message text in, ``Lifecycle`` out.
 
-The texts are those of Flink 1.9 to 2.3 (class names beside each entry).  ``LITERALS`` feed the
-scanner, so that these lines are kept although most are logged at INFO.
+The texts are those of Flink 1.9 to 2.3 (class names beside each entry), and of failures also those
+of 1.0 to 1.8.  ``LITERALS`` feed the scanner, so that these lines are kept although most are logged
+at INFO.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from ..model import Lifecycle
 _ID = r"[0-9a-f]{32}"
 # "Map -> Sink (2/4)#1 (attempt id)", the JobManager prints no "#1" and 1.16+ ends the id in "_1".
 _EXECUTION = (
-    r"(?P<task>.{1,2000}?) \((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)"
+    r"(?P<task>.{1,2000}?) ?\((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)"
     r"(?:#(?P<attempt>\d{1,9}))?(?: - execution #(?P<attempt_>\d{1,9}))?"
     r"(?: \((?P<execution>[0-9a-f_]{1,120})\))?"
 )
+
+
+# Clients up to 1.4 print the changes of state that the JobManager tells them of.
+_CLIENT_TIME = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[\t ]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,14 @@ _TABLE: tuple[_Kind, ...] = (
     _kind(
         "task-failed",
         " to FAILED",
-        rf"^{_EXECUTION}(?: \[[^\]]*\])? switched from (?P<from_state>[A-Z]+) to"
-        r" (?P<to_state>FAILED)",
+        rf"^(?:{_CLIENT_TIME})?{_EXECUTION}(?: \[[^\]]*\])? switched"
+        r"(?: from (?P<from_state>[A-Z]+))? to (?P<to_state>FAILED)",
+    ),
+    # JobClientActor (up to 1.4): ExecutionGraphMessages.JobStatusChanged
+    _kind(
+        "job-state",
+        "Job execution switched to status ",
+        r"Job execution switched to status (?P<to_state>[A-Z]+)",
     ),
     # CheckpointCoordinator
     _kind(

@@ -120,6 +120,15 @@ _DOCUMENTS: dict[str, str] = {
     "pretty-printed ECS in an array": json.dumps(_ECS, indent=2),
     "ECS in an array on one line": json.dumps(_ECS),
     "pretty-printed ECS without an array": "\n".join(json.dumps(e, indent=2) for e in _ECS),
+    "a document of another store": json.dumps(
+        {"took": 3, "tags": [{"a": 1}], "stream": {"pages": _per_event(
+            lambda t, m: {"timestamp": t, "message": m}
+        )}},
+        indent=2,
+    ),
+    "a document of another store on one line": json.dumps(
+        {"took": 3, "lines_found": _per_event(lambda t, m: {"timestamp": t, "message": m})}
+    ),
     "JSON lines of a collector": "".join(
         json.dumps(d) + "\n" for d in _per_line(lambda t, m: {"timestamp": t, "message": m})
     ),
@@ -177,6 +186,9 @@ def test_a_document_that_breaks_off_loses_no_byte(name: str, cut: float, tmp_pat
         pytest.param("[main] INFO org.apache.flink.Foo - x\n" * 3, id="a thread in brackets"),
         pytest.param("time flies, message in a bottle\nand so on\n", id="prose with commas"),
         pytest.param('{"level":"INFO","message":"m","time":1}\n' * 3, id="JSON lines"),
+        pytest.param(
+            '{"level":"INFO","message":"m","all":[{"message":"x"}]}\n' * 3, id="arrays in records"
+        ),
         pytest.param("[]\n", id="an empty array"),
         pytest.param('{"a": [\n', id="a broken object"),
     ],
