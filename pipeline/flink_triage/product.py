@@ -42,6 +42,8 @@ _OTHER_PRODUCTS = (
     "org.apache.solr.",
     "org.apache.spark.",
     "org.apache.storm.",
+    # Servers with a REST interface of their own: schema registries, Pinot, Kafka's REST proxy.
+    "org.glassfish.jersey.",
     "org.springframework.",
 )
 # Loggers of servers; in frames they also stand where a server's exception reached a client.
@@ -51,9 +53,10 @@ _SERVERS = (
     "org.apache.zookeeper.server.",
 )
 
-# Brokers, ZooKeeper and the tools that come with them print the logger last.
+# Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.
 _LOGGER_AT_END = re.compile(
-    r"\((?:org\.apache\.(?:kafka|zookeeper)|kafka|state\.change)\.[\w.$]{1,200}\)$"
+    r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"
+    r"(?::\d{1,6})?\)$"
 )
 _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."

@@ -18,6 +18,7 @@ CONNECTOR = (
     "org.apache.flink.streaming.connectors.",
     "org.apache.flink.cdc.",
     "com.ververica.cdc.",
+    "com.ververica.flink.table.",
     "com.alibaba.ververica.",
     "com.alibaba.flink.connectors.",
     "org.apache.doris.",

@@ -287,6 +287,19 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "CuratorFrameworkImpl.java:862)\n",
             id="a program with a Curator of its own",
         ),
+        pytest.param(
+            "[2018-08-23 19:38:24,291] ERROR Server died unexpectedly:"
+            "  (io.confluent.kafka.schemaregistry.rest.SchemaRegistryMain:52)\n"
+            "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic"
+            " metadata\n",
+            id="a schema registry, with the line of the logger",
+        ),
+        pytest.param(
+            "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic"
+            " metadata\n"
+            "\tat org.glassfish.jersey.server.ServerRuntime.process(ServerRuntime.java:235)\n",
+            id="a server with a REST interface",
+        ),
     ],
 )
 def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):

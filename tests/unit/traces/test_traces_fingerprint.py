@@ -118,6 +118,7 @@ ORIGINS: dict[str, Origin] = {
     "org.apache.flink.kafka.shaded.org.apache.kafka.clients.Sender": "connector",
     "org.apache.flink.cdc.connectors.mysql.MySqlSource": "connector",
     "com.ververica.cdc.debezium.Handler": "connector",
+    "com.ververica.flink.table.gateway.rest.session.Session": "connector",
     "io.debezium.connector.mysql.MySqlConnectorTask": "connector",
     "org.apache.hudi.sink.StreamWriteFunction": "connector",
     "org.apache.flink.shaded.netty4.io.netty.channel.Channel": "library",
