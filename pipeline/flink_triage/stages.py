@@ -68,7 +68,7 @@ class Analyzer:
         return self._matcher.skipped
 
     def analyze(self, byte_range: ByteRange, *, is_active: bool = False) -> RangeResult:
-        with _collector_at_rest():
+        with collector_at_rest():
             return self._analyze(byte_range, is_active)
 
     def _analyze(self, byte_range: ByteRange, is_active: bool) -> RangeResult:
@@ -140,8 +140,8 @@ class Analyzer:
 
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
-    """No search for cycles while many values are made that live on and hold none; 20 % of time."""
+def collector_at_rest() -> Iterator[None]:
+    """No search for cycles while many values are made that live on and hold none: 20 % of time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

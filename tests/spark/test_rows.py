@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -73,6 +73,19 @@ def test_an_observation_that_knows_nothing_comes_back_whole() -> None:
     rows = event_rows([bare], "f", 0)
     table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
     assert list(observations_of(table)) == [bare]
+
+
+def test_part_of_a_table_is_read_as_that_part() -> None:
+    full = observation()
+    bare = replace(full, matches=(), event=replace(full.event, lifecycle=None, logged_at=None))
+    one = replace(full, matches=(replace(full.matches[0], captures={}), full.matches[1]))
+    made = [full, bare, one, full, bare]
+    rows = event_rows(made, "f", 0)
+    table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
+    for start in range(len(made)):
+        for size in range(1, len(made) - start + 1):
+            part = list(observations_of(table.slice(start, size)))
+            assert part == made[start : start + size]
 
 
 def test_a_lone_surrogate_does_not_end_a_run() -> None:

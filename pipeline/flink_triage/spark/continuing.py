@@ -55,15 +55,20 @@ class Diagnosed:
 
 
 def diagnose_batch(
-    spark: SparkSession, house: Warehouse, batch: Batch, attempt: Attempt, *, is_whole: bool
+    spark: SparkSession,
+    house: Warehouse,
+    batch: Batch,
+    attempt: Attempt,
+    news: DataFrame | None,
 ) -> Diagnosed:
-    """Diagnose the batch's deployments, all of them over all their events if ``is_whole``.
+    """Diagnose the batch's deployments; all of them over all their events where nothing is new.
 
-    What comes out is staged: it is read more than once, and made once.
+    ``news`` are rows of `events` that this run read, from where they are staged: their append need
+    not be done.  What comes out is staged: it is read more than once, and made once.
     """
     basis = basis_of(batch)
     left = _left(spark, house, batch, basis)
-    going = {one.deployment: one for one in left if one.goes_on and not is_whole}
+    going = {one.deployment: one for one in left if one.goes_on and news is not None}
     parts: list[DataFrame] = []
     whole = set(batch.deployments) - set(going)
     # A killed first run may have made one table and not yet the other.
@@ -75,8 +80,7 @@ def diagnose_batch(
         reached(f"diagnosed.{part}")
         return house.read_staging(spark, name, spark_schema(STAGED))
 
-    if going:
-        news = house.read(spark, EVENTS).where(F.col("run_id") == attempt.run_id)
+    if going and news is not None:
         states = _states(spark, house, list(going.values()))
         tasks = stages.partitions_for_news(len(going))
         diagnosed = stages.diagnosed(spark, news, states, tasks, batch.pack, batch.options)
@@ -90,7 +94,7 @@ def diagnose_batch(
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
-        events = history(spark, house, [run.run_id for run in batch.runs], attempt.run_id)
+        events = _history(spark, house, batch, attempt.run_id, news)
         tasks = stages.partitions_for(len(whole))
         diagnosed = stages.diagnosed(spark, events, states, tasks, batch.pack, batch.options)
         told = None
@@ -109,14 +113,17 @@ def basis_of(batch: Batch) -> str:
     return sha256("\0".join((CARRIED_VERSION, __version__, batch.pack.digest, asked)).encode())
 
 
-def history(
-    spark: SparkSession, house: Warehouse, published: Sequence[str], run_id: str
+def _history(
+    spark: SparkSession, house: Warehouse, batch: Batch, run_id: str, news: DataFrame | None
 ) -> DataFrame:
-    """Events of all published runs, and of this one, with what was last found in each."""
-    ids = [*published, run_id]
-    counted = F.broadcast(counted_runs(spark, ids).select("run_id"))
+    """Events of all published runs, with what was last found in each, and the news."""
+    published = [run.run_id for run in batch.runs]
+    if not published and news is not None:
+        return news
+    counted = F.broadcast(counted_runs(spark, published).select("run_id"))
     events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
-    return with_newest_matches(spark, house, events, ids)
+    known = with_newest_matches(spark, house, events, [*published, run_id])
+    return known if news is None else known.select(*news.columns).unionByName(news)
 
 
 def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> list[_Left]:

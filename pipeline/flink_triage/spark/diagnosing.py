@@ -27,6 +27,7 @@ from flink_triage.spark.rows import array, event_rows, observations_of
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import from_plain, to_plain
 from flink_triage.spark.workers import ArrowFunction, in_worker
+from flink_triage.stages import collector_at_rest
 
 # What a deployment's row of `deployments` gives to its next diagnosis; null for one in whole.
 STATE = pa.struct(
@@ -73,7 +74,9 @@ def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
 
 
 def diagnose_group(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
-    yield diagnose_rows(batches, shipped)
+    with collector_at_rest():
+        found = diagnose_rows(batches, shipped)
+    yield found
 
 
 @lru_cache(maxsize=1)

@@ -8,8 +8,9 @@ same bytes again under an id of its own, publishes, and removes what the dead on
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 
 import pyarrow as pa
@@ -237,31 +238,36 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     attempt = open_attempt(house, batch.batch_id, base)
     run_id = attempt.run_id
     tasks = cut_ranges(batch.files, batch.options.settings, batch.started_at)
-    summaries: list[dict[str, object]] = []
-    written: list[Table] = []
+    staged = Staged()
     if tasks:
         progress(f"reading {len(tasks)} ranges of {len(batch.files)} files")
-        written, summaries = _ingest(spark, house, batch, attempt, tasks)
+        staged = _stage(spark, house, batch, attempt, tasks)
+    written: list[Table] = []
     if batch.is_rematch:
         rematched = _match_again(spark, house, batch, attempt)
         written.append(REMATCHES)
         batch = replace(batch, notes={"rematched": asdict(rematched)})
         progress(rematched.sentence)
-    derived: dict[Table, DataFrame] = {}
-    if batch.deployments:
-        progress(f"diagnosing {len(batch.deployments)} deployments")
-        told = diagnose_batch(spark, house, batch, attempt, is_whole=not tasks)
-        derived = {
-            INCIDENTS: told.incidents,
-            DEPLOYMENTS: told.deployments,
-            DIAGNOSES: stages.diagnoses(told.incidents),
-        }
+    summaries = staged.summaries
+    rows = dict(staged.rows)
     ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
     if ledger:
-        rows = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
-        derived[LOG_FILES] = spark.createDataFrame(rows)
-    if derived:
-        written += append_all(house, run_id, derived)
+        known = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
+        rows[LOG_FILES] = spark.createDataFrame(known)
+    derived: dict[Table, DataFrame] = {}
+    # What was read is written while it is diagnosed.
+    with ThreadPoolExecutor(1) as beside:
+        appended = beside.submit(append_all, house, run_id, rows)
+        if batch.deployments:
+            progress(f"diagnosing {len(batch.deployments)} deployments")
+            told = diagnose_batch(spark, house, batch, attempt, rows.get(EVENTS))
+            derived = {
+                INCIDENTS: told.incidents,
+                DEPLOYMENTS: told.deployments,
+                DIAGNOSES: stages.diagnoses(told.incidents),
+            }
+        written += appended.result()
+    written += append_all(house, run_id, derived)
     verified = verify(spark, house, run_id, written, summaries, len(ledger), len(batch.deployments))
     reached("verified")
     publish(spark, house, batch, run_id, summaries, verified)
@@ -269,32 +275,36 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     return run_id
 
 
-def _ingest(
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """What the workers handed over: rows of the tables, and one summary per range."""
+
+    rows: Mapping[Table, DataFrame] = field(default_factory=dict)
+    summaries: Sequence[Mapping[str, object]] = ()
+
+
+def _stage(
     spark: SparkSession,
     house: Warehouse,
     batch: Batch,
     attempt: Attempt,
     tasks: Sequence[RangeTask],
-) -> tuple[list[Table], list[dict[str, object]]]:
-    """Stage the ranges and append what comes out; returns the tables and the workers' summaries."""
+) -> Staged:
+    """Read the ranges, and stage what comes out."""
     config = stages.worker_config(batch.pack, batch.options, batch.storage)
     house.write_staging(stages.stage(spark, pack_tasks(tasks), config), attempt.staging)
     reached("staged")
     staged = house.read_staging(spark, attempt.staging, stages.STAGED_SCHEMA)
     summaries = stages.summaries(staged)
     events = stages.events(staged, stages.line_bases(spark, tasks, summaries))
-    written = append_all(
-        house,
-        attempt.run_id,
-        {
-            EVENTS: events,
-            STACK_TRACES: stages.stack_traces(staged),
-            LOG_VOLUME: stages.log_volume(staged),
-            MATCHES: stages.matches(events),
-            FLINK_CONFIG: stages.flink_config(events),
-        },
-    )
-    return written, summaries
+    rows = {
+        EVENTS: events,
+        STACK_TRACES: stages.stack_traces(staged),
+        LOG_VOLUME: stages.log_volume(staged),
+        MATCHES: stages.matches(events),
+        FLINK_CONFIG: stages.flink_config(events),
+    }
+    return Staged(rows, summaries)
 
 
 def _match_again(

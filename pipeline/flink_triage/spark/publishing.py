@@ -75,7 +75,7 @@ def append_all(house: Warehouse, run_id: str, rows: Mapping[Table, DataFrame]) -
         table, frame = item
         house.append(frame.withColumn("run_id", F.lit(run_id)), table, run_id)
 
-    with ThreadPoolExecutor(max_workers=len(rows)) as pool:
+    with ThreadPoolExecutor(max_workers=max(1, len(rows))) as pool:
         for done in [pool.submit(append, item) for item in rows.items()]:
             done.result()
     return list(rows)

@@ -6,10 +6,15 @@ The one boundary where text enters Arrow: lone surrogates, which Arrow refuses, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from datetime import datetime, timedelta, timezone
+from itertools import accumulate, islice, pairwise
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flink_triage.model import (
     Event,
@@ -22,6 +27,7 @@ from flink_triage.model import (
     TraceRow,
     Volume,
 )
+from flink_triage.spark.row_types import LIFECYCLE, MATCH, TEXT
 from flink_triage.spark.schemas import EVENTS, LOG_VOLUME, STACK_TRACES, Table
 from flink_triage.spark.values import to_plain
 
@@ -49,7 +55,7 @@ def event_rows(
 ) -> pa.StructArray:
     """Rows of `events`; ``line`` still counts from the first line of the range."""
     constants = {"file_id": file_id, "generation": generation}
-    return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants)
+    return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants, _EVENT_ARRAYS)
 
 
 def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
@@ -86,11 +92,8 @@ def scrub(value: Any) -> Any:
 
 def observations_of(rows: pa.Table) -> Iterator[Observation]:
     """The observations that rows of `events` were made of."""
-    names = rows.column_names
     for batch in rows.to_batches():
-        columns = [column.to_pylist() for column in batch.columns]
-        for values in zip(*columns, strict=True):
-            yield _observation(dict(zip(names, values, strict=True)))
+        yield from map(_observation, *(_values(batch.column(name)) for name in _READ))
 
 
 def _struct(
@@ -98,10 +101,13 @@ def _struct(
     items: Sequence[R],
     getters: Mapping[str, Getter[R]],
     constants: Mapping[str, Any],
+    arrays: Mapping[str, Callable[[Sequence[R]], pa.Array]] = MappingProxyType({}),
 ) -> pa.StructArray:
     columns = []
     for field in kind:
-        if field.name in constants:
+        if field.name in arrays:
+            columns.append(arrays[field.name](items))
+        elif field.name in constants:
             columns.append(pa.repeat(pa.scalar(constants[field.name], field.type), len(items)))
         else:
             get = getters[field.name]
@@ -120,13 +126,36 @@ def match_value(match: Match) -> dict[str, Any]:
     }
 
 
-_LIFECYCLE_FIELDS = tuple(Lifecycle.__dataclass_fields__)
+def _match_arrays(observations: Sequence[Observation]) -> pa.Array:
+    matches = [match for observation in observations for match in observation.matches]
+    columns = []
+    for field in MATCH:
+        if field.name == "captures":
+            keys = [key for match in matches for key in match.captures]
+            values = [value for match in matches for value in match.captures.values()]
+            offsets = _offsets(match.captures for match in matches)
+            columns.append(pa.MapArray.from_arrays(offsets, array(keys, TEXT), array(values, TEXT)))
+        else:
+            get = attrgetter(field.name)
+            columns.append(array([get(match) for match in matches], field.type))
+    structs = pa.StructArray.from_arrays(columns, fields=list(MATCH))
+    return pa.ListArray.from_arrays(
+        _offsets(observation.matches for observation in observations), structs, pa.list_(MATCH)
+    )
 
 
-def _lifecycle_value(lifecycle: Lifecycle | None) -> dict[str, Any] | None:
-    if lifecycle is None:
-        return None
-    return {name: getattr(lifecycle, name) for name in _LIFECYCLE_FIELDS}
+def _offsets(items: Iterable[Sized]) -> pa.Array:
+    return pa.array(list(accumulate(map(len, items), initial=0)), pa.int32())
+
+
+def _lifecycle_array(observations: Sequence[Observation]) -> pa.Array:
+    lifecycles = [observation.event.lifecycle for observation in observations]
+    columns = [
+        array([None if one is None else getattr(one, field.name) for one in lifecycles], field.type)
+        for field in LIFECYCLE
+    ]
+    is_null = pa.array([one is None for one in lifecycles], pa.bool_())
+    return pa.StructArray.from_arrays(columns, fields=list(LIFECYCLE), mask=is_null)
 
 
 def _throwable_values(trace: StackTrace) -> list[dict[str, Any]]:
@@ -146,6 +175,11 @@ def _throwable_value(throwable: Throwable) -> dict[str, Any]:
     }
 
 
+# Nested columns are built as a whole: a dict per value would take longer than all the rest.
+_EVENT_ARRAYS: Mapping[str, Callable[[Sequence[Observation]], pa.Array]] = {
+    "lifecycle": _lifecycle_array,
+    "matches": _match_arrays,
+}
 _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "deployment": lambda o: o.deployment,
     "path": lambda o: o.event.path,
@@ -175,8 +209,6 @@ _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "attempt": lambda o: o.attempt,
     "host": lambda o: o.host,
     "role": lambda o: o.process,
-    "lifecycle": lambda o: _lifecycle_value(o.event.lifecycle),
-    "matches": lambda o: [match_value(match) for match in o.matches],
     "occurrences": lambda o: o.occurrences,
     "last_logged_at": lambda o: o.last_logged_at,
     "is_truncated": lambda o: o.event.is_truncated,
@@ -207,51 +239,86 @@ _VOLUME_GETTERS: Mapping[str, Getter[Volume]] = {
 }
 
 
-def _observation(row: Mapping[str, Any]) -> Observation:
-    full = row["fingerprint"]
-    identity = None
-    if full is not None:
-        identity = Fingerprint(full, row["fingerprint_root_cause"], row["fingerprint_user_frames"])
-    return Observation(
-        deployment=row["deployment"],
-        event=_event(row),
-        process=row["role"],
-        host=row["host"],
-        fingerprint=identity,
-        exception_type=row["exception_type"],
-        root_cause_type=row["root_cause_type"],
-        root_cause_message=row["root_cause_message"],
-        task=row["task"],
-        subtask=row["subtask"],
-        parallelism=row["parallelism"],
-        attempt=row["attempt"],
-        matches=_matches(row["matches"] or ()),
-        first_user_frame=row["first_user_frame"],
-        has_frames=row["has_frames"],
-        product=row["product"],
-        occurrences=row["occurrences"],
-        last_logged_at=row["last_logged_at"],
-        flink_version=row["flink_version"],
+# --- and back ----------------------------------------------------------------------------------
+
+# The columns that `_observation` is given, in its order.
+_READ = (
+    "deployment",
+    "path",
+    "byte_offset",
+    "size_bytes",
+    "line",
+    "logged_at",
+    "level",
+    "logger",
+    "thread",
+    "message",
+    "continuation",
+    "job_id",
+    "lifecycle",
+    "is_truncated",
+    "role",
+    "host",
+    "fingerprint",
+    "fingerprint_root_cause",
+    "fingerprint_user_frames",
+    "exception_type",
+    "root_cause_type",
+    "root_cause_message",
+    "task",
+    "subtask",
+    "parallelism",
+    "attempt",
+    "matches",
+    "first_user_frame",
+    "has_frames",
+    "product",
+    "occurrences",
+    "last_logged_at",
+    "flink_version",
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def _observation(deployment: str, *values: Any) -> Observation:
+    event, (process, host, full, root_cause, user_frames) = values[:13], values[13:18]
+    identity = None if full is None else Fingerprint(full, root_cause, user_frames)
+    return Observation(deployment, Event(*event), process, host, identity, *values[18:])
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """What the rows of a column of `events` hold, as the model has it."""
+    if pa.types.is_timestamp(column.type):
+        return [
+            None if at is None else _EPOCH + timedelta(microseconds=at)
+            for at in column.cast(pa.int64()).to_pylist()
+        ]
+    if pa.types.is_struct(column.type):
+        fields = [field.to_pylist() for field in column.flatten()]
+        return [
+            Lifecycle(*one) if one[0] is not None else None for one in zip(*fields, strict=True)
+        ]
+    if pa.types.is_list(column.type):
+        return _matches(column)
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+def _matches(column: pa.ListArray) -> list[tuple[Match, ...]]:
+    fields = [
+        _captures(field) if pa.types.is_map(field.type) else field.to_pylist()
+        for field in column.flatten().flatten()
+    ]
+    matches = map(Match, *fields)
+    sizes = pc.list_value_length(column).to_pylist()
+    return [tuple(islice(matches, size or 0)) for size in sizes]
+
+
+def _captures(column: pa.MapArray) -> list[dict[str, str]]:
+    offsets = column.offsets.to_pylist()
+    keys, values = (
+        child.slice(offsets[0], offsets[-1] - offsets[0]).to_pylist()
+        for child in (column.keys, column.items)
     )
-
-
-def _event(row: Mapping[str, Any]) -> Event:
-    return Event(
-        path=row["path"],
-        offset=row["byte_offset"],
-        size_bytes=row["size_bytes"],
-        line=row["line"],
-        logged_at=row["logged_at"],
-        level=row["level"],
-        logger=row["logger"],
-        thread=row["thread"],
-        message=row["message"],
-        continuation=row["continuation"],
-        job_id=row["job_id"],
-        lifecycle=Lifecycle(**row["lifecycle"]) if row["lifecycle"] else None,
-        is_truncated=row["is_truncated"],
-    )
-
-
-def _matches(values: Iterable[Mapping[str, Any]]) -> tuple[Match, ...]:
-    return tuple(Match(**{**value, "captures": dict(value["captures"])}) for value in values)
+    pairs = zip(keys, values, strict=True)
+    return [dict(islice(pairs, end - start)) for start, end in pairwise(offsets)]
