@@ -306,14 +306,15 @@ def _attach(
     given: dict[int, list[Moment]] = {}
     told = [_told(episode.faults) for episode in episodes]
     starts = [e.first_fault.at for e in episodes]
+    ends = [e.last_fault.at for e in episodes]
     # The latest end among each episode and those before it says where looking back can stop.
-    ends = list(itertools.accumulate((e.last_fault.at for e in episodes), max))
+    latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         near: list[int] = []
         for i in reversed(range(_last_to_look_at(starts, fault.at))):
-            if _is_near(fault.at, episodes[i]):
+            if _is_near(fault.at, starts[i], ends[i]):
                 near.append(i)
-            elif fault.at != NO_TIME and ends[i] + SLACK < fault.at:
+            elif fault.at != NO_TIME and latest[i] + SLACK < fault.at:
                 break
         own = _told((fault,))
         for i in [i for i in near if not own.isdisjoint(told[i])] or near:
@@ -340,11 +341,10 @@ def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
     return len(starts) if at == NO_TIME else bisect_right(starts, at + CLUSTER_LEAD)
 
 
-def _is_near(at: datetime, episode: Episode) -> bool:
-    first, last = episode.first_fault.at, episode.last_fault.at
-    if NO_TIME in (at, first):
+def _is_near(at: datetime, start: datetime, end: datetime) -> bool:
+    if NO_TIME in (at, start):
         return True
-    return first - CLUSTER_LEAD <= at <= last + SLACK
+    return start - CLUSTER_LEAD <= at <= end + SLACK
 
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:

@@ -62,36 +62,41 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One signature in one episode, with the hits that show it."""
+    """One signature in one episode, with the hits that show it.
+
+    ``depth`` is the distance from the root cause at the nearest, ``None`` when never inside a
+    trace.  What is asked of it for each other candidate is summed up once.
+    """
 
     signature: Signature
     hits: tuple[Hit, ...]
+    occurrences: int
+    last_at: datetime
+    depth: int | None
     score: float = 0.0
     reasons: tuple[str, ...] = ()
     explained_by: tuple[str, ...] = ()
     explains: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, signature: Signature, hits: Sequence[Hit]) -> Candidate:
+        observed = [(hit.moment.observation, hit.moment.at) for hit in hits]
+        depths = [h.match.depth_from_root for h in hits if h.match.depth_from_root is not None]
+        return cls(
+            signature,
+            tuple(hits),
+            sum(observation.occurrences for observation, _ in observed),
+            max(observation.last_logged_at or at for observation, at in observed),
+            min(depths, default=None),
+        )
 
     @property
     def id(self) -> str:
         return self.signature.id
 
     @property
-    def occurrences(self) -> int:
-        return sum(hit.moment.observation.occurrences for hit in self.hits)
-
-    @property
     def first_at(self) -> datetime:
         return self.hits[0].moment.at
-
-    @property
-    def last_at(self) -> datetime:
-        return max(h.moment.observation.last_logged_at or h.moment.at for h in self.hits)
-
-    @property
-    def depth(self) -> int | None:
-        """Distance from the root cause at the nearest, ``None`` when never inside a trace."""
-        depths = [h.match.depth_from_root for h in self.hits if h.match.depth_from_root is not None]
-        return min(depths) if depths else None
 
 
 @dataclass(slots=True)
@@ -134,7 +139,7 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
         signature = pack.signatures[signature_id]
         times = [(h.moment.observation.event.logged_at, h.match.alternative) for h in of_signature]
         if signature.role != "benign" and episode_match(signature, times):
-            candidates.append(Candidate(signature, tuple(of_signature)))
+            candidates.append(Candidate.of(signature, of_signature))
     return candidates
 
 

@@ -1,0 +1,249 @@
+"""The in-process runner: paths in, a ``Result`` out; no JVM, nothing kept.
+
+The same stages as on Spark, over the same byte ranges, in this process for small inputs and in a
+pool of processes for large ones.  A process of the pool takes a deployment from its bytes to its
+incidents, so that observations stay where they were made; one that is a large part of all input is
+shared out by byte ranges, and diagnosed here.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from .. import __version__
+from ..diagnosis.cited import cited_traces
+from ..diagnosis.unknown import merge_unknown
+from ..errors import UsageError
+from ..logs.files import InputFile, Listing, deployment_of, list_inputs
+from ..logs.plan import plan_ranges
+from ..logs.storage import is_uri
+from ..model import (
+    ByteRange,
+    Coverage,
+    FileProfile,
+    Quarantined,
+    RangeResult,
+    Result,
+    Run,
+    SkippedSignature,
+)
+from ..settings import MIB
+from ..signatures import SignaturePack
+from .options import Options, Progress, ignored_in, pack_of, with_layouts, within
+from .pool import Mapper, mapper
+from .work import (
+    Account,
+    Bench,
+    Concluded,
+    Numbered,
+    analyze_with_skipped,
+    conclude,
+    conclude_ranges,
+    number_lines,
+    probe_file,
+)
+
+__all__ = [
+    "Options",
+    "Progress",
+    "Scanned",
+    "ignored_in",
+    "number_lines",
+    "pack_of",
+    "run_local",
+    "scan_inputs",
+    "with_layouts",
+    "within",
+]
+
+# Below this a pool of processes costs more than it gains.
+_POOL_FROM_BYTES = 24 * MIB
+
+Profiles = tuple[tuple[FileProfile, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """All that the byte ranges of the inputs told, before anything is concluded from it."""
+
+    pack: SignaturePack
+    profiles: Profiles
+    results: tuple[RangeResult, ...]
+    quarantined: tuple[Quarantined, ...]
+    skipped: tuple[SkippedSignature, ...]
+
+
+def run_local(
+    inputs: Sequence[str], options: Options, progress: Progress = lambda done, total: None
+) -> Result:
+    """Diagnose ``inputs`` (files and directories).
+
+    Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` for a bad pack.
+    """
+    started_at = datetime.now(timezone.utc)
+    options = with_layouts(options)
+    pack = pack_of(options)
+    listing = _listed(inputs, options)
+    workers = _workers_for(listing.files, options)
+    is_remote = any(is_uri(file.path) for file in listing.files)
+    with mapper(pack, options, workers, is_remote=is_remote) as call:
+        profiles = _probed(call, listing.files, options)
+        bench = Bench(pack, options)
+        concluded = _concluded(call, bench, profiles, workers, progress)
+    incidents = tuple(incident for one in concluded for incident in one.incidents)
+    told = (failure for one in concluded for failure in one.unknown)
+    unknown = merge_unknown(told, options.settings.max_evidence)
+    exemplars = _first_exemplars(concluded)
+    return Result(
+        tool={"name": "flink-triage", "version": __version__},
+        run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), pack.digest),
+        coverage=_coverage(listing, profiles, concluded, pack, options, len(exemplars)),
+        incidents=incidents,
+        unknown=unknown,
+        effective_config={
+            one.deployment: one.effective_config for one in concluded if one.effective_config
+        },
+        stack_traces={
+            name: exemplars[name] for name in cited_traces(incidents, unknown) if name in exemplars
+        },
+    )
+
+
+def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
+    """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
+    options = with_layouts(options)
+    pack = pack_of(options)
+    listing = _listed(inputs, options)
+    workers = _workers_for(listing.files, options)
+    is_remote = any(is_uri(file.path) for file in listing.files)
+    with mapper(pack, options, workers, is_remote=is_remote) as call:
+        profiles = _probed(call, listing.files, options)
+        ranges = plan_ranges(profiles, options.settings)
+        total, done = sum(map(_size, ranges)), 0
+        results: dict[int, RangeResult] = {}
+        skipped: dict[SkippedSignature, None] = {}
+        for number, (result, off) in call(analyze_with_skipped, ranges):
+            results[number] = result
+            skipped.update(dict.fromkeys(off))
+            done += _size(ranges[number])
+            progress(done, total)
+    in_order = tuple(results[number] for number in range(len(ranges)))
+    return Scanned(pack, profiles, in_order, listing.quarantined, tuple(skipped))
+
+
+def _listed(inputs: Sequence[str], options: Options) -> Listing:
+    listing = list_inputs(inputs, options.settings)
+    if not listing.files and not listing.quarantined:
+        raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
+    return listing
+
+
+def _workers_for(files: Sequence[InputFile], options: Options) -> int:
+    if sum(file.size_bytes for file in files) < _POOL_FROM_BYTES:
+        return 1
+    return options.workers or os.cpu_count() or 1
+
+
+def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profiles:
+    profiles = dict(call(probe_file, files))
+    return tuple(
+        (profiles[index], deployment_of(file, options.group_by)) for index, file in enumerate(files)
+    )
+
+
+def _concluded(
+    call: Mapper, bench: Bench, profiles: Profiles, workers: int, progress: Progress
+) -> list[Concluded]:
+    """What each deployment showed, by name."""
+    ranges = list(enumerate(plan_ranges(profiles, bench.options.settings)))
+    of_deployment: dict[str, list[Numbered]] = defaultdict(list)
+    for profile, name in profiles:
+        if profile.problem is None:
+            of_deployment.setdefault(name, [])
+    for number, byte_range in ranges:
+        of_deployment[byte_range.deployment].append((number, byte_range))
+    sizes = {name: sum(_size(r) for _, r in of) for name, of in of_deployment.items()}
+    total, done = sum(sizes.values()), 0
+    # A deployment that keeps one process busy while the others wait is shared out.
+    share = total if workers == 1 else total / (2 * workers)
+    large = {name for name, size in sizes.items() if size > share}
+    # The largest first, so that the last task to finish is a small one.
+    parts = sorted((one for one in ranges if one[1].deployment in large), key=_by_size)
+    whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
+    analyzed = call(analyze_with_skipped, [byte_range for _, byte_range in parts])
+    finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
+    told: dict[str, list[tuple[int, RangeResult]]] = {name: [] for name in large}
+    skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
+    for index, (result, off) in analyzed:
+        number, byte_range = parts[index]
+        told[byte_range.deployment].append((number, result))
+        skipped[byte_range.deployment] += off
+        done += _size(byte_range)
+        progress(done, total)
+    concluded = []
+    for name in sorted(large):
+        in_order = sorted(told.pop(name), key=lambda one: one[0])
+        concluded.append(conclude(bench, name, in_order, skipped[name]))
+    for index, one in finished:
+        concluded.append(one)
+        done += sizes[whole[index]]
+        progress(done, total)
+    return sorted(concluded, key=lambda one: one.deployment)
+
+
+def _by_size(numbered: Numbered) -> int:
+    return -_size(numbered[1])
+
+
+def _size(byte_range: ByteRange) -> int:
+    end = byte_range.end if byte_range.end is not None else byte_range.profile.size_bytes
+    return max(0, end - byte_range.start)
+
+
+def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
+    """By fingerprint, in order of name: the first range that saw a trace lends its text."""
+    first: dict[str, tuple[int, str]] = {}
+    for one in concluded:
+        for name, found in one.exemplars.items():
+            if name not in first or found[0] < first[name][0]:
+                first[name] = found
+    return {name: first[name][1] for name in sorted(first)}
+
+
+def _coverage(
+    listing: Listing,
+    profiles: Profiles,
+    concluded: Sequence[Concluded],
+    pack: SignaturePack,
+    options: Options,
+    fingerprints: int,
+) -> Coverage:
+    """What was read, and what was not and why."""
+    account = sum((one.account for one in concluded), Account())
+    problems = {
+        *listing.quarantined,
+        *(Quarantined(p.path, p.problem) for p, _ in profiles if p.problem is not None),
+        *account.problems,
+    }
+    skipped = {entry for one in concluded for entry in one.skipped}
+    return Coverage(
+        files=len(profiles),
+        bytes=account.bytes,
+        events=account.events,
+        stack_traces=account.stack_traces,
+        fingerprints=fingerprints,
+        quarantined=tuple(sorted(problems, key=lambda q: (q.path, q.reason))),
+        truncated=account.truncated,
+        redactions=account.redactions,
+        decode_errors=account.decode_errors,
+        signatures_evaluated=len(pack.signatures),
+        signatures_skipped=tuple(
+            sorted({*skipped, *ignored_in(pack)}, key=lambda entry: entry.signature)
+        ),
+        assumed_timezone=str(options.timezone),
+    )

@@ -1,0 +1,73 @@
+"""What a caller can ask of a run, in either runner, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone, tzinfo
+from pathlib import Path
+
+from ..logs.layouts.own import read_layouts
+from ..model import Observation, SkippedSignature
+from ..settings import DEFAULT_SETTINGS, Settings
+from ..signatures import SignaturePack, builtin_pack_directory, load_pack
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller can ask of a run, in either runner.
+
+    ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
+    """
+
+    group_by: str = "directory"
+    flink_version: str | None = None
+    timezone: tzinfo = timezone.utc
+    since: datetime | None = None
+    until: datetime | None = None
+    signature_directories: tuple[Path, ...] = ()
+    settings: Settings = DEFAULT_SETTINGS
+    workers: int | None = None
+
+
+def with_layouts(options: Options) -> Options:
+    """The options with the layouts that lie beside the signatures; raises ``UsageError``."""
+    found = read_layouts(options.signature_directories)
+    settings = options.settings
+    new = tuple(layout for layout in found if layout not in settings.reading.layouts)
+    if not new:
+        return options
+    reading = replace(settings.reading, layouts=(*settings.reading.layouts, *new))
+    return replace(options, settings=replace(settings, reading=reading))
+
+
+def pack_of(options: Options) -> SignaturePack:
+    """The built-in signatures and those of ``options``, without what is ignored today."""
+    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    return pack.heard_on(datetime.now(timezone.utc).date())
+
+
+def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
+    """What a team has decided not to hear of today, and why."""
+    today = datetime.now(timezone.utc).date()
+    return {
+        SkippedSignature(entry.signature, f"ignored: {entry.reason}")
+        for entry in pack.decisions_on(today)
+    }
+
+
+def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
+    """Observations inside ``since``/``until``; what a process says of itself at start is kept."""
+    return [o for o in observations if _is_within(o, options)]
+
+
+def _is_within(observation: Observation, options: Options) -> bool:
+    at = observation.event.logged_at
+    lifecycle = observation.event.lifecycle
+    if at is None or (lifecycle is not None and lifecycle.kind in ("config", "version")):
+        return True
+    if options.since is not None and at < options.since:
+        return False
+    return options.until is None or at < options.until

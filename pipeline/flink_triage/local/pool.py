@@ -1,0 +1,70 @@
+"""Functions of ``work`` on many items: in this process, or in a pool of processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+from ..signatures import SignaturePack
+from .options import Options
+from .work import Bench
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Mapper(Protocol):
+    """Calls a module-level function on each item; gives (index, result) as they are done."""
+
+    def __call__(
+        self, function: Callable[[Bench, T], R], items: Sequence[T], /
+    ) -> Iterator[tuple[int, R]]: ...
+
+
+_BENCH: Bench | None = None
+
+
+@contextmanager
+def mapper(
+    pack: SignaturePack, options: Options, workers: int, *, is_remote: bool
+) -> Iterator[Mapper]:
+    """A mapper over ``workers`` processes; over this one alone for 1.
+
+    Items are begun in the order given.
+    """
+    if workers == 1:
+        bench = Bench(pack, options)
+
+        def here(
+            function: Callable[[Bench, T], R], items: Sequence[T], /
+        ) -> Iterator[tuple[int, R]]:
+            return ((index, function(bench, item)) for index, item in enumerate(items))
+
+        yield here
+        return
+    # The clients of object stores have threads, which a fork would lose.
+    is_forked = os.name != "nt" and not is_remote
+    context = multiprocessing.get_context("fork" if is_forked else "spawn")
+    with context.Pool(workers, _start, (pack, options)) as pool:
+
+        def there(
+            function: Callable[[Bench, T], R], items: Sequence[T], /
+        ) -> Iterator[tuple[int, R]]:
+            tasks = [(function, index, item) for index, item in enumerate(items)]
+            return pool.imap_unordered(_call, tasks)
+
+        yield there
+
+
+def _start(pack: SignaturePack, options: Options) -> None:
+    global _BENCH
+    _BENCH = Bench(pack, options)
+
+
+def _call(task: tuple[Callable[[Bench, T], R], int, T]) -> tuple[int, R]:
+    function, index, item = task
+    assert _BENCH is not None
+    return index, function(_BENCH, item)
