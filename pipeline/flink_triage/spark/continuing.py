@@ -8,7 +8,7 @@ program are others by now, and where its news change what was told for good.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -47,6 +47,16 @@ class _Left:
 
 
 @dataclass(frozen=True, slots=True)
+class News:
+    """What this run read, as it is staged: rows of `events` without the run's id, and the same as
+    parcels with the lines that stand before their ranges."""
+
+    events: DataFrame
+    parcels: DataFrame
+    lines_before: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnosed:
     """Rows of `incidents` and of `deployments`, without the run's id."""
 
@@ -59,12 +69,12 @@ def diagnose_batch(
     house: Warehouse,
     batch: Batch,
     attempt: Attempt,
-    news: DataFrame | None,
+    news: News | None,
 ) -> Diagnosed:
     """Diagnose the batch's deployments; all of them over all their events where nothing is new.
 
-    ``news`` are rows of `events` that this run read, from where they are staged: their append need
-    not be done.  What comes out is staged: it is read more than once, and made once.
+    The news are read from where they are staged: their append need not be done.  What comes out is
+    staged, too: it is read more than once, and made once.
     """
     basis = basis_of(batch)
     left = _left(spark, house, batch, basis)
@@ -80,10 +90,14 @@ def diagnose_batch(
         reached(f"diagnosed.{part}")
         return house.read_staging(spark, name, spark_schema(STAGED))
 
+    def by_news(states: DataFrame, of: News, tasks: int) -> DataFrame:
+        return stages.diagnosed_parcels(
+            of.parcels, of.lines_before, states, tasks, batch.pack, batch.options
+        )
+
     if going and news is not None:
         states = _states(spark, house, list(going.values()))
-        tasks = stages.partitions_for_news(len(going))
-        diagnosed = stages.diagnosed(spark, news, states, tasks, batch.pack, batch.options)
+        diagnosed = by_news(states, news, stages.partitions_for_news(len(going)))
         # What was closed by then is not told again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
         rows = staged(diagnosed, "news", before)
@@ -94,9 +108,12 @@ def diagnose_batch(
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
-        events = _history(spark, house, batch, attempt.run_id, news)
         tasks = stages.partitions_for(len(whole))
-        diagnosed = stages.diagnosed(spark, events, states, tasks, batch.pack, batch.options)
+        if news is not None and not batch.runs:
+            diagnosed = by_news(states, news, tasks)
+        else:
+            events = _history(spark, house, batch, attempt.run_id, news)
+            diagnosed = stages.diagnosed(events, states, tasks, batch.pack, batch.options)
         told = None
         if is_told:
             told = current_incidents(spark, house).join(
@@ -114,16 +131,14 @@ def basis_of(batch: Batch) -> str:
 
 
 def _history(
-    spark: SparkSession, house: Warehouse, batch: Batch, run_id: str, news: DataFrame | None
+    spark: SparkSession, house: Warehouse, batch: Batch, run_id: str, news: News | None
 ) -> DataFrame:
     """Events of all published runs, with what was last found in each, and the news."""
     published = [run.run_id for run in batch.runs]
-    if not published and news is not None:
-        return news
     counted = F.broadcast(counted_runs(spark, published).select("run_id"))
     events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
     known = with_newest_matches(spark, house, events, [*published, run_id])
-    return known if news is None else known.select(*news.columns).unionByName(news)
+    return known if news is None else known.select(*news.events.columns).unionByName(news.events)
 
 
 def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> list[_Left]:

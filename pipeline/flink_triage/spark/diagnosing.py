@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -23,7 +24,7 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import FLAG, TEXT, TIME
-from flink_triage.spark.rows import array, event_rows, observations_of
+from flink_triage.spark.rows import array, event_rows, observations_of, packed, unpacked
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import from_plain, to_plain
 from flink_triage.spark.workers import ArrowFunction, in_worker
@@ -57,6 +58,8 @@ class DiagnosisConfig:
     flink_version: str | None
     since: datetime | None
     until: datetime | None
+    # Of ranges that do not begin their file: how many lines of it stand before.
+    lines_before: Mapping[int, int]
 
 
 def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
@@ -64,7 +67,19 @@ def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
 
     The first row has no path: it names the deployment, and holds its ``state``.
     """
-    function = in_worker(__name__, "diagnose_group", pickle.dumps(config))
+    return _on_groups("diagnose_events", config)
+
+
+def parcels_function(config: DiagnosisConfig) -> ArrowFunction:
+    """What ``applyInArrow`` calls on rows ``deployment, events, state`` of a deployment.
+
+    ``events`` are parcels as they were staged, in any order; one row has none, but the ``state``.
+    """
+    return _on_groups("diagnose_parcels", config)
+
+
+def _on_groups(name: str, config: DiagnosisConfig) -> ArrowFunction:
+    function = in_worker(__name__, name, pickle.dumps(config))
     # The annotations are strings there; Spark tells the iterator form by the types themselves.
     function.__annotations__ = {
         "batches": Iterator[pa.RecordBatch],
@@ -73,10 +88,52 @@ def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
     return function
 
 
-def diagnose_group(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+def diagnose_events(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+    first = next(batches)
+    deployment = first.column("deployment")[0].as_py()
+    state = first.column("state")[0].as_py()
+
+    def tables() -> Iterator[pa.Table]:
+        for batch in itertools.chain((first,), batches):
+            events = pa.Table.from_batches([batch]).drop_columns(["state"])
+            yield events.filter(pc.is_valid(events["path"]))
+
     with collector_at_rest():
-        found = diagnose_rows(batches, shipped)
+        config = _config(shipped)
+        found = _diagnosed(deployment, state, _folded(tables(), config), config)
     yield found
+
+
+def diagnose_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+    config = _config(shipped)
+    state: list[Mapping[str, Any]] = []
+    names: set[str] = set()
+
+    def tables() -> Iterator[pa.Table]:
+        for batch in batches:
+            names.update(batch.column("deployment").to_pylist())
+            states = batch.column("state")
+            state.extend(states.filter(states.is_valid()).to_pylist())
+            for parcel in batch.column("events"):
+                if parcel.is_valid:
+                    yield _in_file(unpacked(parcel.as_py()), config.lines_before)
+
+    with collector_at_rest():
+        kept = _folded(tables(), config)
+        found = _diagnosed(names.pop(), state[0] if state else None, kept, config)
+    yield found
+
+
+def _in_file(events: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
+    """Events whose lines are counted from the first of the file, not of the range."""
+    numbers = events.column("range_number").to_pylist()
+    before = [lines_before.get(number, 0) for number in numbers]
+    rows = events.drop_columns(["range_number"])
+    if not any(before):
+        return rows
+    place = rows.schema.get_field_index("line")
+    lines = pc.add(rows.column("line"), pa.array(before, pa.int64()))
+    return rows.set_column(place, rows.schema.field(place), lines)
 
 
 @lru_cache(maxsize=1)
@@ -90,30 +147,31 @@ def _option_table() -> OptionTable:
     return OptionTable.load()
 
 
-def diagnose_rows(batches: Iterator[pa.RecordBatch], shipped_config: bytes) -> pa.RecordBatch:
-    """Rows of ``DIAGNOSED_ROWS`` for the one deployment that ``batches`` are of."""
-    reached("diagnose.deployment")
-    config = _config(shipped_config)
+def _folded(tables: Iterable[pa.Table], config: DiagnosisConfig) -> list[Observation]:
+    """The observations in bounds, folded as they come."""
     keep = config.settings.max_observations_per_key
+    bounds = Options(since=config.since, until=config.until)
     kept: list[Observation] = []
     waiting: list[Observation] = []
-    deployment = ""
-    state: Mapping[str, Any] | None = None
-    bounds = Options(since=config.since, until=config.until)
-    for batch in batches:
-        if not deployment:
-            deployment = batch.column("deployment")[0].as_py()
-            state = batch.column("state")[0].as_py()
-        events = pa.Table.from_batches([batch]).drop_columns(["state"])
-        events = events.filter(pc.is_valid(events["path"]))
+    for events in tables:
         waiting += within(observations_of(events), bounds)
         # Folding as much as is kept, each time, keeps the sum of all foldings linear.
         if len(waiting) >= max(FOLD_EVERY, len(kept)):
             kept, waiting = fold([*kept, *waiting], keep), []
+    return [*kept, *waiting]
+
+
+def _diagnosed(
+    deployment: str,
+    state: Mapping[str, Any] | None,
+    observations: Sequence[Observation],
+    config: DiagnosisConfig,
+) -> pa.RecordBatch:
+    reached("diagnose.deployment")
     continued = diagnose_on(
         deployment,
         carried_of(state) if state is not None else None,
-        [*kept, *waiting],
+        observations,
         config.pack,
         _option_table(),
         config.settings,
@@ -188,18 +246,11 @@ def _incident_row(incident: Incident) -> dict[str, object]:
 
 
 def carried_bytes(carried: Carried) -> bytes:
-    """The observations as an Arrow stream of rows of `events`."""
-    rows = event_rows(carried.observations, "", 0)
-    batch = pa.RecordBatch.from_struct_array(rows)
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    """The observations as rows of `events`, packed."""
+    return packed(pa.RecordBatch.from_struct_array(event_rows(carried.observations, "", 0)))
 
 
 def carried_of(state: Mapping[str, Any]) -> Carried:
     """What ``carried_bytes`` was made of."""
-    with pa.ipc.open_stream(state["carried"]) as reader:
-        rows = reader.read_all()
-    return Carried(tuple(observations_of(rows)), state["in_time_from"], state["has_closed"])
+    observations = tuple(observations_of(unpacked(state["carried"])))
+    return Carried(observations, state["in_time_from"], state["has_closed"])

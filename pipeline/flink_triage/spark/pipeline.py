@@ -25,7 +25,7 @@ from flink_triage.logs.storage import use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
-from flink_triage.spark.continuing import diagnose_batch
+from flink_triage.spark.continuing import News, diagnose_batch
 from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
 from flink_triage.spark.ledger_rows import finished_rows, latest_files, read_entries
@@ -260,7 +260,7 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
         appended = beside.submit(append_all, house, run_id, rows)
         if batch.deployments:
             progress(f"diagnosing {len(batch.deployments)} deployments")
-            told = diagnose_batch(spark, house, batch, attempt, rows.get(EVENTS))
+            told = diagnose_batch(spark, house, batch, attempt, staged.news)
             derived = {
                 INCIDENTS: told.incidents,
                 DEPLOYMENTS: told.deployments,
@@ -281,6 +281,7 @@ class Staged:
 
     rows: Mapping[Table, DataFrame] = field(default_factory=dict)
     summaries: Sequence[Mapping[str, object]] = ()
+    news: News | None = None
 
 
 def _stage(
@@ -296,7 +297,8 @@ def _stage(
     reached("staged")
     staged = house.read_staging(spark, attempt.staging, stages.STAGED_SCHEMA)
     summaries = stages.summaries(staged)
-    events = stages.events(staged, stages.line_bases(spark, tasks, summaries))
+    before = stages.lines_before(tasks, summaries)
+    events = stages.events(spark, staged, before)
     rows = {
         EVENTS: events,
         STACK_TRACES: stages.stack_traces(staged),
@@ -304,7 +306,7 @@ def _stage(
         MATCHES: stages.matches(events),
         FLINK_CONFIG: stages.flink_config(events),
     }
-    return Staged(rows, summaries)
+    return Staged(rows, summaries, News(events, stages.parcels(staged), before))
 
 
 def _match_again(

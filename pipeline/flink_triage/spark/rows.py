@@ -58,6 +58,21 @@ def event_rows(
     return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants, _EVENT_ARRAYS)
 
 
+def packed(rows: pa.RecordBatch) -> bytes:
+    """Rows as an Arrow stream, compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())
+
+
+def unpacked(data: bytes) -> pa.Table:
+    """What ``packed`` was given."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_all()
+
+
 def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
     """Rows of `stack_traces`, one per distinct fingerprint of a range."""
     return _struct(STAGED_TRACE, traces, _TRACE_GETTERS, {})

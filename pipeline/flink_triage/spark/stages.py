@@ -19,6 +19,7 @@ from flink_triage.spark.diagnosing import (
     STATE,
     DiagnosisConfig,
     diagnosing_function,
+    parcels_function,
 )
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
@@ -65,32 +66,39 @@ def summaries(staged: DataFrame) -> list[dict[str, object]]:
     return sorted(rows.toArrow().to_pylist(), key=lambda row: int(row["range_number"]))
 
 
-def line_bases(
-    spark: SparkSession, tasks: Sequence[RangeTask], found: Sequence[Mapping[str, object]]
-) -> DataFrame | None:
-    """Per range the lines of its file before it; None when no range has any."""
-    bases: list[int] = []
+def lines_before(
+    tasks: Sequence[RangeTask], found: Sequence[Mapping[str, object]]
+) -> dict[int, int]:
+    """Of each range that does not begin its file, by number: the lines of the file before it."""
+    before: dict[int, int] = {}
     newlines = {row["range_number"]: int(str(row["newline_count"] or 0)) for row in found}
     line = 0
     for task in tasks:
         if task.is_first:
             line = task.first_line
-        bases.append(line)
+        if line:
+            before[task.number] = line
         line += newlines.get(task.number, 0)
-    if not any(bases):
-        return None
-    numbers = [task.number for task in tasks]
-    rows = pa.table({"range_number": pa.array(numbers, SMALL), "base": pa.array(bases, COUNT)})
-    return spark.createDataFrame(rows)
+    return before
 
 
-def events(staged: DataFrame, bases: DataFrame | None) -> DataFrame:
+def events(spark: SparkSession, staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
     """Rows of `events`, with lines counted from the first of the file."""
     rows = staged.where(F.col("kind") == "event").select("range_number", "event.*")
-    if bases is not None:
-        rows = rows.join(F.broadcast(bases), "range_number")
-        rows = rows.withColumn("line", F.col("line") + F.col("base"))
+    if before:
+        columns = {
+            "range_number": pa.array(list(before), SMALL),
+            "before": pa.array(list(before.values()), COUNT),
+        }
+        known = F.broadcast(spark.createDataFrame(pa.table(columns)))
+        rows = rows.join(known, "range_number", "left")
+        rows = rows.withColumn("line", F.col("line") + F.coalesce("before", F.lit(0)))
     return rows.select(*_data_columns(EVENTS))
+
+
+def parcels(staged: DataFrame) -> DataFrame:
+    """deployment, events: the same events as parcels, for the diagnosis."""
+    return staged.where(F.col("kind") == "parcel").select("parcel.*")
 
 
 def stack_traces(staged: DataFrame) -> DataFrame:
@@ -132,7 +140,6 @@ def matches(events: DataFrame) -> DataFrame:
 
 
 def diagnosed(
-    spark: SparkSession,
     events: DataFrame,
     states: DataFrame,
     partitions: int,
@@ -144,9 +151,7 @@ def diagnosed(
     ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
     """
     columns = _data_columns(EVENTS)
-    names = states.select("deployment")
-    no_state = F.lit(None).cast(spark_type(STATE)).alias("state")
-    touched = events.join(F.broadcast(names), "deployment", "left_semi").select(*columns, no_state)
+    touched = _of_deployments(events, states).select(*columns, "state")
     # A deployment whose logs hold nothing notable is healthy, and is said to be.
     nothing = (
         F.lit(None).cast(spark_type(column.type)).alias(column.name)
@@ -156,11 +161,37 @@ def diagnosed(
     markers = states.select("*", *nothing).select(*columns, "state")
     rows = touched.unionByName(markers).repartition(partitions, "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
-    config = DiagnosisConfig(
-        pack, options.settings, options.flink_version, options.since, options.until
-    )
-    return ordered.groupBy("deployment").applyInArrow(
-        diagnosing_function(config), spark_schema(DIAGNOSED_ROWS)
+    function = diagnosing_function(_diagnosis_config(pack, options, {}))
+    return ordered.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
+
+
+def diagnosed_parcels(
+    parcels: DataFrame,
+    before: Mapping[int, int],
+    states: DataFrame,
+    partitions: int,
+    pack: SignaturePack,
+    options: Options,
+) -> DataFrame:
+    """The same, out of the parcels that were staged and the lines before their ranges."""
+    touched = _of_deployments(parcels, states).select("deployment", "events", "state")
+    markers = states.withColumn("events", F.lit(None).cast("binary"))
+    rows = touched.unionByName(markers).repartition(partitions, "deployment")
+    function = parcels_function(_diagnosis_config(pack, options, before))
+    return rows.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
+
+
+def _of_deployments(rows: DataFrame, states: DataFrame) -> DataFrame:
+    names = F.broadcast(states.select("deployment"))
+    no_state = F.lit(None).cast(spark_type(STATE))
+    return rows.join(names, "deployment", "left_semi").withColumn("state", no_state)
+
+
+def _diagnosis_config(
+    pack: SignaturePack, options: Options, before: Mapping[int, int]
+) -> DiagnosisConfig:
+    return DiagnosisConfig(
+        pack, options.settings, options.flink_version, options.since, options.until, before
     )
 
 

@@ -11,6 +11,7 @@ from datetime import tzinfo
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flink_triage.diagnosis.fold import fold
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
@@ -34,6 +35,7 @@ from flink_triage.spark.rows import (
     STAGED_VOLUME,
     array,
     event_rows,
+    packed,
     trace_rows,
     volume_rows,
 )
@@ -63,11 +65,15 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
+# Events of one deployment once more, as its diagnosis reads them: Spark moves them as a whole; row
+# by row that would take longer than the diagnosis.
+PARCEL = pa.struct([("deployment", TEXT), ("events", pa.binary())])
 STAGED = pa.schema(
     [
         ("kind", TEXT),
         ("range_number", SMALL),
         ("event", STAGED_EVENT),
+        ("parcel", PARCEL),
         ("trace", STAGED_TRACE),
         ("volume", STAGED_VOLUME),
         ("summary", SUMMARY),
@@ -77,6 +83,8 @@ STAGED = pa.schema(
 BATCH_ROWS = 20_000
 # Small files have few rows each: so many go together.
 JOINED_ROWS = 1_000
+# Bounds what one value of a column holds, to some 100 KB.
+PARCEL_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +253,28 @@ def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
         sizes = [len(part.values) for part in parts]
         numbers = pa.array(np.repeat([part.number for part in parts], sizes), SMALL)
         values = pa.concat_arrays([part.values for part in parts])
-        for at in range(0, len(values), BATCH_ROWS):
-            rows = values.slice(at, BATCH_ROWS)
-            size = len(rows)
-            columns = [pa.repeat(pa.scalar(kind, TEXT), size), numbers.slice(at, size)]
-            for field in list(STAGED)[2:]:
-                columns.append(rows if field.name == kind else pa.nulls(size, field.type))
-            yield pa.RecordBatch.from_arrays(columns, schema=STAGED)
+        yield from _rows_of(kind, numbers, values)
+        if kind == "event":
+            parcels = array(list(_parcels(numbers, values)), PARCEL)
+            yield from _rows_of("parcel", numbers[: len(parcels)], parcels)
+
+
+def _rows_of(kind: str, numbers: pa.Array, values: pa.StructArray) -> Iterator[pa.RecordBatch]:
+    for at in range(0, len(values), BATCH_ROWS):
+        rows = values.slice(at, BATCH_ROWS)
+        size = len(rows)
+        columns = [pa.repeat(pa.scalar(kind, TEXT), size), numbers.slice(at, size)]
+        for field in list(STAGED)[2:]:
+            columns.append(rows if field.name == kind else pa.nulls(size, field.type))
+        yield pa.RecordBatch.from_arrays(columns, schema=STAGED)
+
+
+def _parcels(numbers: pa.Array, events: pa.StructArray) -> Iterator[dict[str, object]]:
+    """Values of ``PARCEL``: rows of `events`, and the number of the range that each is of."""
+    rows = pa.RecordBatch.from_struct_array(events).append_column("range_number", numbers)
+    names = rows.column("deployment")
+    for name in names.unique():
+        of_one = rows.filter(pc.equal(names, name))
+        for at in range(0, len(of_one), PARCEL_ROWS):
+            part = packed(of_one.slice(at, PARCEL_ROWS))
+            yield {"deployment": name.as_py(), "events": part}
