@@ -277,12 +277,26 @@ class TraceRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceCount:
+    """How often one range saw a stack trace that was told before."""
+
+    fingerprint: Fingerprint
+    count: int
+    first_seen_at: datetime | None
+    last_seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class RangeResult:
-    """All that one byte range tells; ``scan.events`` is empty, its events are in observations."""
+    """All that one byte range tells; ``scan.events`` is empty, its events are in observations.
+
+    ``recurring`` are the traces that the caller knows already.
+    """
 
     scan: RangeScan
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
+    recurring: tuple[TraceCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone, tzinfo
@@ -26,6 +26,7 @@ from .model import (
     RangeScan,
     SkippedSignature,
     StackTrace,
+    TraceCount,
     TraceRow,
 )
 from .product import product_of
@@ -67,24 +68,35 @@ class Analyzer:
         """Signatures that were switched off while this process ran."""
         return self._matcher.skipped
 
-    def analyze(self, byte_range: ByteRange, *, is_active: bool = False) -> RangeResult:
+    def analyze(
+        self,
+        byte_range: ByteRange,
+        *,
+        is_active: bool = False,
+        told: Container[str] = (),
+    ) -> RangeResult:
+        """All that the range tells; of traces whose full fingerprints were ``told``, counts."""
         with collector_at_rest():
-            return self._analyze(byte_range, is_active)
+            return self._analyze(byte_range, is_active, told)
 
-    def _analyze(self, byte_range: ByteRange, is_active: bool) -> RangeResult:
+    def _analyze(self, byte_range: ByteRange, is_active: bool, told: Container[str]) -> RangeResult:
         scan = self._scan(byte_range, is_active)
-        traces: dict[str, _TraceCount] = {}
+        traces: dict[str, _Seen] = {}
         observations = []
         process = byte_range.profile.process
         for event in scan.events:
             analysis = self.analyze_event(event, process)
             if analysis.fingerprint is not None:
-                _count_trace(traces, event, analysis.trace, analysis.fingerprint)
+                _count_trace(traces, event, analysis.trace, analysis.fingerprint, told)
             observations.append(_observation(event, analysis, byte_range))
         if byte_range.profile.layout == "json":
             observations = [_on_one_line(o) for o in observations]
-        rows = tuple(count.row() for count in traces.values())
-        return RangeResult(replace(scan, events=()), tuple(observations), rows)
+        return RangeResult(
+            replace(scan, events=()),
+            tuple(observations),
+            tuple(seen.row(seen.trace) for seen in traces.values() if seen.trace is not None),
+            tuple(seen.counted() for seen in traces.values() if seen.trace is None),
+        )
 
     def _scan(self, byte_range: ByteRange, is_active: bool) -> RangeScan:
         return self._scanner.scan(byte_range, is_active=is_active, default_timezone=self._timezone)
@@ -151,14 +163,14 @@ def collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-class _TraceCount:
-    """A distinct trace of a range while its events are counted."""
+class _Seen:
+    """A distinct trace of a range while its events are counted; one without ``trace`` was told."""
 
-    __slots__ = ("_exemplar", "_fingerprint", "_trace", "count", "first_seen_at", "last_seen_at")
+    __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 
-    def __init__(self, event: Event, trace: StackTrace, identity: Fingerprint) -> None:
+    def __init__(self, event: Event, trace: StackTrace | None, identity: Fingerprint) -> None:
         self._fingerprint = identity
-        self._trace = trace
+        self.trace = trace
         self._exemplar = event.continuation if event.continuation else event.message
         self.count = 1
         self.first_seen_at = self.last_seen_at = event.logged_at
@@ -168,29 +180,43 @@ class _TraceCount:
         self.first_seen_at = earliest(self.first_seen_at, at)
         self.last_seen_at = latest(self.last_seen_at, at)
 
-    def row(self) -> TraceRow:
+    def row(self, trace: StackTrace) -> TraceRow:
         return TraceRow(
             self._fingerprint,
-            self._trace,
-            mask(render(self._trace)),
+            trace,
+            mask(render(trace)),
             self._exemplar,
             self.count,
             self.first_seen_at,
             self.last_seen_at,
         )
 
+    def counted(self) -> TraceCount:
+        return TraceCount(self._fingerprint, self.count, self.first_seen_at, self.last_seen_at)
+
 
 def _count_trace(
-    traces: dict[str, _TraceCount], event: Event, trace: StackTrace | None, identity: Fingerprint
+    traces: dict[str, _Seen],
+    event: Event,
+    trace: StackTrace | None,
+    identity: Fingerprint,
+    told: Container[str],
 ) -> None:
     known = traces.get(identity.full)
     if known is not None:
         known.add(event.logged_at)
         return
-    if trace is None:
+    if identity.full in told:
+        trace = None
+    elif trace is None:
         _, trace = extract(event.message, event.continuation)
-    assert trace is not None  # it has a fingerprint
-    traces[identity.full] = _TraceCount(event, trace, identity)
+        assert trace is not None  # it has a fingerprint
+    traces[identity.full] = _Seen(event, trace, identity)
+
+
+def trace_count(result: RangeResult) -> int:
+    """Events of the range that hold a stack trace."""
+    return sum(row.count for row in result.traces) + sum(row.count for row in result.recurring)
 
 
 def earliest(a: datetime | None, b: datetime | None) -> datetime | None:

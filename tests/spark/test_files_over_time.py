@@ -164,7 +164,7 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
     events: list[Observation] = []
     summaries: list[dict[str, Any]] = []
     for task in tasks:
-        parts = stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings)
+        parts = stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings, set())
         for batch in batches_of(parts):
             rows = pa.Table.from_batches([batch])
             staged = rows.filter(pc.equal(rows["kind"], "event"))["event"].combine_chunks()

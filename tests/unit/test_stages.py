@@ -14,13 +14,13 @@ import pytest
 from flink_triage.logs.files import InputFile
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
-from flink_triage.model import ByteRange, Event, FileProfile
+from flink_triage.model import ByteRange, Event, FileProfile, TraceCount
 from flink_triage.recurrence import Recurrences, outline_of
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
-from flink_triage.stages import Analyzer
+from flink_triage.stages import Analyzer, trace_count
 
 LOGS = Path(__file__).parents[1] / "logs"
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
@@ -247,3 +247,18 @@ def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
         outline = outline_of(event, None)
         recurrences.learn(event, outline, None, analyzer.analyze_event(event, None))
     assert len(recurrences) == 10
+
+
+def test_of_traces_that_were_told_only_the_counts_are(pack: SignaturePack) -> None:
+    byte_range = _range_of(next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log")))
+    whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
+    names = [row.fingerprint.full for row in whole.traces]
+    assert len(names) > 1
+    told = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, told=set(names[1:]))
+    assert told.traces == whole.traces[:1]
+    assert told.observations == whole.observations
+    assert trace_count(told) == trace_count(whole)
+    assert told.recurring == tuple(
+        TraceCount(row.fingerprint, row.count, row.first_seen_at, row.last_seen_at)
+        for row in whole.traces[1:]
+    )

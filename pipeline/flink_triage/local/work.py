@@ -5,7 +5,7 @@ These functions are called in this process or in one of a pool; ``Bench`` is wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -28,7 +28,7 @@ from ..model import (
 from ..remediation import OptionTable
 from ..settings import Settings
 from ..signatures import SignaturePack
-from ..stages import Analyzer, collector_at_rest
+from ..stages import Analyzer, collector_at_rest, trace_count
 from .options import Options, within
 
 Numbered = tuple[int, ByteRange]
@@ -77,7 +77,7 @@ class Account:
         return cls(
             _bytes_of(scan),
             sum(volume.event_count for volume in scan.volumes),
-            sum(trace.count for trace in result.traces),
+            trace_count(result),
             scan.truncated,
             scan.redactions,
             scan.decode_errors,
@@ -121,9 +121,9 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
     return probe(file, bench.options.settings)
 
 
-def analyze_range(bench: Bench, byte_range: ByteRange) -> RangeResult:
+def analyze_range(bench: Bench, byte_range: ByteRange, told: Container[str] = ()) -> RangeResult:
     """What the range told; what a crash loop repeats is counted, not kept."""
-    result = bench.analyzer.analyze(byte_range)
+    result = bench.analyzer.analyze(byte_range, told=told)
     keep = bench.options.settings.max_observations_per_key
     return replace(result, observations=tuple(fold(result.observations, keep)))
 
@@ -137,7 +137,12 @@ def analyze_with_skipped(
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
     """A whole deployment, from its bytes to its incidents."""
     deployment, ranges = work
-    numbered = [(number, analyze_range(bench, byte_range)) for number, byte_range in ranges]
+    numbered = []
+    told: set[str] = set()
+    for number, byte_range in ranges:
+        result = analyze_range(bench, byte_range, told)
+        told.update(row.fingerprint.full for row in result.traces)
+        numbered.append((number, result))
     return conclude(bench, deployment, numbered, bench.analyzer.skipped)
 
 

@@ -24,6 +24,7 @@ from flink_triage.model import (
     Observation,
     StackTrace,
     Throwable,
+    TraceCount,
     TraceRow,
     Volume,
 )
@@ -78,6 +79,11 @@ def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
     return _struct(STAGED_TRACE, traces, _TRACE_GETTERS, {})
 
 
+def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
+    """Rows of `stack_traces` of which another row of the batch tells all but the counts."""
+    return _struct(STAGED_TRACE, counts, _COUNT_GETTERS, {})
+
+
 def volume_rows(
     volumes: Sequence[Volume], deployment: str, file_id: str, path: str
 ) -> pa.StructArray:
@@ -114,7 +120,7 @@ def observations_of(rows: pa.Table) -> Iterator[Observation]:
 def _struct(
     kind: pa.StructType,
     items: Sequence[R],
-    getters: Mapping[str, Getter[R]],
+    getters: Mapping[str, Getter[R] | None],
     constants: Mapping[str, Any],
     arrays: Mapping[str, Callable[[Sequence[R]], pa.Array]] = MappingProxyType({}),
 ) -> pa.StructArray:
@@ -124,9 +130,10 @@ def _struct(
             columns.append(arrays[field.name](items))
         elif field.name in constants:
             columns.append(pa.repeat(pa.scalar(constants[field.name], field.type), len(items)))
-        else:
-            get = getters[field.name]
+        elif (get := getters[field.name]) is not None:
             columns.append(array([get(item) for item in items], field.type))
+        else:
+            columns.append(pa.nulls(len(items), field.type))
     return pa.StructArray.from_arrays(columns, fields=list(kind))
 
 
@@ -240,6 +247,14 @@ _TRACE_GETTERS: Mapping[str, Getter[TraceRow]] = {
     "is_truncated": lambda row: row.trace.is_truncated,
     "masked_text": lambda row: row.masked_text,
     "exemplar": lambda row: row.exemplar,
+    "event_count": lambda row: row.count,
+    "first_seen_at": lambda row: row.first_seen_at,
+    "last_seen_at": lambda row: row.last_seen_at,
+}
+
+_COUNT_GETTERS: Mapping[str, Getter[TraceCount] | None] = {
+    **dict.fromkeys(_TRACE_GETTERS),
+    "fingerprint": lambda row: row.fingerprint.full,
     "event_count": lambda row: row.count,
     "first_seen_at": lambda row: row.first_seen_at,
     "last_seen_at": lambda row: row.last_seen_at,

@@ -102,15 +102,16 @@ def parcels(staged: DataFrame) -> DataFrame:
 
 
 def stack_traces(staged: DataFrame) -> DataFrame:
-    """Rows of `stack_traces`: the first range that saw a trace lends its exemplar."""
+    """Rows of `stack_traces`: the first range that saw a trace tells all but the counts."""
     rows = staged.where(F.col("kind") == "trace").select("range_number", "trace.*")
     folded = {"fingerprint", "event_count", "first_seen_at", "last_seen_at"}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
+    tells_all = F.col("exemplar").isNotNull()
     grouped = rows.groupBy("fingerprint").agg(
         F.sum("event_count").alias("event_count"),
         F.min("first_seen_at").alias("first_seen_at"),
         F.max("last_seen_at").alias("last_seen_at"),
-        F.min_by(F.struct(*shown), F.col("range_number")).alias("shown"),
+        F.min_by(F.struct(*shown), F.when(tells_all, F.col("range_number"))).alias("shown"),
     )
     return grouped.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
 

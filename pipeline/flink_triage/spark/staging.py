@@ -34,13 +34,14 @@ from flink_triage.spark.rows import (
     STAGED_TRACE,
     STAGED_VOLUME,
     array,
+    count_rows,
     event_rows,
     packed,
     trace_rows,
     volume_rows,
 )
 from flink_triage.spark.workers import ArrowFunction, in_worker
-from flink_triage.stages import Analyzer
+from flink_triage.stages import Analyzer, trace_count
 
 SUMMARY = pa.struct(
     [
@@ -148,16 +149,24 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
         analyzer = Analyzer(config.pack, config.settings, config.timezone)
         _ANALYZERS[key] = analyzer
     tasks: list[RangeTask] = pickle.loads(shipped_tasks)
-    for task in tasks:
+    # A trace is handed over by the first range that saw it.  Another try of this task may be in
+    # another process, so that nothing is known beyond its ranges.
+    told: set[str] = set()
+    for task in sorted(tasks, key=lambda task: task.number):
         reached("stage.range")
-        yield from stage_range(task, analyzer, config.settings)
+        yield from stage_range(task, analyzer, config.settings, told)
         reached("stage.range.done")
 
 
-def stage_range(task: RangeTask, analyzer: Analyzer, settings: Settings) -> Iterator[Part]:
-    """What one range holds: events, traces, volumes, and one summary."""
+def stage_range(
+    task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
+) -> Iterator[Part]:
+    """What one range holds: events, traces, volumes, and one summary.
+
+    Of traces ``told`` only counts; those that are told now are added to them.
+    """
     try:
-        result = analyzer.analyze(task.byte_range, is_active=task.is_active)
+        result = analyzer.analyze(task.byte_range, is_active=task.is_active, told=told)
         # As the in-process runner does: what a crash loop repeats is counted, not kept.
         observations = fold(result.observations, settings.max_observations_per_key)
         hashes = _hashes(task, result, open_plain)
@@ -169,8 +178,10 @@ def stage_range(task: RangeTask, analyzer: Analyzer, settings: Settings) -> Iter
     if observations:
         rows = event_rows(observations, task.file_id, task.byte_range.generation)
         yield Part("event", task.number, rows)
-    if result.traces:
-        yield Part("trace", task.number, trace_rows(result.traces))
+    for traces in (trace_rows(result.traces), count_rows(result.recurring)):
+        if len(traces):
+            yield Part("trace", task.number, traces)
+    told.update(row.fingerprint.full for row in result.traces)
     volumes = result.scan.volumes
     counted = volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path)
     yield Part("volume", task.number, counted)
@@ -191,7 +202,7 @@ def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[s
         "decode_errors": scan.decode_errors,
         "truncated": scan.truncated,
         "event_count": sum(volume.event_count for volume in scan.volumes),
-        "trace_count": sum(trace.count for trace in result.traces),
+        "trace_count": trace_count(result),
         "problems": [{"path": p.path, "reason": p.reason} for p in scan.problems],
         "event_rows": len(observations),
         "match_rows": sum(len(o.matches) for o in observations),
