@@ -85,11 +85,16 @@ class _Blocks:
             if not block:
                 self._finish(data)
                 return
-            taken = self._take_events(data)
-            carry = data[taken:]
-            self._offset += taken
+            carry = self._take(data)
             if len(carry) > self._giant_bytes:
-                carry = self._take_giant(carry)
+                # What was read with its end may be the last block, and hold many events.
+                carry = self._take(self._take_giant(carry))
+
+    def _take(self, data: bytes) -> bytes:
+        """All events but the last are counted and kept; what is left of ``data``."""
+        taken = self._take_events(data) if data else 0
+        self._offset += taken
+        return data[taken:]
 
     def _finish(self, data: bytes) -> None:
         """The end of the source: what is left is one event."""

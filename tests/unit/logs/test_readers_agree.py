@@ -143,6 +143,23 @@ def test_block_reader_equals_line_reader(
     assert accounted == path.stat().st_size
 
 
+@pytest.mark.parametrize("is_active", [False, True])
+def test_events_behind_a_giant_in_the_last_block_are_told_apart(
+    tmp_path: Path, is_active: bool
+) -> None:
+    """The giant's end is looked for in blocks of its own; the last of them ends the file."""
+    path = tmp_path / "a.log"
+    header = b"2026-01-02 03:04:05,678 FATAL o.a.f.Foo [] - "
+    for count in range(1, 6):
+        behind = b"".join(header + b"%d\n" % number for number in range(count))
+        path.write_bytes(header + b"x" * 400 + b"\n" + behind)
+        profile = _profile(path)
+        expected = _scan(profile, _SMALL, None, is_active=is_active)
+        assert len(expected.events) == count + (not is_active)
+        for block_bytes in range(1, 400):
+            assert _scan(profile, _SMALL, block_bytes, is_active=is_active) == expected
+
+
 @_QUICKLY
 @given(lines=_LINES, cuts=st.lists(st.integers(1, 1500), max_size=4, unique=True))
 def test_cuts_between_ranges_change_nothing(
