@@ -92,6 +92,22 @@ def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(
     assert events.count() == events.select("path", "byte_offset").distinct().count()
 
 
+def test_logs_may_come_after_a_run_that_could_read_no_file(
+    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+) -> None:
+    warehouse = str(tmp_path / "warehouse")
+    unreadable = tmp_path / "dump"
+    unreadable.mkdir()
+    (unreadable / "heap.log").write_bytes(b"JAVA PROFILE 1.0.2\0" + bytes(64))
+    inputs = [str(unreadable), str(logs)]
+    run(spark, inputs[:1], warehouse, settled)
+    assert not Warehouse(warehouse).exists(spark, EVENTS)
+    run(spark, inputs, warehouse, settled)
+    expected, found = run_local(inputs, settled), read_result(spark, warehouse)
+    assert found.incidents == expected.incidents
+    assert found.coverage == expected.coverage
+
+
 def test_stored_events_are_diagnosed_again_without_their_logs(
     spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
 ) -> None:

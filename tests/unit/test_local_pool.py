@@ -58,3 +58,17 @@ def test_the_first_range_that_saw_a_trace_lends_its_text(tmp_path: Path) -> None
     texts = [text for text in result["stack_traces"].values() if "Exception: 1000" in text]
     assert texts
     assert all("Exception: 10000 " in text for text in texts)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_of_a_deployment_that_cannot_be_read_nothing_is_said(tmp_path: Path, workers: int) -> None:
+    for name in ("dump", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "dump" / "heap.log").write_bytes(b"JAVA PROFILE 1.0.2\0" + bytes(64))
+    (tmp_path / "empty" / "jobmanager.log").write_bytes(b"")
+    result = told(tmp_path, workers)
+    verdicts = {i["deployment"]: i["verdict"] for i in result["incidents"]}
+    assert verdicts == {"empty": "healthy"}
+    assert [entry["path"] for entry in result["coverage"]["quarantined"]] == [
+        str(tmp_path / "dump" / "heap.log")
+    ]

@@ -162,9 +162,6 @@ def _concluded(
     """What each deployment showed, by name."""
     ranges = list(enumerate(plan_ranges(profiles, bench.options.settings)))
     of_deployment: dict[str, list[Numbered]] = defaultdict(list)
-    for profile, name in profiles:
-        if profile.problem is None:
-            of_deployment.setdefault(name, [])
     for number, byte_range in ranges:
         of_deployment[byte_range.deployment].append((number, byte_range))
     sizes = {name: sum(_size(r) for _, r in of) for name, of in of_deployment.items()}

@@ -155,6 +155,10 @@ def conclude(
     """Diagnose a deployment by what its ranges told."""
     options, settings = bench.options, bench.options.settings
     results = [result for _, result in numbered]
+    account = Account.of(results)
+    if results and all(result.scan.range.profile.problem for result in results):
+        # Of what could not be read nothing is said, least of all that it is healthy.
+        return Concluded(deployment, account, skipped=skipped)
     with collector_at_rest():
         observations = within(number_lines(results), options)
         told: DeploymentDiagnosis = diagnose_deployment(
@@ -168,7 +172,7 @@ def conclude(
         unknown = group_unknown(told.unknown_faults, bench.pack, settings.max_evidence)
     return Concluded(
         deployment,
-        Account.of(results),
+        account,
         told.incidents,
         unknown,
         told.effective_config,

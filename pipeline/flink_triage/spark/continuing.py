@@ -109,7 +109,9 @@ def diagnose_batch(
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
         tasks = stages.partitions_for(len(whole))
-        if news is not None and not batch.runs:
+        # A run that could read no file has published, and made no table of events.
+        is_first = not batch.runs or not house.exists(spark, EVENTS)
+        if news is not None and is_first:
             diagnosed = by_news(states, news, tasks)
         else:
             events = _history(spark, house, batch, attempt.run_id, news)
