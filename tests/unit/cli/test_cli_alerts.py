@@ -40,8 +40,10 @@ def test_without_the_flag_ten_seconds_are_settled() -> None:
     assert build_parser().parse_args(RUN).settle == 10
 
 
+# What a shell starts in the background ignores SIGINT, and so do the tests that it started.
 WAITING = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from flink_triage.cli.main import main
 def wait(arguments):
     import time
