@@ -92,6 +92,11 @@ FAMILIES: Mapping[str, Family] = {
     "CRI pieces": filled(b"2026-11-21T06:47:23.468Z stdout P " + b"x" * 40 + b"\n"),
     "pods": numbered(lambda n: b"[pod/a-%d/main] %sm\n" % (n, HEADER)),
     "JSON events": numbered(_json_event),
+    "JSON arrays, all of other names": numbered(
+        lambda n: b'"pod%d": [{"message": "%s"}],' % (n, HEADER), b'{"all": {'
+    ),
+    "JSON arrays that say nothing": numbered(lambda n: b'"a%d": [{"b": 1}],' % n, b'{"all": {'),
+    "nested JSON arrays": filled(b'{"a": ['),
     "secrets": filled(b"password=x, ", HEADER),
     "secrets that never end": filled(b'password="', HEADER),
     "secrets below their keys": filled(b"password:\n ", HEADER),

@@ -28,11 +28,25 @@ LOGCLI_EXPORT = "logcli-export"
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
-_WRAPPER = re.compile(
-    r'"(?:events|logEvents|hits|data|results?|values|records|entries|logs|items)"\s*:\s*(?=[\[{])'
+# What stores call their arrays of records; under any other name the first must look like one.
+_WRAPPERS = frozenset(
+    {
+        "events",
+        "logEvents",
+        "hits",
+        "data",
+        "result",
+        "results",
+        "value",
+        "values",
+        "records",
+        "entries",
+        "logs",
+        "items",
+    }
 )
-# Any other name: what stands in its array must look like records.
-_ARRAY = re.compile(r'"[^"\\\n]{1,64}"\s*:\s*(?=\[\s*\{)')
+_NAMED = re.compile(r'"(?P<name>[^"\\\n]{1,64})"\s*:\s*(?=[\[{])')
+_OPENS_RECORDS = re.compile(r"\[\s*(?=\{)")
 _MAX_DEPTH = 4
 _SKIPPED = re.compile(r"[\s,\]}\ufeff]*")
 _OPENS_ARRAY = re.compile(r'\ufeff?\s*\[\s*(?:\{\s*"|\[\s*["{])')
@@ -87,7 +101,8 @@ def _is_json_document(first: str, rest: str) -> bool:
         # A damaged first line of JSON lines is followed by whole ones.
         following = rest.partition("\n")[0].lstrip()
         is_open = first.rstrip().endswith(("{", "[", ",")) and not following.startswith("{")
-        return is_open or (not rest and _WRAPPER.search(first, 0, 2000) is not None)
+        names = (match["name"] for match in _NAMED.finditer(first, 0, 2000))
+        return is_open or (not rest and not _WRAPPERS.isdisjoint(names))
     return isinstance(fields, dict) and _wraps(fields)
 
 
@@ -194,16 +209,19 @@ def _json_records(text: str) -> Iterator[_Record]:
 
 def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
     """Where the next array of records begins, by its name or by its first element."""
-    known = _WRAPPER.search(text, position)
-    end = len(text) if known is None else known.start()
-    for match in _ARRAY.finditer(text, position, end):
+    for match in _NAMED.finditer(text, position):
+        if match["name"] in _WRAPPERS:
+            return match.end()
+        opened = _OPENS_RECORDS.match(text, match.end())
+        if opened is None:
+            continue
         try:
-            first, _ = decoder.raw_decode(text, text.index("{", match.end()))
+            first, _ = decoder.raw_decode(text, opened.end())
         except (ValueError, RecursionError):
             continue
         if _says_something(first):
             return match.end()
-    return None if known is None else known.end()
+    return None
 
 
 def _inside_of_array(text: str, position: int) -> int | None:
@@ -246,7 +264,7 @@ def _holds_records(value: Any, depth: int = 0) -> bool:
 
 def _wraps(fields: Mapping[str, Any]) -> bool:
     for name, value in fields.items():
-        if not _WRAPPER.match(f'"{name}":[') or not isinstance(value, (list, dict)):
+        if name not in _WRAPPERS or not isinstance(value, (list, dict)):
             continue
         inner = value if isinstance(value, list) else list(value.values())
         if any(isinstance(one, (list, dict)) for one in inner):
