@@ -11,7 +11,8 @@ from __future__ import annotations
 import os
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -86,23 +87,17 @@ def run_local(
     Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` for a bad pack.
     """
     started_at = datetime.now(timezone.utc)
-    options = with_layouts(options)
-    pack = pack_of(options)
-    listing = _listed(inputs, options)
-    workers = _workers_for(listing.files, options)
-    is_remote = any(is_uri(file.path) for file in listing.files)
-    with mapper(pack, options, workers, is_remote=is_remote) as call:
-        profiles = _probed(call, listing.files, options)
-        bench = Bench(pack, options)
-        concluded = _concluded(call, bench, profiles, workers, progress)
+    with _opened(inputs, options) as opened:
+        concluded = _concluded(opened, progress)
+    bench = opened.bench
     incidents = tuple(incident for one in concluded for incident in one.incidents)
     told = (failure for one in concluded for failure in one.unknown)
-    unknown = merge_unknown(told, options.settings.max_evidence)
+    unknown = merge_unknown(told, bench.options.settings.max_evidence)
     exemplars = _first_exemplars(concluded)
     return Result(
         tool={"name": "flink-triage", "version": __version__},
-        run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), pack.digest),
-        coverage=_coverage(listing, profiles, concluded, pack, options, len(exemplars)),
+        run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), bench.pack.digest),
+        coverage=_coverage(opened, concluded, len(exemplars)),
         incidents=incidents,
         unknown=unknown,
         effective_config={
@@ -116,37 +111,53 @@ def run_local(
 
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
     """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
-    options = with_layouts(options)
-    pack = pack_of(options)
-    listing = _listed(inputs, options)
-    workers = _workers_for(listing.files, options)
-    is_remote = any(is_uri(file.path) for file in listing.files)
-    with mapper(pack, options, workers, is_remote=is_remote) as call:
-        profiles = _probed(call, listing.files, options)
-        ranges = plan_ranges(profiles, options.settings)
+    with _opened(inputs, options) as opened:
+        ranges = plan_ranges(opened.profiles, opened.bench.options.settings)
         total, done = sum(map(_size, ranges)), 0
         results: dict[int, RangeResult] = {}
         skipped: dict[SkippedSignature, None] = {}
-        for number, (result, off) in call(analyze_with_skipped, ranges):
+        for number, (result, off) in opened.call(analyze_with_skipped, ranges):
             results[number] = result
             skipped.update(dict.fromkeys(off))
             done += _size(ranges[number])
             progress(done, total)
     in_order = tuple(results[number] for number in range(len(ranges)))
-    return Scanned(pack, profiles, in_order, listing.quarantined, tuple(skipped))
+    quarantined = opened.listing.quarantined
+    return Scanned(opened.bench.pack, opened.profiles, in_order, quarantined, tuple(skipped))
 
 
-def _listed(inputs: Sequence[str], options: Options) -> Listing:
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Inputs that were listed and probed, and what calls functions in ``workers`` processes."""
+
+    bench: Bench
+    listing: Listing
+    profiles: Profiles
+    workers: int
+    call: Mapper
+
+
+@contextmanager
+def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
+    options = with_layouts(options)
+    bench = Bench(pack_of(options), options)
     listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
-    return listing
+    workers = _workers_for(listing.files, options)
+    is_remote = any(is_uri(file.path) for file in listing.files)
+    with mapper(bench, workers, is_remote=is_remote) as call:
+        profiles = _probed(call, listing.files, options)
+        yield _Opened(bench, listing, profiles, workers, call)
 
 
 def _workers_for(files: Sequence[InputFile], options: Options) -> int:
     if sum(file.size_bytes for file in files) < _POOL_FROM_BYTES:
         return 1
-    return options.workers or os.cpu_count() or 1
+    # No more than there can be ranges.
+    step = max(options.settings.range_bytes, 1)
+    ranges = sum(1 + file.size_bytes // step for file in files)
+    return min(options.workers or os.cpu_count() or 1, ranges)
 
 
 def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profiles:
@@ -156,11 +167,10 @@ def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profi
     )
 
 
-def _concluded(
-    call: Mapper, bench: Bench, profiles: Profiles, workers: int, progress: Progress
-) -> list[Concluded]:
+def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     """What each deployment showed, by name."""
-    ranges = list(enumerate(plan_ranges(profiles, bench.options.settings)))
+    bench, call, workers = opened.bench, opened.call, opened.workers
+    ranges = list(enumerate(plan_ranges(opened.profiles, bench.options.settings)))
     of_deployment: dict[str, list[Numbered]] = defaultdict(list)
     for number, byte_range in ranges:
         of_deployment[byte_range.deployment].append((number, byte_range))
@@ -212,18 +222,12 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
     return {name: first[name][1] for name in sorted(first)}
 
 
-def _coverage(
-    listing: Listing,
-    profiles: Profiles,
-    concluded: Sequence[Concluded],
-    pack: SignaturePack,
-    options: Options,
-    fingerprints: int,
-) -> Coverage:
+def _coverage(opened: _Opened, concluded: Sequence[Concluded], fingerprints: int) -> Coverage:
     """What was read, and what was not and why."""
+    pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {
-        *listing.quarantined,
+        *opened.listing.quarantined,
         *(Quarantined(p.path, p.problem) for p, _ in profiles if p.problem is not None),
         *account.problems,
     }
@@ -242,5 +246,5 @@ def _coverage(
         signatures_skipped=tuple(
             sorted({*skipped, *ignored_in(pack)}, key=lambda entry: entry.signature)
         ),
-        assumed_timezone=str(options.timezone),
+        assumed_timezone=str(opened.bench.options.timezone),
     )

@@ -28,15 +28,12 @@ _BENCH: Bench | None = None
 
 
 @contextmanager
-def mapper(
-    pack: SignaturePack, options: Options, workers: int, *, is_remote: bool
-) -> Iterator[Mapper]:
-    """A mapper over ``workers`` processes; over this one alone for 1.
+def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
+    """A mapper over ``workers`` processes with a bench like this each; over this one alone for 1.
 
     Items are begun in the order given.
     """
     if workers == 1:
-        bench = Bench(pack, options)
 
         def here(
             function: Callable[[Bench, T], R], items: Sequence[T], /
@@ -48,7 +45,7 @@ def mapper(
     # The clients of object stores have threads, which a fork would lose.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
-    with context.Pool(workers, _start, (pack, options)) as pool:
+    with context.Pool(workers, _start, (bench.pack, bench.options)) as pool:
 
         def there(
             function: Callable[[Bench, T], R], items: Sequence[T], /

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ..diagnosis import DeploymentDiagnosis, diagnose_deployment, group_unknown
+from ..diagnosis import diagnose
 from ..diagnosis.cited import cut_trace, whole_trace
 from ..diagnosis.fold import fold
 from ..logs.files import InputFile
@@ -161,21 +161,20 @@ def conclude(
         return Concluded(deployment, account, skipped=skipped)
     with collector_at_rest():
         observations = within(number_lines(results), options)
-        told: DeploymentDiagnosis = diagnose_deployment(
-            deployment,
+        incidents, unknown, config = diagnose(
             fold(observations, settings.max_observations_per_key),
             bench.pack,
             bench.option_table,
             settings,
             options.flink_version,
+            deployments=[deployment],
         )
-        unknown = group_unknown(told.unknown_faults, bench.pack, settings.max_evidence)
     return Concluded(
         deployment,
         account,
-        told.incidents,
+        incidents,
         unknown,
-        told.effective_config,
+        config.get(deployment, {}),
         _exemplars(bench.sent, numbered, settings),
         skipped,
     )
