@@ -189,10 +189,10 @@ def read_material(folder: Path) -> dict[str, Material]:
         for event in events[begun:]:
             if "Loading configuration property" in event:
                 continue
-            if "\tat " in event and "\n\tat " not in event:
-                continue  # one layout of ours has traces in one line
-            if "\n\tat " in event:
-                traced[role].append(template_of(event))
+            if "\tat " in event:
+                # One layout of ours has traces in one line.
+                if "\n\tat " in event:
+                    traced[role].append(template_of(event))
             elif event.count("\n") > 1 or " INFO " not in event[:30]:
                 continue
             elif mark := next((m for m in CHECKPOINT_LINES if m in event), None):

@@ -104,9 +104,13 @@ class EventText:
     def is_root_cause(self, types: tuple[str, ...], is_telling: bool) -> bool:
         if self.trace is None:
             return False
-        root = self.trace.root_cause
-        told = list(told_types(root))[-1]
-        return is_any_type(told, types) or (is_telling and is_untold(root.type))
+        root = self.trace.root_cause.type
+        return is_any_type(self._root_types[-1], types) or (is_telling and is_untold(root))
+
+    @cached_property
+    def _root_types(self) -> tuple[str, ...]:
+        """The class of the root cause, and those that its message begins with."""
+        return tuple(told_types(self.trace.root_cause)) if self.trace is not None else ()
 
     def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
         """Throwables of a class; where the text alone is telling, also those that hide theirs.
@@ -114,7 +118,7 @@ class EventText:
         The last one of a chain is also of the class that its message begins with.
         """
         for (depth, throwable), piece in zip(self.chain, self.throwables, strict=True):
-            told = (throwable.type,) if depth else told_types(throwable)
+            told = (throwable.type,) if depth else self._root_types
             if any(is_any_type(name, types) for name in told) or (
                 is_telling and is_untold(throwable.type)
             ):

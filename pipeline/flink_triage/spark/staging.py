@@ -178,9 +178,10 @@ def stage_range(
     if observations:
         rows = event_rows(observations, task.file_id, task.byte_range.generation)
         yield Part("event", task.number, rows)
-    for traces in (trace_rows(result.traces), count_rows(result.recurring)):
-        if len(traces):
-            yield Part("trace", task.number, traces)
+    if result.traces:
+        yield Part("trace", task.number, trace_rows(result.traces))
+    if result.recurring:
+        yield Part("trace", task.number, count_rows(result.recurring))
     told.update(row.fingerprint.full for row in result.traces)
     volumes = result.scan.volumes
     counted = volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path)

@@ -36,7 +36,7 @@ from flink_triage.spark.schemas import (
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
-# A commit conflicts with each that others made meanwhile: more tries than runs are started at once.
+# First commits of a table conflict with each other: more tries than runs are started at once.
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 3.0
