@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from .layouts.headers import Header, parse_header
 from .layouts.json_lines import parse_json_line, unwrap_json_line
-from .layouts.timestamps import match_timestamp, parse_timestamp
+from .layouts.timestamps import match_timestamp, mostly_plain, parse_timestamp
 from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
 
@@ -253,7 +253,7 @@ def detect_carriers(lines: Sequence[str]) -> str:
     """Names of the carriers around these lines, outermost first, joined by ``+``; or ``none``."""
     names: list[str] = []
     rest = [line for line in lines if line.strip() and line != "--"]
-    while len(names) < _MAX_NESTED and rest:
+    while len(names) < _MAX_NESTED and rest and not mostly_plain(rest):
         found = _detect_one(rest, names)
         if found is None:
             break

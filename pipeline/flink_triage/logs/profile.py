@@ -7,7 +7,6 @@ without one by what the file is called.
 from __future__ import annotations
 
 import codecs
-import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -23,11 +22,14 @@ from .files import InputFile, open_binary
 from .layouts.headers import Header
 from .layouts.own import OWN_LAYOUT, OwnLayouts
 from .layouts.shape import Shape, shape_of, timestamp_columns
+from .origin import host_of, process_of, version_of
 from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
 
 PROBE_BYTES = 256 * 1024
 _PROBE_LINES = 2000
+# So many first lines tell what a file is, if all others of its head go on in the same shape.
+_SAMPLE_LINES = 400
 # A file is read by its headers' shape alone only if its layout explains nearly all of its head.
 _SHAPED_CONFIDENCE = 0.8
 
@@ -44,85 +46,10 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "image"),
     (b"FLR\x00", "Java Flight Recorder file"),
 )
+_CONTROL = bytes((*range(1, 7), *range(14, 27), 28, 29))
 # Our own output, left beside the logs: its quotes of them are no events.
 _OWN_RESULT = re.compile(
     rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
-)
-_STATED_VERSION = re.compile(
-    r"(?:Starting|Shutting)[^\n(]{0,200}\(Version: ?(?P<version>\d{1,3}\.\d{1,3}(?:\.\d{1,3})?"
-    r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
-    r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
-)
-# Where no banner was kept, stack traces name jars: those released with Flink itself, and
-# connectors, whose names end in the line that they are made for.
-_JAR_VERSION = re.compile(
-    r"(?<![\w-])flink-(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
-    r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
-    r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
-    r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
-)
-_PROCESSES: tuple[tuple[Process, re.Pattern[str]], ...] = (
-    (
-        "operator",
-        re.compile(r"Starting FlinkOperator|o\.a\.f\.k\.o\.|flink\.kubernetes\.operator\."),
-    ),
-    (
-        "taskmanager",
-        re.compile(
-            r"Starting (?:Yarn|Kubernetes|Mesos)?Task(?:Manager|Executor)\w*[ (]"
-            r"|taskexecutor\.TaskManagerRunner|\.TaskManagerRunner "
-        ),
-    ),
-    (
-        "jobmanager",
-        re.compile(
-            r"Starting \w*(?:ClusterEntrypoint|ClusterEntryPoint|JobClusterEntrypoint)"
-            r"|ClusterEntrypoint |entrypoint\.ClusterEntrypoint|StandaloneSessionClusterEntrypoint"
-        ),
-    ),
-    ("client", re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend")),
-)
-# Loggers that only one kind of process has; they decide where no banner was kept.
-_LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
-    (
-        "jobmanager",
-        re.compile(
-            r"(?:^|\.)(?:ExecutionGraph|DefaultExecutionGraph|CheckpointCoordinator|JobMaster|"
-            r"Dispatcher|StandaloneDispatcher|MiniDispatcher|ActiveResourceManager|"
-            r"StandaloneResourceManager|SlotManager|DeclarativeSlotManager|"
-            r"FineGrainedSlotManager|CheckpointFailureManager)$"
-        ),
-    ),
-    (
-        "taskmanager",
-        re.compile(
-            r"(?:^|\.)(?:TaskExecutor|StreamTask|AsyncCheckpointRunnable|TaskManagerRunner|"
-            r"taskmanager\.Task|SubtaskCheckpointCoordinatorImpl|TaskSlotTableImpl|"
-            r"BackendRestorerProcedure|RocksDBKeyedStateBackendBuilder)$"
-        ),
-    ),
-)
-_NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
-    ("operator", re.compile(r"flink-kubernetes-operator|flink-operator", re.IGNORECASE)),
-    (
-        "taskmanager",
-        re.compile(
-            r"taskexecutor|taskmanager|task-manager|(?:^|[-_.])tm(?:[-_.\d]|$)", re.IGNORECASE
-        ),
-    ),
-    (
-        "jobmanager",
-        re.compile(
-            r"standalonesession|standalonejob|jobmanager|job-manager|kubernetes-"
-            r"(?:application|session)|(?:^|[-_.])jm(?:[-_.\d]|$)",
-            re.IGNORECASE,
-        ),
-    ),
-    ("client", re.compile(r"client|yarn-session|sql-gateway", re.IGNORECASE)),
-)
-_STANDALONE_NAME = re.compile(
-    r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
-    r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?(?P<host>.{1,253}?)\.(?:log|out)(?:\.|$)"
 )
 
 
@@ -153,18 +80,14 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     else:
         records = read_export(head.data, kind, encoding)
         lines = [clean(record.text) for record in records[:_PROBE_LINES]]
-    carrier = detect_carriers(lines)
-    peels = carriers_named(carrier)
-    texts = [peel_line(peels, line).text for line in lines]
-    headers = [header_of(text) for text in texts]
-    layout, confidence, shape = _layout_of(texts, headers)
-    own = _share_of_own(texts, settings)
+    told = _by_sample(lines, file.path) or _by_all(lines, file.path)
+    carrier, layout, confidence, shape = told.carrier, told.layout, told.confidence, told.shape
+    own = _share_of_own(told.texts, settings)
     if own > 0:
         layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain
-    text = "\n".join(texts)
     return replace(
         profile,
         encoding=encoding,
@@ -172,10 +95,62 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
         layout=shape.name if shape is not None and is_shaped else layout,
         layout_confidence=confidence,
         is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
-        process=_process_of(text, headers, file.path),
-        host=None if settings.reading.redacts_personal else file.host or _host_of(file.path),
-        flink_version=_version_of(text),
+        process=told.process,
+        host=None if settings.reading.redacts_personal else file.host or host_of(file.path),
+        flink_version=version_of("\n".join(told.texts)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the lines of a head tell; ``texts`` are they without what a carrier put before them."""
+
+    carrier: str
+    texts: Sequence[str]
+    layout: str
+    confidence: float
+    shape: Shape | None
+    process: Process | None
+
+
+def _by_all(lines: Sequence[str], path: str) -> _Told:
+    carrier = detect_carriers(lines)
+    peels = carriers_named(carrier)
+    texts = [peel_line(peels, line).text for line in lines] if peels else lines
+    headers = [header_of(text) for text in texts]
+    process = process_of("\n".join(texts), headers, path)
+    return _Told(carrier, texts, *_layout_of(texts, headers), process)
+
+
+def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
+    """What the first lines tell; ``None`` where the others may tell more, or anything else."""
+    sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
+    if len(others) < len(sample) or detect_carriers(sample) != "none":
+        return None
+    headers = [header_of(line) for line in sample]
+    layout, confidence, shape = _layout_of(sample, headers)
+    if shape is None:
+        return None
+    explained = total = 0
+    for line in others:
+        if not line or line.isspace():
+            continue
+        total += 1
+        if shape.is_header(line.encode()) or _is_inside(line):
+            explained += 1
+        elif header_of(line) is not None:
+            return None
+    process = process_of("\n".join(lines), headers, path)
+    if process is None or explained < _SHAPED_CONFIDENCE * total:
+        return None
+    sampled = sum(1 for line in sample if line.strip())
+    confidence = (confidence * sampled + explained) / (sampled + total)
+    return _Told("none", lines, layout, confidence, shape, process)
+
+
+def _is_inside(line: str) -> bool:
+    """Whether a line looks as if it went on with an event."""
+    return line[0] in "\t " or continues_trace(line) or is_throwable_header(line)
 
 
 def _read_head(file: InputFile, settings: Settings) -> _Head:
@@ -233,7 +208,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
         return None
     # A crash leaves runs of NUL in a text; a binary file has other control bytes as well.
     sample = head[: 64 * 1024]
-    control = sum(sample.count(bytes([code])) for code in (*range(1, 7), *range(14, 27), 28, 29))
+    control = len(sample) - len(sample.translate(None, _CONTROL))
     if control * 50 > len(sample):
         return "binary: too many control bytes for a text"
     if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
@@ -282,7 +257,7 @@ def _layout_of(
                 starts.append(start)
             else:
                 undated += 1
-        elif continues_trace(line) or is_throwable_header(line) or line[0] in "\t ":
+        elif _is_inside(line):
             explained += 1
     if not names:
         return "none", 0.0, None
@@ -305,37 +280,3 @@ def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
         return 0.0
     own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
     return sum(1 for line in sample if own.parse(line, None) is not None) / len(sample)
-
-
-def _process_of(text: str, headers: Sequence[Header | None], path: str) -> Process | None:
-    banners = [
-        (match.start(), process)
-        for process, pattern in _PROCESSES
-        if (match := pattern.search(text))
-    ]
-    if banners:
-        return min(banners)[1]
-    votes: Counter[Process] = Counter()
-    loggers = Counter(header.logger for header in headers if header is not None)
-    for logger, count in loggers.items():
-        for process, pattern in _LOGGERS:
-            votes[process] += count * bool(logger and pattern.search(logger))
-    name = os.path.basename(path)
-    for process, pattern in _NAMES:
-        if pattern.search(name):
-            return process
-    best = votes.most_common(1)
-    return best[0][0] if best and best[0][1] else None
-
-
-def _version_of(text: str) -> str | None:
-    stated = _STATED_VERSION.search(text)
-    if stated is not None:
-        return stated["version"] or stated["other"]
-    jar = _JAR_VERSION.search(text)
-    return (jar["version"] or jar["line"]) if jar is not None else None
-
-
-def _host_of(path: str) -> str | None:
-    match = _STANDALONE_NAME.match(os.path.basename(path))
-    return match["host"] if match else None

@@ -9,6 +9,7 @@ bare time of day, which states no date and therefore yields ``None``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
@@ -141,3 +142,22 @@ def _from_epoch(text: str) -> datetime | None:
         seconds, fraction = seconds[:-3], seconds[-3:]
     moment = _EPOCH + timedelta(seconds=int(seconds))
     return _with_fraction(moment, fraction)
+
+
+# How nearly all of Flink's logs begin their events, and no line with something before the event;
+# a record of fluentd's has fields in braces where the logger stands here.
+_PLAIN_START = re.compile(
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{1,9} +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +[\w\[]",
+    re.ASCII,
+)
+
+
+def mostly_plain(lines: Sequence[str]) -> bool:
+    """Whether more than half of the lines have a header in Flink's own layout or one like it."""
+    spare = (len(lines) - 1) // 2
+    for line in lines:
+        if not _PLAIN_START.match(line):
+            spare -= 1
+            if spare < 0:
+                return False
+    return True
