@@ -12,11 +12,14 @@ import io
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from flink_triage.logs.compression import compression_of, open_decompressed
 from flink_triage.logs.files import open_binary
 from flink_triage.settings import DEFAULT_SETTINGS, KIB, MIB
+
+if TYPE_CHECKING:
+    from hashlib import _Hash as Hash
 
 HEAD_BYTES = 64 * KIB
 CHUNK_BYTES = 8 * MIB
@@ -48,18 +51,19 @@ def read_head(path: str, open_file: Opener, size: int = HEAD_BYTES) -> bytes:
 
 def read_exactly(stream: BinaryIO, size: int) -> bytes:
     """``size`` bytes of the stream, fewer at its end (or where its compression breaks off)."""
-    parts: list[bytes] = []
-    left = size
-    while left > 0:
+    return b"".join(_parts(stream, size))
+
+
+def _parts(stream: BinaryIO, size: int) -> Iterator[bytes]:
+    while size > 0:
         try:
-            part = stream.read(min(left, READ_BYTES))
+            part = stream.read(min(size, READ_BYTES))
         except (EOFError, OSError):
-            break
+            return
         if not part:
-            break
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)
+            return
+        yield part
+        size -= len(part)
 
 
 def hash_prefix(path: str, open_file: Opener, size: int | None = None) -> Prefix:
@@ -67,28 +71,38 @@ def hash_prefix(path: str, open_file: Opener, size: int | None = None) -> Prefix
     digests: list[bytes] = []
     done, tail = 0, hashlib.sha256()
     with closing(open_file(path)) as stream:
-        for chunk in _chunks(stream, size):
-            digest = hashlib.sha256(chunk)
-            done += len(chunk)
-            if len(chunk) == CHUNK_BYTES:
+        for length, digest in _chunks(stream, size):
+            done += length
+            if length == CHUNK_BYTES:
                 digests.append(digest.digest())
             else:
                 tail = digest
     return Prefix(done, b"".join(digests), tail.hexdigest())
 
 
-def _chunks(stream: BinaryIO, size: int | None) -> Iterator[bytes]:
+def _chunks(stream: BinaryIO, size: int | None) -> Iterator[tuple[int, Hash]]:
+    """Length and hash of each chunk of the next ``size`` bytes; the last may be shorter."""
     left = size
     while left is None or left > 0:
         wanted = CHUNK_BYTES if left is None else min(CHUNK_BYTES, left)
-        chunk = read_exactly(stream, wanted)
-        if not chunk:
+        length, digest = _hash_of_next(stream, wanted)
+        if not length:
             return
-        yield chunk
-        if len(chunk) < wanted:
+        yield length, digest
+        if length < wanted:
             return
         if left is not None:
-            left -= len(chunk)
+            left -= length
+
+
+def _hash_of_next(stream: BinaryIO, size: int) -> tuple[int, Hash]:
+    """How many of the next ``size`` bytes there are, and their hash; they are not kept."""
+    digest = hashlib.sha256()
+    length = 0
+    for part in _parts(stream, size):
+        digest.update(part)
+        length += len(part)
+    return length, digest
 
 
 def hash_chunks(path: str, open_file: Opener, start: int, end: int) -> tuple[int, bytes]:
@@ -97,16 +111,26 @@ def hash_chunks(path: str, open_file: Opener, start: int, end: int) -> tuple[int
     Returns the index of the first of them and their digests; a chunk that the file does not fill
     is left out.
     """
-    first = -(-start // CHUNK_BYTES)
+    first, last = -(-start // CHUNK_BYTES), -(-end // CHUNK_BYTES)
+    if first >= last:
+        return first, b""
     digests: list[bytes] = []
     with closing(open_file(path)) as stream:
         stream.seek(first * CHUNK_BYTES)
-        for _ in range(first, -(-end // CHUNK_BYTES)):
-            chunk = read_exactly(stream, CHUNK_BYTES)
-            if len(chunk) < CHUNK_BYTES:
+        for _ in range(first, last):
+            length, digest = _hash_of_next(stream, CHUNK_BYTES)
+            if length < CHUNK_BYTES:
                 break
-            digests.append(hashlib.sha256(chunk).digest())
+            digests.append(digest.digest())
     return first, b"".join(digests)
+
+
+def tail_hash(path: str, open_file: Opener, consumed: int) -> str:
+    """The hash of what lies between the last whole chunk and ``consumed``."""
+    start = consumed // CHUNK_BYTES * CHUNK_BYTES
+    with closing(open_file(path)) as stream:
+        stream.seek(start)
+        return _hash_of_next(stream, consumed - start)[1].hexdigest()
 
 
 def starts_with(path: str, open_file: Opener, prefix: Prefix) -> bool:
@@ -119,9 +143,8 @@ def compare(path: str, open_file: Opener, prefix: Prefix) -> bool | None:
     with closing(open_file(path)) as stream:
         digests: list[bytes] = []
         tail = hashlib.sha256()
-        for chunk in _chunks(stream, prefix.size_bytes):
-            digest = hashlib.sha256(chunk)
-            if len(chunk) == CHUNK_BYTES:
+        for length, digest in _chunks(stream, prefix.size_bytes):
+            if length == CHUNK_BYTES:
                 at = len(digests) * DIGEST_BYTES
                 if prefix.digests[at : at + DIGEST_BYTES] != digest.digest():
                     return None
