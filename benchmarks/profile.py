@@ -76,13 +76,13 @@ def _add(
         _add(child, owner, stages, functions)
 
 
-def profile_on_spark(corpus: Path, master: str) -> None:
+def profile_on_spark(corpus: Path, megabytes: int, master: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         order = Path(folder) / "order"
         order.touch()
         os.environ[VARIABLE] = str(order)
         began = time.time()
-        spark: SparkSession = get_session(master=master)
+        spark: SparkSession = get_session(master=master, size_bytes=megabytes << 20)
         started = time.time()
         run(spark, [str(corpus)], f"{folder}/warehouse")
         ended = time.time()
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if given.only != "spark":
             profile_in_process(corpus)
         if given.only != "process":
-            profile_on_spark(corpus, given.master)
+            profile_on_spark(corpus, given.megabytes, given.master)
     print(f"\nload {', '.join(f'{load:.1f}' for load in os.getloadavg())}", file=sys.stderr)
     return 0
 

@@ -22,7 +22,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.local import Options, pack_of
-from flink_triage.settings import MIB
 
 # What a user would write first.
 EXPRESSIONS = (
@@ -35,7 +34,6 @@ EXPRESSIONS = (
     r"switched from \w+ to FAILED",
     r"Committing offsets to Kafka .*failed",
 )
-SMALL_INPUT_BYTES = 512 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,7 @@ class Given:
 def run(given: Given) -> None:
     from flink_triage.spark.pipeline import run as run_pipeline
 
-    size = sum(path.stat().st_size for path in given.corpus.rglob("*") if path.is_file())
-    spark = _session(given, is_small=size < SMALL_INPUT_BYTES)
+    spark = _session(given, size_bytes=_size(given.corpus))
     run_pipeline(spark, [str(given.corpus)], str(given.output), given.options, progress=_say)
     spark.stop()
 
@@ -116,7 +113,7 @@ def drain3(given: Given) -> None:
 
 
 def bare(given: Given) -> None:
-    spark = _session(given, is_small=True)
+    spark = _session(given, size_bytes=0)
     spark.range(1).write.format("delta").save(str(given.output))
     spark.read.format("delta").load(str(given.output)).collect()
     spark.stop()
@@ -128,16 +125,20 @@ SIDES: Mapping[str, Callable[[Given], None]] = {
 
 
 def _write(given: Given, kept: Callable[[DataFrame], DataFrame]) -> None:
-    spark = _session(given, is_small=False)
+    spark = _session(given, size_bytes=None)
     lines = spark.read.option("recursiveFileLookup", "true").text(str(given.corpus))
     kept(lines).write.format("delta").save(str(given.output))
     spark.stop()
 
 
-def _session(given: Given, *, is_small: bool) -> SparkSession:
+def _session(given: Given, *, size_bytes: int | None) -> SparkSession:
     from flink_triage.spark.session import get_session
 
-    return get_session(master=given.master, small=is_small)
+    return get_session(master=given.master, size_bytes=size_bytes)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _say(message: str) -> None:

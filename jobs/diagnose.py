@@ -28,9 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         house = Warehouse(arguments.warehouse, arguments.catalog, arguments.schema)
-        print(
-            diagnose_again(get_session(small=False, warehouse=arguments.warehouse), house, options)
-        )
+        spark = get_session(size_bytes=None, warehouse=arguments.warehouse)
+        print(diagnose_again(spark, house, options))
     except FlinkTriageError as error:
         print(f"flink-triage: {error}", file=sys.stderr)
         return error.exit_code

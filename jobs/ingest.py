@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         run_id = run(
-            get_session(small=False, warehouse=arguments.warehouse),
+            get_session(size_bytes=None, warehouse=arguments.warehouse),
             arguments.input,
             warehouse_of(arguments),
             options,

@@ -99,7 +99,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def submit_command(cluster: Cluster, archive: Path, *arguments: str) -> list[str]:
-    settings = session_options(ensure_jars(), verbose=True, small=True) | {
+    settings = session_options(ensure_jars(), verbose=True, size_bytes=0) | {
         "spark.pyspark.python": str(cluster.python),
         "spark.driver.host": LOOPBACK,
         "spark.driver.memory": "1g",

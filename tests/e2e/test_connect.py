@@ -44,7 +44,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     shutil.copyfile(build_wheel(folder / "wheel"), archive)
     python = str(python_without_us(folder / "python"))
     port = free_port()
-    settings = session_options(ensure_jars(), verbose=True, small=True) | {
+    settings = session_options(ensure_jars(), verbose=True, size_bytes=0) | {
         "spark.connect.grpc.binding.address": LOOPBACK,
         "spark.connect.grpc.binding.port": str(port),
         "spark.pyspark.python": python,

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The job's end; spark-submit puts what it writes to stderr on stdout too."""
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
-    for key, value in session_options(ensure_jars(), verbose=False, small=True).items():
+    for key, value in session_options(ensure_jars(), verbose=False, size_bytes=0).items():
         command += ["--conf", f"{key}={value}"]
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "pipeline"),

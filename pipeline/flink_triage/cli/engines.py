@@ -13,7 +13,6 @@ from ..errors import EnvironmentProblem
 from ..local import Options
 from ..logs.storage import is_uri
 from ..model import Result
-from ..settings import MIB
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[str], None]
 # Below this a session that starts fast beats one that runs fast.
-_SMALL_BYTES = 512 * MIB
 
 
 def run_on_spark(
@@ -36,7 +34,7 @@ def run_on_spark(
     from ..spark.results import read_result
 
     house = _house(warehouse, arguments)
-    spark = _session(arguments, is_small=_size(paths) < _SMALL_BYTES)
+    spark = _session(arguments, size_bytes=_size(paths))
     run(spark, paths, house, options, _progress(arguments))
     return read_result(spark, house)
 
@@ -49,7 +47,7 @@ def run_after_the_last(
     from ..spark.schemas import RUNS
 
     house = _house(arguments.warehouse, arguments)
-    spark = _session(arguments, is_small=_size(paths) < _SMALL_BYTES)
+    spark = _session(arguments, size_bytes=_size(paths))
     before = read_result(spark, house) if house.exists(spark, RUNS) else None
     return before, run_on_spark(paths, options, arguments.warehouse, arguments)
 
@@ -58,7 +56,7 @@ def last_result(arguments: argparse.Namespace) -> Result:
     """What the newest published runs found."""
     from ..spark.results import read_result
 
-    return read_result(_session(arguments, is_small=True), _house(arguments.warehouse, arguments))
+    return read_result(_session(arguments, size_bytes=0), _house(arguments.warehouse, arguments))
 
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
@@ -67,8 +65,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
     from ..spark.results import read_result
 
     house = _house(arguments.warehouse, arguments)
-    is_small = bool(arguments.warehouse) and _size([arguments.warehouse]) < _SMALL_BYTES
-    spark = _session(arguments, is_small=is_small)
+    spark = _session(arguments, size_bytes=_size_of_tables(arguments))
     before = read_result(spark, house)
     diagnose_again(spark, house, options, _progress(arguments), is_rematch=True)
     return before, read_result(spark, house)
@@ -80,14 +77,18 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
     from ..spark.upkeep import Upkeep, maintain
 
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
-    is_small = bool(arguments.warehouse) and _size([arguments.warehouse]) < _SMALL_BYTES
-    maintain(_session(arguments, is_small=is_small), house, upkeep, _progress(arguments))
+    spark = _session(arguments, size_bytes=_size_of_tables(arguments))
+    maintain(spark, house, upkeep, _progress(arguments))
 
 
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
     """A session, and the tables that the flags name."""
     house = _house(arguments.warehouse, arguments)
-    return _session(arguments, is_small=True), house
+    return _session(arguments, size_bytes=0), house
+
+
+def _size_of_tables(arguments: argparse.Namespace) -> int | None:
+    return _size([arguments.warehouse]) if arguments.warehouse else None
 
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
@@ -99,14 +100,14 @@ def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Wareh
     return Warehouse(None, catalog, schema) if schema else Warehouse(warehouse)
 
 
-def _session(arguments: argparse.Namespace | None, *, is_small: bool) -> SparkSession:
+def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:
     from ..spark.session import get_session
 
     return get_session(
         master=getattr(arguments, "master", None),
         remote=getattr(arguments, "remote", None),
         verbose=getattr(arguments, "verbose", False),
-        small=is_small,
+        size_bytes=size_bytes,
         warehouse=getattr(arguments, "warehouse", None),
     )
 
@@ -120,11 +121,11 @@ def _need_spark() -> None:
         ) from None
 
 
-def _size(paths: Sequence[str]) -> int:
+def _size(paths: Sequence[str]) -> int | None:
     total = 0
     if any(map(is_uri, paths)):
-        # What is kept in an object store is seldom small, and listing it twice costs.
-        return _SMALL_BYTES
+        # Listing an object store twice costs.
+        return None
     for path in map(Path, paths):
         files = path.rglob("*") if path.is_dir() else [path]
         total += sum(file.stat().st_size for file in files if file.is_file())

@@ -49,11 +49,12 @@ class _Left:
 @dataclass(frozen=True, slots=True)
 class News:
     """What this run read, as it is staged: rows of `events` without the run's id, and the same as
-    parcels with the lines that stand before their ranges."""
+    parcels with the lines that stand before their ranges; and how many events that are."""
 
     events: DataFrame
     parcels: DataFrame
     lines_before: Mapping[int, int]
+    event_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,15 @@ def diagnose_batch(
         reached(f"diagnosed.{part}")
         return house.read_staging(spark, name, spark_schema(STAGED))
 
-    def by_news(states: DataFrame, of: News, tasks: int) -> DataFrame:
+    def by_news(states: DataFrame, of: News, deployments: int) -> DataFrame:
+        tasks = stages.partitions_for_news(deployments, of.event_count)
         return stages.diagnosed_parcels(
             of.parcels, of.lines_before, states, tasks, batch.pack, batch.options
         )
 
     if going and news is not None:
         states = _states(spark, house, list(going.values()))
-        diagnosed = by_news(states, news, stages.partitions_for_news(len(going)))
+        diagnosed = by_news(states, news, len(going))
         # What was closed by then is not told again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
         rows = staged(diagnosed, "news", before)
@@ -108,14 +110,13 @@ def diagnose_batch(
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
-        tasks = stages.partitions_for(len(whole))
         # A run that could read no file has published, and made no table of events.
         is_first = not batch.runs or not house.exists(spark, EVENTS)
         if news is not None and is_first:
-            diagnosed = by_news(states, news, tasks)
+            diagnosed = by_news(states, news, len(whole))
         else:
             events = _history(spark, house, batch, attempt.run_id, news)
-            diagnosed = stages.diagnosed(events, states, tasks, batch.pack, batch.options)
+            diagnosed = stages.diagnosed(events, states, len(whole), batch.pack, batch.options)
         told = None
         if is_told:
             told = current_incidents(spark, house).join(

@@ -306,7 +306,9 @@ def _stage(
         MATCHES: stages.matches(events),
         FLINK_CONFIG: stages.flink_config(events),
     }
-    return Staged(rows, summaries, News(events, stages.parcels(staged), before))
+    event_count = sum(int(str(row["event_rows"] or 0)) for row in summaries)
+    news = News(events, stages.parcels(staged), before, event_count)
+    return Staged(rows, summaries, news)
 
 
 def _match_again(

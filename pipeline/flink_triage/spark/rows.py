@@ -52,9 +52,12 @@ STAGED_VOLUME = staged_type(LOG_VOLUME)
 
 
 def event_rows(
-    observations: Sequence[Observation], file_id: str, generation: int
+    observations: Sequence[Observation], file_id: str | pa.Array, generation: int | pa.Array
 ) -> pa.StructArray:
-    """Rows of `events`; ``line`` still counts from the first line of the range."""
+    """Rows of `events`; ``line`` still counts from the first line of the range.
+
+    ``file_id`` and ``generation`` are those of all, or of each.
+    """
     constants = {"file_id": file_id, "generation": generation}
     return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants, _EVENT_ARRAYS)
 
@@ -75,7 +78,7 @@ def unpacked(data: bytes) -> pa.Table:
 
 
 def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
-    """Rows of `stack_traces`, one per distinct fingerprint of a range."""
+    """Rows of `stack_traces`."""
     return _struct(STAGED_TRACE, traces, _TRACE_GETTERS, {})
 
 
@@ -85,9 +88,12 @@ def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
 
 
 def volume_rows(
-    volumes: Sequence[Volume], deployment: str, file_id: str, path: str
+    volumes: Sequence[Volume],
+    deployment: str | pa.Array,
+    file_id: str | pa.Array,
+    path: str | pa.Array,
 ) -> pa.StructArray:
-    """Rows of `log_volume` of one range."""
+    """Rows of `log_volume`; what the volumes do not say is the same for all, or told of each."""
     constants = {"deployment": deployment, "file_id": file_id, "path": path}
     return _struct(STAGED_VOLUME, volumes, _VOLUME_GETTERS, constants)
 
@@ -129,7 +135,11 @@ def _struct(
         if field.name in arrays:
             columns.append(arrays[field.name](items))
         elif field.name in constants:
-            columns.append(pa.repeat(pa.scalar(constants[field.name], field.type), len(items)))
+            value = constants[field.name]
+            is_of_each = isinstance(value, pa.Array)
+            columns.append(
+                value if is_of_each else pa.repeat(pa.scalar(value, field.type), len(items))
+            )
         elif (get := getters[field.name]) is not None:
             columns.append(array([get(item) for item in items], field.type))
         else:

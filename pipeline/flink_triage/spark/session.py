@@ -11,18 +11,23 @@ from urllib.parse import urlsplit
 from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
+from flink_triage.settings import GIB, MIB
 from flink_triage.spark.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.java import find_java
 
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
+# A run below this plans more than it computes.
+SMALL_BYTES = 512 * MIB
+# Below this the optimising compiler costs more than its code saves: 30 s of processor time in a run
+# over 3 GB whose tasks took 24 s of it in the JVM.
+SHORT_BYTES = 8 * GIB
 # C1 code and one collector thread halve the start of a short session (18.8 s to 12.6 s on two
 # cores); without CDS archiving and perf data nothing is written outside our folders.
 # One compiler alone reserves 48 MB for code; a notebook's session fills that and then interprets.
-SMALL_JVM = (
-    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-    " -XX:-UsePerfData -Xshare:auto"
-)
-LARGE_JVM = "-XX:+UseParallelGC -XX:-UsePerfData"
+EVERY_JVM = "-XX:-UsePerfData"
+ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+SMALL_JVM = "-XX:+UseSerialGC -Xshare:auto"
+LARGE_JVM = "-XX:+UseParallelGC"
 # spark.connect.grpc.binding.port by default.
 CONNECT_PORT = 15002
 KNOCK_SECONDS = 10.0
@@ -44,7 +49,7 @@ def get_session(
     remote: str | None = None,
     spark: SparkSession | None = None,
     verbose: bool = False,
-    small: bool = True,
+    size_bytes: int | None = 0,
     warehouse: str | None = None,
 ) -> SparkSession:
     """The session to work in.
@@ -52,9 +57,9 @@ def get_session(
     ``spark`` is used as it is, and so is an active session; on Databricks and over Spark Connect
     (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Under ``spark-submit`` the master,
     memory and jars are those of its command line; only what Delta needs is added where nothing
-    was said of it.  Otherwise a local session (or one on ``master``) is started with Delta;
-    ``small`` trades peak speed for a start twice as fast, and a ``warehouse`` on ``s3a://`` adds
-    what reaches it.
+    was said of it.  Otherwise a local session (or one on ``master``) is started with Delta, made
+    for a job over ``size_bytes`` of logs or tables, None where that is not known: one for little
+    starts twice as fast.  A ``warehouse`` on ``s3a://`` adds what reaches it.
     Raises ``EnvironmentProblem`` when Java, the jars or the server are not there.
     """
     if spark is not None:
@@ -69,7 +74,7 @@ def get_session(
         return SparkSession.builder.getOrCreate()
     if SUBMITTED in os.environ and master is None and not address:
         return _submitted(verbose)
-    return _start(master, address, verbose, small, warehouse)
+    return _start(master, address, verbose, size_bytes, warehouse)
 
 
 def _submitted(verbose: bool) -> SparkSession:
@@ -127,13 +132,17 @@ def _knock(address: str) -> None:
 
 
 def _start(
-    master: str | None, remote: str | None, verbose: bool, small: bool, warehouse: str | None
+    master: str | None,
+    remote: str | None,
+    verbose: bool,
+    size_bytes: int | None,
+    warehouse: str | None,
 ) -> SparkSession:
     find_java()
     jars = ensure_jars()
     if warehouse is not None and warehouse.startswith("s3a:"):
         jars += ensure_s3a_jars()
-    options = session_options(jars, verbose=verbose, small=small)
+    options = session_options(jars, verbose=verbose, size_bytes=size_bytes)
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -153,9 +162,13 @@ def _start(
     return session
 
 
-def session_options(jars: tuple[Path, ...], *, verbose: bool, small: bool) -> dict[str, str]:
-    """What a session that we start ourselves is given."""
-    jvm = SMALL_JVM if small else LARGE_JVM
+def session_options(
+    jars: tuple[Path, ...], *, verbose: bool, size_bytes: int | None
+) -> dict[str, str]:
+    """What a session that we start ourselves is given for a job over so many bytes."""
+    small = size_bytes is not None and size_bytes < SMALL_BYTES
+    short = size_bytes is not None and size_bytes < SHORT_BYTES
+    jvm = " ".join([EVERY_JVM, *([ONE_COMPILER] * short), SMALL_JVM if small else LARGE_JVM])
     # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"

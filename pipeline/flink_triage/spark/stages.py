@@ -44,6 +44,10 @@ from flink_triage.spark.staging import STAGED, RangeTask, WorkerConfig, staging_
 STAGED_SCHEMA = spark_schema(STAGED)
 # A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
 MAX_PARTITIONS = 256
+# A task takes some 0.1 s to start and to end, and diagnoses so many events in half a second; a
+# deployment takes as long as so many events, whatever it says.
+EVENTS_PER_TASK = 8_000
+DEPLOYMENT_EVENTS = 1_000
 
 
 def worker_config(pack: SignaturePack, options: Options, storage: StorageOptions) -> WorkerConfig:
@@ -143,11 +147,11 @@ def matches(events: DataFrame) -> DataFrame:
 def diagnosed(
     events: DataFrame,
     states: DataFrame,
-    partitions: int,
+    deployments: int,
     pack: SignaturePack,
     options: Options,
 ) -> DataFrame:
-    """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
+    """Rows of ``DIAGNOSED_ROWS`` for the so many deployments of ``states``, out of ``events``.
 
     ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
     """
@@ -160,6 +164,7 @@ def diagnosed(
         if column.name not in ("run_id", "deployment")
     )
     markers = states.select("*", *nothing).select(*columns, "state")
+    partitions = partitions_for(deployments)
     rows = touched.unionByName(markers).repartition(partitions, "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
     function = diagnosing_function(_diagnosis_config(pack, options, {}))
@@ -201,9 +206,10 @@ def partitions_for(deployments: int) -> int:
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
-def partitions_for_news(deployments: int) -> int:
-    """Fewer: by its news a deployment takes about as long as starting a task does."""
-    return min(max(2, deployments // 8), MAX_PARTITIONS, deployments)
+def partitions_for_news(deployments: int, events: int) -> int:
+    """Fewer, where what there is to diagnose is known."""
+    work = events + DEPLOYMENT_EVENTS * deployments
+    return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
 
 # What `diagnoses` takes from the JSON of an incident.

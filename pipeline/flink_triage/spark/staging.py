@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +25,8 @@ from flink_triage.spark.content import (
     hash_chunks,
     hash_prefix,
     open_plain,
-    read_exactly,
     sha256,
+    tail_hash,
 )
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
@@ -104,11 +105,11 @@ class RangeTask:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one kind out of one range."""
+    """What rows of one kind are made of, out of one range."""
 
-    kind: str
-    number: int
-    values: pa.StructArray
+    kind: Literal["event", "trace", "count", "volume", "summary"]
+    task: RangeTask
+    items: Sequence[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,23 +173,16 @@ def stage_range(
         hashes = _hashes(task, result, open_plain)
     except OSError as error:
         failure = f"not read: {error.strerror or error}"
-        yield Part("summary", task.number, pa.array([{"failure": failure}], SUMMARY))
+        yield Part("summary", task, [{"failure": failure}])
         return
-    profile = task.byte_range.profile
-    if observations:
-        rows = event_rows(observations, task.file_id, task.byte_range.generation)
-        yield Part("event", task.number, rows)
-    if result.traces:
-        yield Part("trace", task.number, trace_rows(result.traces))
-    if result.recurring:
-        yield Part("trace", task.number, count_rows(result.recurring))
+    yield Part("event", task, observations)
+    yield Part("trace", task, result.traces)
+    yield Part("count", task, result.recurring)
     told.update(row.fingerprint.full for row in result.traces)
-    volumes = result.scan.volumes
-    counted = volume_rows(volumes, task.byte_range.deployment, task.file_id, profile.path)
-    yield Part("volume", task.number, counted)
+    yield Part("volume", task, result.scan.volumes)
     skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
     summary = _summary(result, observations) | hashes | {"skipped": json.dumps(skipped)}
-    yield Part("summary", task.number, array([summary], SUMMARY))
+    yield Part("summary", task, [summary])
 
 
 def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[str, object]:
@@ -239,21 +233,15 @@ def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str
     return hashes
 
 
-def tail_hash(path: str, open_file: Opener, consumed: int) -> str:
-    """The hash of what lies between the last whole chunk and ``consumed``."""
-    start = consumed // CHUNK_BYTES * CHUNK_BYTES
-    with open_file(path) as stream:
-        stream.seek(start)
-        return sha256(read_exactly(stream, consumed - start))
-
-
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
     """Rows of ``STAGED``, the parts of many small files together: a batch has its price."""
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
+        if not part.items:
+            continue
         waiting.setdefault(part.kind, []).append(part)
-        row_count += len(part.values)
+        row_count += len(part.items)
         if row_count >= JOINED_ROWS:
             yield from _batches(waiting)
             waiting, row_count = {}, 0
@@ -262,13 +250,36 @@ def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
 
 def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
     for kind, parts in waiting.items():
-        sizes = [len(part.values) for part in parts]
-        numbers = pa.array(np.repeat([part.number for part in parts], sizes), SMALL)
-        values = pa.concat_arrays([part.values for part in parts])
-        yield from _rows_of(kind, numbers, values)
+        numbers = _of_each(parts, lambda task: task.number, SMALL)
+        values = _values(kind, parts)
+        yield from _rows_of("trace" if kind == "count" else kind, numbers, values)
         if kind == "event":
             parcels = array(list(_parcels(numbers, values)), PARCEL)
             yield from _rows_of("parcel", numbers[: len(parcels)], parcels)
+
+
+def _values(kind: str, parts: Sequence[Part]) -> pa.StructArray:
+    items = [item for part in parts for item in part.items]
+    if kind == "event":
+        file_ids = _of_each(parts, lambda task: task.file_id, TEXT)
+        generations = _of_each(parts, lambda task: task.byte_range.generation, SMALL)
+        return event_rows(items, file_ids, generations)
+    if kind == "volume":
+        deployments = _of_each(parts, lambda task: task.byte_range.deployment, TEXT)
+        file_ids = _of_each(parts, lambda task: task.file_id, TEXT)
+        paths = _of_each(parts, lambda task: task.byte_range.profile.path, TEXT)
+        return volume_rows(items, deployments, file_ids, paths)
+    if kind == "summary":
+        return array(items, SUMMARY)
+    return trace_rows(items) if kind == "trace" else count_rows(items)
+
+
+def _of_each(
+    parts: Sequence[Part], value: Callable[[RangeTask], str | int], kind: pa.DataType
+) -> pa.Array:
+    """What the task of each item says."""
+    places = np.repeat(np.arange(len(parts)), [len(part.items) for part in parts])
+    return array([value(part.task) for part in parts], kind).take(pa.array(places))
 
 
 def _rows_of(kind: str, numbers: pa.Array, values: pa.StructArray) -> Iterator[pa.RecordBatch]:
