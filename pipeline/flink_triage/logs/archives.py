@@ -157,7 +157,7 @@ def _read_index(path: str, settings: Settings) -> _Index | None:
 def _kind_of(head: bytes) -> str | None:
     if head[257:262] == b"ustar":
         return "tar"
-    is_yarn = _YARN_SECTION.search(head) is not None and b"Container: container_" in head
+    is_yarn = b"Container: container_" in head and _YARN_SECTION.search(head) is not None
     return "yarn" if is_yarn else None
 
 

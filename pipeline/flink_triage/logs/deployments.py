@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .archives import SEPARATOR
@@ -65,12 +66,21 @@ def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
 
 def _folder(path: str, root: str) -> tuple[Parts, Parts]:
     """The folder that a file's deployment is named for, whole, and that name."""
-    folder = parts_of(path)[:-1]
-    base = len(folder)
-    if path.startswith(f"{root}{SEPARATOR}"):
-        base = len(parts_of(root)) - 1
-    elif path != root:
-        base = len(parts_of(root))
+    is_member = path.startswith(f"{root}{SEPARATOR}")
+    folder = _from_here(os.path.dirname(path))
+    return _folder_below(folder, None if path == root else _from_here(root), is_member)
+
+
+def _from_here(path: str) -> str:
+    return path if is_uri(path) else os.path.join(os.getcwd(), path)
+
+
+# Asked several times for each file, and of many files of one folder.
+@lru_cache(maxsize=4096)
+def _folder_below(path: str, root: str | None, is_member: bool) -> tuple[Parts, Parts]:
+    """The same for a folder; ``root`` is None where the input is the file itself."""
+    folder = parts_of(path)
+    base = len(folder) if root is None else len(parts_of(root)) - is_member
     folder = tuple(_ARCHIVE_NAME.sub("", part) for part in folder)
     end = len(folder)
     while end > base and _is_passed_over(folder[end - 1]):

@@ -72,15 +72,18 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
         root = local_path(given)
         if not os.path.lexists(root):
             raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
-        paths = _walk(root, quarantined) if os.path.isdir(root) else [root]
-        for path in paths:
-            _add(path, root, files, quarantined, settings)
-    found = [
+        if os.path.isdir(root):
+            found = _walk(root, quarantined)
+        else:
+            found = [(root, os.path.realpath(root))]
+        for path, key in found:
+            _add(path, key, root, files, quarantined, settings)
+    listed = [
         replace(files[key], path=shown(files[key].path), root=shown(files[key].root))
         for key in sorted(files)
     ]
     refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
-    return Listing(name_apart(found), tuple(refused))
+    return Listing(name_apart(listed), tuple(refused))
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -116,8 +119,9 @@ def deployment_of(file: InputFile, group_by: str = "directory") -> str:
     return (match[1] if match.re.groups else match[0]) or by_folder
 
 
-def _walk(root: str, quarantined: list[Quarantined]) -> list[str]:
-    found: list[str] = []
+def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
+    """The paths of the files below a folder, each with the real one."""
+    found: list[tuple[str, str]] = []
     inside = os.path.realpath(root)
 
     def refuse(error: OSError) -> None:
@@ -125,6 +129,7 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[str]:
 
     for folder, folders, names in os.walk(root, onerror=refuse):
         folders.sort()
+        real_folder = os.path.realpath(folder)
         for name in sorted(names):
             path = os.path.join(folder, name)
             if os.path.islink(path):
@@ -136,7 +141,7 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[str]:
             if _is_no_log(name):
                 quarantined.append(Quarantined(path, _NO_LOG))
                 continue
-            found.append(path)
+            found.append((path, os.path.join(real_folder, name)))
     return found
 
 
@@ -161,12 +166,12 @@ def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quaran
 
 def _add(
     path: str,
+    key: str,
     root: str,
     files: dict[str, InputFile],
     quarantined: list[Quarantined],
     settings: Settings,
 ) -> None:
-    key = os.path.realpath(path)
     if key in files:
         return
     try:

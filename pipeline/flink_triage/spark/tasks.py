@@ -10,9 +10,15 @@ from datetime import datetime
 from flink_triage.local import Options
 from flink_triage.logs.files import InputFile, Listing, deployment_of
 from flink_triage.model import ByteRange, FileProfile
-from flink_triage.settings import Settings
+from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ledger import FileWork, WorkPlan
 from flink_triage.spark.staging import RangeTask
+
+# A task takes 0.1 s to start and to end, and each tells anew what traces it saw: beyond so many of
+# them they grow before there are more.
+MANY_BINS = 128
+SMALLEST_BIN_BYTES = 64 * MIB
+LARGEST_BIN_BYTES = 256 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,8 @@ def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTas
     """Ranges in bins of about equal size: one per large range, small files together."""
     total = sum(task.size_bytes for task in tasks)
     largest = max(task.size_bytes for task in tasks)
-    wanted = max(slots, -(-total // max(largest, 64 << 20)))
+    size = min(max(total // MANY_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)
+    wanted = max(slots, -(-total // max(largest, size)))
     count = min(len(tasks), wanted)
     bins: list[list[RangeTask]] = [[] for _ in range(count)]
     heap = [(0, index) for index in range(count)]
