@@ -26,6 +26,7 @@ from .physical import PhysicalLine
 from .tally import Tally
 from .text import store_texts
 from .throwables import LineKind, kind_of
+from .trace_lines import is_elision
 
 # Streams that share a file; beyond this the one longest silent is closed.
 _MAX_OPEN_SOURCES = 256
@@ -275,8 +276,10 @@ class _Open:
             self._blank_seen = True
             return
         self._blank_seen = False
-        self._last = text
         kind = kind_of(text)
+        if kind is LineKind.OTHER and self._frames_seen and is_elision(text):
+            return
+        self._last = text
         if kind is LineKind.FRAME:
             self._frames_seen, self._throwable_open, self.holds_trace = True, False, True
         elif kind is not LineKind.OTHER:
@@ -304,6 +307,8 @@ class _Open:
             # A message may hold blank lines; its throwable has no frame yet.
             return not (self._throwable_open and len(self._head) < 40)
         if not self._frames_seen or self._throwable_open or text[0] in " \t(~[":
+            return False
+        if is_elision(text):
             return False
         # A finished frame does not go on at column 0; an event with a header may.
         if self.header is None:

@@ -48,6 +48,16 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="a blank line inside a message ends nothing",
         ),
         pytest.param(
+            [_SECOND, _FRAME, "...", f"Caused by: {_FIRST}", _FRAME],
+            [1],
+            id="dots for frames that a person left out end no trace",
+        ),
+        pytest.param(
+            [_SECOND, _FRAME, "[...]", "We have seen this java.io.IOException twice"],
+            [1, 4],
+            id="a sentence behind such dots does",
+        ),
+        pytest.param(
             [_HEADER, "", _FIRST, _FRAME],
             [1],
             id="the first throwable belongs to its header, a blank line or not",
