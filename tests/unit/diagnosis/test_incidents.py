@@ -319,6 +319,15 @@ def test_a_class_that_a_log_could_not_find_does_not_make_it_another_products(dia
     assert diagnosis.signature == "classloading/user-class-missing"
 
 
+def test_the_jars_of_frames_say_that_a_trace_is_flinks(diagnose):
+    lost = "com.acme.shaded.org.apache.iceberg.exceptions.CommitFailedException: lost the race\n"
+    frame = "\tat com.acme.tables.Commits.run(Commits.java:45)"
+    incidents = diagnose(pasted=f"{lost}{frame} ~[flink-dist-1.16.0.jar:1.16.0]\n").incidents
+    assert [signatures(i)[0] for i in incidents] == ["iceberg/commit-conflict"]
+    incidents = diagnose(pasted=f"{lost}{frame} ~[acme-tables-1.2.jar:1.2]\n").incidents
+    assert [signatures(i) for i in incidents] == [[]]
+
+
 def test_a_process_that_ended_when_asked_leaves_no_incident(diagnose):
     gone = (
         "Association with remote system [akka.tcp://flink@172.19.0.8:33487] has failed, address is"
