@@ -94,9 +94,8 @@ class PastedEvents:
                 closing.add(line, self._settings)
             self._close(closing)
             return number + line.newline_count
-        if "`" in peeled.text and peeled.text.lstrip().startswith("`"):
-            # Quoted within a line of Markdown.
-            line.peeled = peeled = replace(peeled, text=peeled.text.lstrip().lstrip("`"))
+        if "`" in peeled.text or "**" in peeled.text:
+            line.peeled = peeled = replace(peeled, text=_unmarked(peeled.text))
         header = self._header(peeled)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:
@@ -341,6 +340,22 @@ class _Open:
             message, lines = (lines[0], lines[1:]) if lines else ("", [])
         continuation = "\n".join(lines).rstrip()
         return message, continuation if continuation.strip() else None
+
+
+def _unmarked(text: str) -> str:
+    """Without the marks that Markdown has around a line, or around the class that it begins with.
+
+    One backtick alone opens or closes a quotation of several lines.
+    """
+    bare = text.lstrip()
+    if bare.startswith("`"):
+        # Quoted within a line of Markdown.
+        return bare.lstrip("`")
+    if bare.startswith("**"):
+        begin, mark, rest = bare[2:].partition("**")
+        return begin + rest if mark and kind_of(begin) < LineKind.LIKE else text
+    is_closing = text.endswith("`") and text.count("`") == 1
+    return text[:-1] if is_closing and kind_of(text[:-1]) is LineKind.FRAME else text
 
 
 def _indent(text: str) -> int:
