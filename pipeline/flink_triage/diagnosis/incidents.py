@@ -27,6 +27,8 @@ from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
 
 _MAX_TIMELINE_ENTRIES = 60
+# A sentence, not a dump: the whole message stands in the evidence.
+_MAX_THROWN_CHARS = 200
 SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"})
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
@@ -273,9 +275,17 @@ def _summary(
         return f"{best.signature.title}{jobs}{effects}."
     if unknown is not None:
         observation = unknown.observation
-        what = observation.root_cause_type or observation.event.message[:120]
-        return f"No signature names the first fault: {what}."
+        return f"No signature names the first fault: {_thrown(observation)}."
     return "The logs report a failure, but not its cause."
+
+
+def _thrown(observation: Observation) -> str:
+    """The innermost throwable with its message, as one line."""
+    if observation.root_cause_type is None:
+        return observation.event.message[:_MAX_THROWN_CHARS]
+    told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
+    told = told[:_MAX_THROWN_CHARS].rstrip(" .")
+    return f"{observation.root_cause_type}: {told}" if told else observation.root_cause_type
 
 
 def _timeline_entries(

@@ -232,9 +232,7 @@ class _Parser:
             return index + 1
         if _SERVER_SIDE_END in text and assembly.leave_server_side():
             return index + 1
-        if is_elision(text) or (
-            index == len(self.lines) - 1 and _CUT_FRAME.fullmatch(text)
-        ):
+        if is_elision(text) or (index == len(self.lines) - 1 and _CUT_FRAME.fullmatch(text)):
             assembly.is_truncated = True
             return index + 1
         if TRACEBACK in text or _header_at(text) or index > self.last:
