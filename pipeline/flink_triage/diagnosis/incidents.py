@@ -84,7 +84,8 @@ def build_incident(
     if not episode.has_failed and not _matters(episode, answers):
         return None
     verdict = _verdict(answers, unknown)
-    ordered = [*answers, *(c for c in ranked if c.signature.role not in ANSWERS)]
+    wrappers = [c for c in ranked if c.signature.role not in ANSWERS]
+    ordered = [*answers, *wrappers]
     diagnoses = tuple(
         _diagnosis(number, candidate, ranked, timeline, options, settings)
         for number, candidate in enumerate(ordered, start=1)
@@ -110,7 +111,7 @@ def build_incident(
         summary=_summary(verdict, episode, answers, unknown),
         missing_evidence=missing_evidence(verdict, answers, unknown, timeline, episode),
         blast_radius=blast_radius(timeline, episode),
-        other_causes=other_causes(answers, pack),
+        other_causes=other_causes(answers, wrappers, pack),
         config=merge_changes(
             [(d.rank, d.remediation.config) for d in diagnoses],
             timeline.flink_version,
