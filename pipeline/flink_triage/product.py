@@ -32,6 +32,8 @@ _OTHER_PRODUCTS = (
     "org.apache.hadoop.ipc.Server$Listener",
     "org.apache.hadoop.mapred.",
     "org.apache.hadoop.mapreduce.",
+    # HiveServer2.
+    "org.apache.hive.service.",
     "org.apache.kafka.connect.runtime.",
     "org.apache.kafka.streams.",
     "org.apache.nifi.",

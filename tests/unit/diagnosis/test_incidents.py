@@ -300,6 +300,13 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "\tat org.glassfish.jersey.server.ServerRuntime.process(ServerRuntime.java:235)\n",
             id="a server with a REST interface",
         ),
+        pytest.param(
+            "java.lang.RuntimeException: org.apache.hadoop.ipc.RemoteException"
+            "(org.apache.hadoop.security.authorize.AuthorizationException): User: etl is not"
+            " allowed to impersonate hive\n"
+            "\tat org.apache.hive.service.cli.CLIService.openSession(CLIService.java:193)\n",
+            id="HiveServer2",
+        ),
     ],
 )
 def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
