@@ -276,13 +276,16 @@ def _summary(
         return f"{best.signature.title}{jobs}{effects}."
     if unknown is not None:
         observation = unknown.observation
-        return f"No signature names the first fault: {_thrown(observation)}."
+        thrown = _thrown(observation)
+        if not thrown:
+            return "The first fault is a stack trace whose beginning was cut off."
+        return f"No signature names the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
 
 
 def _thrown(observation: Observation) -> str:
-    """The innermost throwable with its message, as one line."""
-    if observation.root_cause_type is None:
+    """The innermost throwable with its message, as one line; empty where nothing is left of it."""
+    if not observation.root_cause_type:
         return observation.event.message[:_MAX_THROWN_CHARS]
     told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
     told = told[:_MAX_THROWN_CHARS].rstrip(" .")

@@ -50,6 +50,10 @@ _FAST_THROWN = (
     "java.lang.ClassCastException",
     "java.lang.NullPointerException",
 )
+_BEHEADED = (
+    "the trace begins in the middle of its frames: what was thrown stands above them in the "
+    "original log"
+)
 # What the frames of a whole trace end in: a thread's start or a program's.
 _ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\$\w+)?$")
 _FLINK = "Flink"
@@ -67,7 +71,7 @@ class Failure:
     and has words, nearest first.  ``cut`` says why the cause may stand further down.
     """
 
-    thrown: str
+    thrown: str | None
     wrapped_in: tuple[str, ...]
     place: str | None
     own_code: str | None
@@ -77,7 +81,8 @@ class Failure:
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Label and text, in the order in which a reader asks."""
-        yield "thrown", self.thrown
+        if self.thrown is not None:
+            yield "thrown", self.thrown
         for text in self.wrapped_in:
             yield "wrapped in", text
         if self.place is not None:
@@ -100,12 +105,10 @@ def failure_of(result: Result, incident: Incident) -> Failure | None:
 
 
 def failure_at(result: Result, evidence: Evidence) -> Failure | None:
-    """Of the trace that ``evidence`` names or quotes; ``None`` where no throwable has a name."""
+    """Of the trace that ``evidence`` names or quotes; ``None`` where there is none."""
     text = result.stack_traces.get(evidence.fingerprint or "") or evidence.excerpt
     trace = extract("", text)[1]
-    if trace is None or not any(throwable.type for throwable in trace.throwables):
-        return None
-    return _failure(trace)
+    return _failure(trace) if trace is not None else None
 
 
 def naming(failure: UnknownFailure) -> str:
@@ -123,14 +126,20 @@ def _failure(trace: StackTrace) -> Failure:
     place = _place(inward)
     own = next((f for t in inward for f in t.frames if f.origin == "user"), None)
     return Failure(
-        thrown=_told(thrown) if thrown.message else f"{_told(thrown)}, without a message",
+        thrown=_thrown(thrown),
         wrapped_in=tuple(_wrappers(thrown, around)),
         place=_frame(place) if place is not None else None,
         own_code=_frame(own) if own is not None and own != place else None,
         part=_parts(inward, place),
         search_for=_search(thrown, place),
-        cut=_cut(chain),
+        cut=_cut(chain) if thrown.type else _BEHEADED,
     )
+
+
+def _thrown(throwable: Throwable) -> str | None:
+    if not throwable.type:
+        return None
+    return _told(throwable) if throwable.message else f"{_told(throwable)}, without a message"
 
 
 def _is_carrier(throwable: Throwable) -> bool:
@@ -214,7 +223,7 @@ def _search(thrown: Throwable, place: Frame | None) -> str | None:
         return f'{name} "{words}"'
     if place is None:
         return None
-    return f"{name} {place.class_name.rpartition('.')[2]}.{place.method}"
+    return f"{name} {place.class_name.rpartition('.')[2]}.{place.method}".lstrip()
 
 
 def _cut(chain: Sequence[Throwable]) -> str | None:

@@ -135,3 +135,8 @@ def test_a_statement_that_was_not_accepted_never_ran_on_a_taskmanager(diagnose):
     incident = diagnose(pasted=text).incidents[0]
     assert incident.verdict == "undetermined"
     assert incident.missing_evidence[0].startswith("All that the client printed, or in")
+
+
+def test_a_trace_without_its_beginning_is_said_to_be_one(diagnose):
+    text = "\tat org.apache.flink.A.b(A.java:1)\n\tat org.apache.flink.A.c(A.java:2)\n"
+    assert diagnose(pasted=text).incidents[0].summary.startswith("The first fault is a stack trace")

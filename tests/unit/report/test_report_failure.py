@@ -145,8 +145,18 @@ def test_what_a_trace_tells(lines: list[str], told: dict[str, str]) -> None:
     assert dict(failure.lines()) == told
 
 
-@pytest.mark.parametrize("text", ["", "nothing was thrown", "\tat com.acme.A.b(A.java:1)"])
-def test_nothing_is_told_of_what_has_no_name(text: str) -> None:
+def test_a_trace_without_its_beginning_tells_its_place_all_the_same() -> None:
+    failure = of(f"{RECORDS}\n{RUN}")
+    assert failure is not None
+    told = dict(failure.lines())
+    assert list(told) == ["at", "belongs to", "cut off", "search for"]
+    assert told["belongs to"] == "the Kafka connector"
+    assert told["cut off"].startswith("the trace begins in the middle of its frames")
+    assert told["search for"] == "KafkaRecordEmitter.emitRecord"
+
+
+@pytest.mark.parametrize("text", ["", "nothing was thrown"])
+def test_nothing_is_told_where_there_is_no_trace(text: str) -> None:
     assert of(text) is None
 
 
