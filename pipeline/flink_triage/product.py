@@ -32,6 +32,8 @@ _OTHER_PRODUCTS = (
     "org.apache.hadoop.ipc.Server$Listener",
     "org.apache.hadoop.mapred.",
     "org.apache.hadoop.mapreduce.",
+    # HiveServer2.
+    "org.apache.hive.service.",
     "org.apache.kafka.connect.runtime.",
     "org.apache.kafka.streams.",
     "org.apache.nifi.",
@@ -80,6 +82,8 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     for throwable in trace.throwables if trace is not None else ():
         names.append(throwable.type)
         names.extend(frame.class_name for frame in throwable.frames)
+        # Of a trace that was cut off, the jars of the frames may be all that names Flink.
+        texts.extend(frame.jar for frame in throwable.frames if frame.jar is not None)
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
         return "flink"

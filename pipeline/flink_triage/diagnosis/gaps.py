@@ -20,6 +20,14 @@ _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
 _SEVERITIES = ("critical", "major")
+# What tells that a fault happened on the JobManager, or before there was a job.
+_COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
+_BEFORE_A_JOB = (
+    "org.apache.flink.client.cli.",
+    "org.apache.flink.table.api.",
+    "org.apache.flink.table.client.",
+    "org.apache.flink.table.gateway.",
+)
 # Words that occur in healthy logs too are nothing to look for.
 _MIN_LOOK_FOR_CHARS = 8
 
@@ -35,8 +43,9 @@ def missing_evidence(
     if verdict == "diagnosed" and answers[0].signature.role != "symptom":
         return ()
     missing = list(_places(answers, unknown, timeline, episode))
+    is_of_client = timeline.processes == {"client"}
     for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
-        if timeline.processes and process not in timeline.processes:
+        if timeline.processes and process not in timeline.processes and not is_of_client:
             missing.append(f"No {name} log is among the inputs: the cause may stand there.")
     best = answers[0] if answers else None
     if best is not None and best.signature.limits:
@@ -73,9 +82,32 @@ def _places(
     if not named and faults:
         at = faults[0].at
         when = "" if at == NO_TIME else f" around {at:%Y-%m-%d %H:%M:%S} UTC"
-        read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
-        places.append(f"The logs of all TaskManagers{read}{when}: the faults name none of them.")
+        places.append(_place_of(faults[0], when, timeline))
     return places
+
+
+def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
+    """Where to look when the faults name no TaskManager: by what failed."""
+    observation = fault.observation
+    words = (
+        observation.event.logger or "",
+        observation.event.message,
+        *(match.excerpt for match in observation.matches),
+    )
+    if any(name in text for text in words for name in _COORDINATORS):
+        return (
+            f"The JobManager's log{when}: coordinators of sources and sinks run there, not on a "
+            "TaskManager."
+        )
+    if (observation.root_cause_type or "").startswith(_BEFORE_A_JOB):
+        return (
+            f"All that the client printed{when}, or in application mode the JobManager's log: "
+            "this failed before a task ran."
+        )
+    if observation.process == "client":
+        return f"All that the client printed{when}, and the logs of the cluster it submitted to."
+    read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
+    return f"The logs of all TaskManagers{read}{when}: the faults name none of them."
 
 
 def _is_told_by_taskmanager(fault: Moment, episode: Episode) -> bool:
@@ -92,8 +124,13 @@ def _execution(moment: Moment) -> str | None:
     return lifecycle.key if lifecycle is not None and lifecycle.kind == "task-failed" else None
 
 
-def other_causes(answers: Sequence[Candidate], pack: SignaturePack) -> tuple[OtherCause, ...]:
-    """Rivals that nothing explains, then what is known to bring about a symptom without cause."""
+def other_causes(
+    answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
+) -> tuple[OtherCause, ...]:
+    """Rivals that nothing explains, then what is known to bring about a symptom without cause.
+
+    Wrappers that stand nearer to the root than the symptom say of which kind the cause is.
+    """
     if not answers:
         return ()
     best = answers[0]
@@ -101,7 +138,8 @@ def other_causes(answers: Sequence[Candidate], pack: SignaturePack) -> tuple[Oth
     found = [_considered(rival, best) for rival in rivals[:_MAX_CONSIDERED]]
     if best.signature.role == "symptom":
         seen = {candidate.id for candidate in answers}
-        known = [s for s in _known_causes(best.id, pack) if s.id not in seen]
+        inner = [w.id for w in wrappers if _is_inside(w, best)]
+        known = [s for s in _known_causes([*inner, best.id], pack) if s.id not in seen]
         found += [_possible(signature) for signature in known[:_MAX_POSSIBLE]]
     return tuple(found)
 
@@ -124,16 +162,33 @@ def _considered(rival: Candidate, best: Candidate) -> OtherCause:
     )
 
 
-def _known_causes(effect: str, pack: SignaturePack) -> list[Signature]:
-    """Triggers with an edge to ``effect`` in the causal graph, nearest and worst first."""
-    causes = [
-        s
-        for s in pack.signatures.values()
-        if effect in s.explains and s.role == "trigger" and s.severity in _SEVERITIES
-    ]
-    return sorted(
-        causes, key=lambda s: (s.explains.index(effect), _SEVERITIES.index(s.severity), s.id)
-    )
+def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
+    return wrapper.depth is not None and (symptom.depth is None or wrapper.depth < symptom.depth)
+
+
+def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature]:
+    """Triggers with an edge to an effect in the causal graph; those of the first effect first.
+
+    Within, causes of the subsystems that the effects are of, then the nearest and worst.
+    """
+    subsystems = {effect.partition("/")[0] for effect in effects[:-1]}
+    found: dict[str, Signature] = {}
+    for effect in effects:
+        causes = [
+            s
+            for s in pack.signatures.values()
+            if effect in s.explains and s.role == "trigger" and s.severity in _SEVERITIES
+        ]
+        causes.sort(
+            key=lambda s: (
+                s.id.partition("/")[0] not in subsystems,
+                s.explains.index(effect),
+                _SEVERITIES.index(s.severity),
+                s.id,
+            )
+        )
+        found |= {s.id: s for s in causes if s.id not in found}
+    return list(found.values())
 
 
 def _possible(signature: Signature) -> OtherCause:

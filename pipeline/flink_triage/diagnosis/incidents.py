@@ -27,6 +27,8 @@ from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
 
 _MAX_TIMELINE_ENTRIES = 60
+# A sentence, not a dump: the whole message stands in the evidence.
+_MAX_THROWN_CHARS = 200
 SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"})
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
@@ -82,7 +84,8 @@ def build_incident(
     if not episode.has_failed and not _matters(episode, answers):
         return None
     verdict = _verdict(answers, unknown)
-    ordered = [*answers, *(c for c in ranked if c.signature.role not in ANSWERS)]
+    wrappers = [c for c in ranked if c.signature.role not in ANSWERS]
+    ordered = [*answers, *wrappers]
     diagnoses = tuple(
         _diagnosis(number, candidate, ranked, timeline, options, settings)
         for number, candidate in enumerate(ordered, start=1)
@@ -108,7 +111,7 @@ def build_incident(
         summary=_summary(verdict, episode, answers, unknown),
         missing_evidence=missing_evidence(verdict, answers, unknown, timeline, episode),
         blast_radius=blast_radius(timeline, episode),
-        other_causes=other_causes(answers, pack),
+        other_causes=other_causes(answers, wrappers, pack),
         config=merge_changes(
             [(d.rank, d.remediation.config) for d in diagnoses],
             timeline.flink_version,
@@ -273,9 +276,20 @@ def _summary(
         return f"{best.signature.title}{jobs}{effects}."
     if unknown is not None:
         observation = unknown.observation
-        what = observation.root_cause_type or observation.event.message[:120]
-        return f"No signature names the first fault: {what}."
+        thrown = _thrown(observation)
+        if not thrown:
+            return "The first fault is a stack trace whose beginning was cut off."
+        return f"No signature names the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
+
+
+def _thrown(observation: Observation) -> str:
+    """The innermost throwable with its message, as one line; empty where nothing is left of it."""
+    if not observation.root_cause_type:
+        return observation.event.message[:_MAX_THROWN_CHARS]
+    told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
+    told = told[:_MAX_THROWN_CHARS].rstrip(" .")
+    return f"{observation.root_cause_type}: {told}" if told else observation.root_cause_type
 
 
 def _timeline_entries(

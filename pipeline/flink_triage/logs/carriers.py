@@ -41,11 +41,11 @@ class Peeled:
 Peel = Callable[[str], "Peeled | None"]
 
 # kubelet's CRI format: time, stream, F(ull) or P(artial), text.
-_CRI = re.compile(
-    r"^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$", re.DOTALL
-)
+_CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
+# The second form is what Docker Desktop copies.
 _KUBECTL_TIME = re.compile(
-    r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(.*)$", re.DOTALL
+    r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
+    r"| \d\d:\d\d:\d\d(?= |$))) ?(.*)$"
 )
 _KUBECTL_PREFIX = re.compile(
     r"^\[((?:pod/)?[\w.-]{1,253}(?:/[\w.-]{1,253}){1,2})\] ?(.*)$", re.DOTALL
@@ -88,7 +88,7 @@ _CONSOLE_TIME = re.compile(
 )
 # What a program in Python that runs a Java process prints of its output.
 _PYTHON_LOGGING = re.compile(
-    r"^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$", re.DOTALL
+    r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
 )
 # An element of an array, or a piece of a text in a program.
 _JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)

@@ -26,6 +26,7 @@ from .physical import PhysicalLine
 from .tally import Tally
 from .text import store_texts
 from .throwables import LineKind, kind_of
+from .trace_lines import is_elision
 
 # Streams that share a file; beyond this the one longest silent is closed.
 _MAX_OPEN_SOURCES = 256
@@ -93,9 +94,8 @@ class PastedEvents:
                 closing.add(line, self._settings)
             self._close(closing)
             return number + line.newline_count
-        if "`" in peeled.text and peeled.text.lstrip().startswith("`"):
-            # Quoted within a line of Markdown.
-            line.peeled = peeled = replace(peeled, text=peeled.text.lstrip().lstrip("`"))
+        if "`" in peeled.text or "**" in peeled.text:
+            line.peeled = peeled = replace(peeled, text=_unmarked(peeled.text))
         header = self._header(peeled)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:
@@ -275,8 +275,10 @@ class _Open:
             self._blank_seen = True
             return
         self._blank_seen = False
-        self._last = text
         kind = kind_of(text)
+        if kind is LineKind.OTHER and self._frames_seen and is_elision(text):
+            return
+        self._last = text
         if kind is LineKind.FRAME:
             self._frames_seen, self._throwable_open, self.holds_trace = True, False, True
         elif kind is not LineKind.OTHER:
@@ -304,6 +306,8 @@ class _Open:
             # A message may hold blank lines; its throwable has no frame yet.
             return not (self._throwable_open and len(self._head) < 40)
         if not self._frames_seen or self._throwable_open or text[0] in " \t(~[":
+            return False
+        if is_elision(text):
             return False
         # A finished frame does not go on at column 0; an event with a header may.
         if self.header is None:
@@ -336,6 +340,22 @@ class _Open:
             message, lines = (lines[0], lines[1:]) if lines else ("", [])
         continuation = "\n".join(lines).rstrip()
         return message, continuation if continuation.strip() else None
+
+
+def _unmarked(text: str) -> str:
+    """Without the marks that Markdown has around a line, or around the class that it begins with.
+
+    One backtick alone opens or closes a quotation of several lines.
+    """
+    bare = text.lstrip()
+    if bare.startswith("`"):
+        # Quoted within a line of Markdown.
+        return bare.lstrip("`")
+    if bare.startswith("**"):
+        begin, mark, rest = bare[2:].partition("**")
+        return begin + rest if mark and kind_of(begin) < LineKind.LIKE else text
+    is_closing = text.endswith("`") and text.count("`") == 1
+    return text[:-1] if is_closing and kind_of(text[:-1]) is LineKind.FRAME else text
 
 
 def _indent(text: str) -> int:

@@ -12,6 +12,7 @@ import re
 
 # A line longer than this is no stack-trace line; only its head is looked at by the header rules.
 MAX_HEADER_NAME_CHARS = 512
+_MAX_ELISION_CHARS = 80
 
 # Indentation, mail quotes, and the escaped indentation of flattened traces.
 _LEAD = r"[ \t\u00a0>]*"
@@ -49,6 +50,20 @@ MORE = re.compile(
     re.VERBOSE,
 )
 CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
+# Where a person left frames out: "...", "[…]", "... omitted ...", "(snip)".
+ELISION = re.compile(
+    rf"""
+    ^{_LEAD}(?:[/#-]{{1,3}}[ ]?)?[\[(<]?
+    (?:
+        (?:\.{{3,16}}|\u2026{{1,8}})
+        (?:[ ]?(?:truncated|snip|omitted|more|skipped|\u7701\u7565))?
+        [ ]?(?:\.{{3,16}}|\u2026{{1,8}})?
+      | truncated | snip | omitted
+    )
+    [\])>]?(?:[ ]?-{{1,3}})?[ \t]*$
+    """,
+    re.VERBOSE,
+)
 
 _SUFFIXES = ("Exception", "Error", "Throwable", "Failure", "Fault")
 # Class names that end otherwise are common enough (scala.util.control.BreakControl,
@@ -102,6 +117,11 @@ def is_more(line: str) -> bool:
 def is_circular(line: str) -> bool:
     """``[CIRCULAR REFERENCE: some.Type: message]`` on a line of its own (Java 8)."""
     return CIRCULAR.match(line) is not None
+
+
+def is_elision(line: str) -> bool:
+    """``...`` and its like, alone on its line; no part of a trace where none stands around it."""
+    return len(line) <= _MAX_ELISION_CHARS and ELISION.match(line) is not None
 
 
 def continues_trace(line: str) -> bool:

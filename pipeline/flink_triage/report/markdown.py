@@ -16,6 +16,7 @@ from flink_triage.remediation import render_patch
 from flink_triage.report import facts
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.facts import capped, count
+from flink_triage.report.failure import failure_of
 from flink_triage.report.patches import PatchRenderer, now, patches_of
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ def render_markdown(result: Result, *, patch: PatchRenderer | None = None) -> st
     cleaned, renderer = clean_values(result), patch or render_patch
     text = ""
     for diagnoses, evidence, incidents in _BUDGETS:
-        text = _Writer(renderer, diagnoses, evidence, incidents).write(cleaned)
+        text = _Writer(cleaned, renderer, diagnoses, evidence, incidents).write()
         if len(text) <= MAX_CHARS:
             return text
     cut = text[: MAX_CHARS - 200].rpartition("\n\n")[0]
@@ -90,13 +91,16 @@ def _closed(text: str) -> str:
 
 
 class _Writer:
-    def __init__(self, patch: PatchRenderer, diagnoses: int, evidence: int, incidents: int) -> None:
-        self._patch = patch
+    def __init__(
+        self, result: Result, patch: PatchRenderer, diagnoses: int, evidence: int, incidents: int
+    ) -> None:
+        self._result, self._patch = result, patch
         self._max_diagnoses, self._max_evidence = diagnoses, evidence
         self._max_incidents = incidents
         self._blocks: list[str] = []
 
-    def write(self, result: Result) -> str:
+    def write(self) -> str:
+        result = self._result
         self._blocks = [f"# Flink triage: {prose(facts.overview(result))}"]
         incidents = facts.by_urgency(result.incidents)
         troubled = [incident for incident in incidents if incident.verdict != "healthy"]
@@ -127,6 +131,10 @@ class _Writer:
             if incident.first_fault is not None:
                 self._blocks.append(f"First fault at {code(facts.location(incident.first_fault))}:")
                 self._blocks.append(fenced(_cut(incident.first_fault.excerpt, _MAX_EXCERPT)))
+            failure = failure_of(self._result, incident)
+            if failure is not None:
+                lines = (f"- {label}: {code(text)}" for label, text in failure.lines())
+                self._blocks.append("\n".join(lines))
         if incident.missing_evidence:
             self._blocks.append("What would make this surer:")
             self._list(incident.missing_evidence, prose, "item")

@@ -21,6 +21,7 @@ from flink_triage.model import (
 )
 from flink_triage.report import facts
 from flink_triage.report.facts import Consequence, capped
+from flink_triage.report.failure import Failure, failure_of
 from flink_triage.report.graph import Graph, graph_of
 from flink_triage.report.lanes import Overview, overview_of
 from flink_triage.report.patches import Patch, PatchRenderer, patches_of
@@ -115,6 +116,7 @@ class IncidentView:
     entries: tuple[TimelineEntry, ...]
     entries_left_out: int
     first_fault: EvidenceView | None
+    failure: Failure | None
     changes: tuple[tuple[int, ConfigChange], ...]
     options: tuple[Option, ...]
     options_left_out: int
@@ -296,6 +298,7 @@ def _incident(
         entries=entries,
         entries_left_out=entries_left_out,
         first_fault=first_fault,
+        failure=failure_of(result, incident),
         changes=_changes(incident),
         options=options,
         options_left_out=options_left_out,

@@ -14,6 +14,7 @@ from flink_triage.remediation import render_patch
 from flink_triage.report import extent, facts
 from flink_triage.report.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts import capped, count
+from flink_triage.report.failure import Failure, failure_at, failure_of, naming
 from flink_triage.report.patches import PatchRenderer, now, patches_of
 
 _STYLES = {
@@ -54,8 +55,7 @@ def render_text(
     ``verbose`` adds reasons, alternatives, assessed advice, steps, references, all evidence.
     """
     page = _Page(width, color)
-    writer = _Writer(page, verbose, patch or render_patch)
-    writer.write(clean_values(result))
+    _Writer(page, verbose, patch or render_patch, clean_values(result)).write()
     return "\n".join(page.lines) + "\n"
 
 
@@ -102,11 +102,11 @@ class _Page:
 
 
 class _Writer:
-    def __init__(self, page: _Page, verbose: bool, patch: PatchRenderer) -> None:
-        self._page, self._verbose, self._patch = page, verbose, patch
+    def __init__(self, page: _Page, verbose: bool, patch: PatchRenderer, result: Result) -> None:
+        self._page, self._verbose, self._patch, self._result = page, verbose, patch, result
 
-    def write(self, result: Result) -> None:
-        page = self._page
+    def write(self) -> None:
+        page, result = self._page, self._result
         incidents = facts.by_urgency(result.incidents)
         if len(incidents) > 1:
             page.add(facts.overview(result), style="title")
@@ -138,7 +138,7 @@ class _Writer:
             self._healthy(incident)
             return
         if incident.verdict == "undetermined":
-            self._undetermined(incident)
+            self._undetermined(incident, failure_of(self._result, incident))
         limit = len(incident.diagnoses) if self._verbose else _MAX_SHORT
         shown, left_out = capped(incident.diagnoses, limit)
         for diagnosis in shown:
@@ -160,12 +160,16 @@ class _Writer:
         self._page.add(" · ".join(said), indent=_INDENT)
         self._missing(incident)
 
-    def _undetermined(self, incident: Incident) -> None:
+    def _undetermined(self, incident: Incident, failure: Failure | None) -> None:
         said = incident.summary or "The cause is not in these logs."
         self._page.add(said, label="  ?  ", style="undetermined")
         if incident.first_fault is not None:
             self._page.add("first fault:", indent=_INDENT)
             self._evidence(incident.first_fault)
+        for label, text in failure.lines() if failure is not None else ():
+            # The summary begins with what was thrown.
+            if label != "thrown" or one_line(text) not in one_line(said):
+                self._labelled(label, text)
         ending = facts.ending(incident)
         if ending:
             self._labelled("what followed", ending)
@@ -324,13 +328,17 @@ class _Writer:
             kind = failure.root_cause_type or failure.exception_type or "unknown type"
             said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
             self._page.add(said, label=f"  {failure.count:,}x  ", style="undetermined")
+            told = failure_at(self._result, failure.evidence[0]) if failure.evidence else None
             if failure.first_user_frame:
                 self._labelled("in", failure.first_user_frame)
+            if told is not None and told.part is not None:
+                self._labelled("belongs to", told.part)
             if failure.first_seen_at is not None:
                 self._labelled("first seen", facts.instant(failure.first_seen_at))
             if self._verbose:
                 self._labelled("deployments", ", ".join(failure.deployments))
                 self._labelled("fingerprint", failure.fingerprint)
+                self._labelled("to name it", naming(failure))
             for evidence in failure.evidence[: 99 if self._verbose else 1]:
                 self._evidence(evidence)
         if left_out:

@@ -4,6 +4,7 @@ from flink_triage.traces.fingerprint import fingerprint, first_user_frame
 from flink_triage.traces.frames import origin_of, parse_frame
 from flink_triage.traces.mask import mask
 from flink_triage.traces.parse import extract
+from flink_triage.traces.parts import part_of
 from flink_triage.traces.render import expand_frames, render, render_frame
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "mask",
     "origin_of",
     "parse_frame",
+    "part_of",
     "render",
     "render_frame",
 ]

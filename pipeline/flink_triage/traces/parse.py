@@ -12,6 +12,7 @@ from flink_triage.logs.trace_lines import (
     MORE,
     NAME,
     SUPPRESSED,
+    is_elision,
     is_throwable_type,
 )
 from flink_triage.model import StackTrace
@@ -35,9 +36,6 @@ _IN_LINE = re.compile(
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
-_ELLIPSIS = re.compile(
-    r"[\[(<]?(?:\.\.\.+|\u2026+)?[ ]?(?:truncated|snip|omitted|more)?(?:\.\.\.+)?[\])>]?"
-)
 # What jstack prints above the frames of a thread: a thread that waits has not failed.
 _THREAD_STATE = "java.lang.Thread.State:"
 _SERVER_SIDE = "<Exception on server side:"
@@ -234,9 +232,7 @@ class _Parser:
             return index + 1
         if _SERVER_SIDE_END in text and assembly.leave_server_side():
             return index + 1
-        if _ELLIPSIS.fullmatch(text) or (
-            index == len(self.lines) - 1 and _CUT_FRAME.fullmatch(text)
-        ):
+        if is_elision(text) or (index == len(self.lines) - 1 and _CUT_FRAME.fullmatch(text)):
             assembly.is_truncated = True
             return index + 1
         if TRACEBACK in text or _header_at(text) or index > self.last:

@@ -102,3 +102,41 @@ def test_one_host_and_subtask_of_many_are_named_in_the_reasons(diagnose, observe
     reasons = " ".join(diagnose(observe(**logs)).incidents[0].diagnoses[0].reasons)
     assert "of 3 hosts with TaskManagers only host_a shows it" in reasons
     assert "only subtask 2 of 4 of Totals shows it" in reasons
+
+
+COORDINATOR = (
+    "org.apache.flink.util.FlinkException: Global failure triggered by OperatorCoordinator for"
+    " 'stream_write: orders' (operator cbc357ccb763df2852fee8c4fc7d55f2).\n"
+    "\tat org.apache.hudi.sink.StreamWriteOperatorCoordinator.start(A.java:1)\n"
+)
+ACTION = (
+    "Caused by: org.apache.hudi.exception.HoodieException: Executor executes action [commits the"
+    " instant 20240618064120870] error\n\t... 6 more\n"
+)
+
+
+def test_what_a_coordinator_met_stands_in_the_log_of_the_jobmanager(diagnose):
+    incident = diagnose(pasted=COORDINATOR).incidents[0]
+    assert signatures(incident) == ["job/operator-coordinator-failed"]
+    assert incident.missing_evidence[0].startswith("The JobManager's log")
+
+
+def test_what_stands_inside_a_symptom_says_of_which_kind_its_cause_is(diagnose):
+    incident = diagnose(pasted=COORDINATOR + ACTION).incidents[0]
+    assert signatures(incident)[0] == "job/operator-coordinator-failed"
+    causes = [other.signature for other in incident.other_causes]
+    assert {name.partition("/")[0] for name in causes[:3]} == {"hudi"}
+    plain = diagnose(pasted=COORDINATOR).incidents[0].other_causes
+    assert {other.signature.partition("/")[0] for other in plain} != {"hudi"}
+
+
+def test_a_statement_that_was_not_accepted_never_ran_on_a_taskmanager(diagnose):
+    text = "org.apache.flink.table.api.TableException: no one names this\n"
+    incident = diagnose(pasted=text).incidents[0]
+    assert incident.verdict == "undetermined"
+    assert incident.missing_evidence[0].startswith("All that the client printed, or in")
+
+
+def test_a_trace_without_its_beginning_is_said_to_be_one(diagnose):
+    text = "\tat org.apache.flink.A.b(A.java:1)\n\tat org.apache.flink.A.c(A.java:2)\n"
+    assert diagnose(pasted=text).incidents[0].summary.startswith("The first fault is a stack trace")

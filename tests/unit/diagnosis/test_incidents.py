@@ -300,6 +300,13 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "\tat org.glassfish.jersey.server.ServerRuntime.process(ServerRuntime.java:235)\n",
             id="a server with a REST interface",
         ),
+        pytest.param(
+            "java.lang.RuntimeException: org.apache.hadoop.ipc.RemoteException"
+            "(org.apache.hadoop.security.authorize.AuthorizationException): User: etl is not"
+            " allowed to impersonate hive\n"
+            "\tat org.apache.hive.service.cli.CLIService.openSession(CLIService.java:193)\n",
+            id="HiveServer2",
+        ),
     ],
 )
 def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
@@ -317,6 +324,15 @@ def test_a_class_that_a_log_could_not_find_does_not_make_it_another_products(dia
     text = "Caused by: java.lang.ClassNotFoundException: org.apache.hadoop.mapred.JobConf\n"
     (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
     assert diagnosis.signature == "classloading/user-class-missing"
+
+
+def test_the_jars_of_frames_say_that_a_trace_is_flinks(diagnose):
+    lost = "com.acme.shaded.org.apache.iceberg.exceptions.CommitFailedException: lost the race\n"
+    frame = "\tat com.acme.tables.Commits.run(Commits.java:45)"
+    incidents = diagnose(pasted=f"{lost}{frame} ~[flink-dist-1.16.0.jar:1.16.0]\n").incidents
+    assert [signatures(i)[0] for i in incidents] == ["iceberg/commit-conflict"]
+    incidents = diagnose(pasted=f"{lost}{frame} ~[acme-tables-1.2.jar:1.2]\n").incidents
+    assert [signatures(i) for i in incidents] == [[]]
 
 
 def test_a_process_that_ended_when_asked_leaves_no_incident(diagnose):

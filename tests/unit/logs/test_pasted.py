@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.logs.scan import Scanner
-from flink_triage.model import ByteRange, FileProfile
+from flink_triage.model import ByteRange, Event, FileProfile
 from flink_triage.settings import DEFAULT_SETTINGS
 
 _FRAME = "    at org.apache.flink.Foo.bar(Foo.java:12)"
@@ -46,6 +46,16 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             [_HEADER, _FIRST, "Table options are:", "", "'connector'='kafka'", _FRAME],
             [1],
             id="a blank line inside a message ends nothing",
+        ),
+        pytest.param(
+            [_SECOND, _FRAME, "...", f"Caused by: {_FIRST}", _FRAME],
+            [1],
+            id="dots for frames that a person left out end no trace",
+        ),
+        pytest.param(
+            [_SECOND, _FRAME, "[...]", "We have seen this java.io.IOException twice"],
+            [1, 4],
+            id="a sentence behind such dots does",
         ),
         pytest.param(
             [_HEADER, "", _FIRST, _FRAME],
@@ -93,3 +103,27 @@ def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int])
     )
     assert [event.line for event in scan.events] == starts
     assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"**{_FIRST.partition(':')[0]}**: no answer", _FIRST),
+        (f" **Caused by: {_FIRST}**", f"Caused by: {_FIRST}"),
+        (f"`{_FIRST}", _FIRST),
+        (f"{_FIRST} **now**", f"{_FIRST} **now**"),
+    ],
+)
+def test_marks_of_markdown_are_no_words(tmp_path: Path, line: str, message: str) -> None:
+    (event,) = _events(tmp_path, [line, f"{_FRAME}`"])
+    assert (event.message, event.continuation) == (message, _FRAME)
+
+
+def _events(folder: Path, lines: list[str]) -> tuple[Event, ...]:
+    path = folder / "paste.txt"
+    path.write_text("\n".join(lines) + "\n")
+    profile = FileProfile(str(path), path.stat().st_size)
+    scan = Scanner((), DEFAULT_SETTINGS).scan(
+        ByteRange(profile, "d"), default_timezone=timezone.utc
+    )
+    return tuple(scan.events)

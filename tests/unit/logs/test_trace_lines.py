@@ -77,3 +77,15 @@ def test_words_of_a_chain() -> None:
     assert grammar.is_circular("\t[CIRCULAR REFERENCE:java.lang.Exception: x]")
     assert not grammar.is_more("... and 12 more")
     assert not grammar.is_cause("It was caused by: x")
+
+
+@pytest.mark.parametrize(
+    "line", ["...", "\t…", "[...]", "......", "... omitted ...", "// ...", "<snip>", "...省略..."]
+)
+def test_dots_for_lines_that_a_person_left_out(line: str) -> None:
+    assert grammar.is_elision(line)
+
+
+@pytest.mark.parametrize("line", ["", "]", "more", "... 3 more", "and so on ...", "---", "." * 90])
+def test_no_such_dots(line: str) -> None:
+    assert not grammar.is_elision(line)

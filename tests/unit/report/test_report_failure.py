@@ -1,0 +1,174 @@
+"""What is told of a failure that no signature names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from flink_triage.model import Evidence, Incident, Result
+from flink_triage.report import render
+from flink_triage.report.failure import Failure, failure_of
+from tests.unit.report import examples
+
+RUN = "\tat java.lang.Thread.run(Thread.java:829) [?:?]"
+RECORDS = (
+    "\tat org.apache.flink.connector.kafka.source.reader.KafkaRecordEmitter.emitRecord"
+    "(KafkaRecordEmitter.java:53) ~[flink-connector-kafka-3.2.0-1.19.jar:3.2.0-1.19]"
+)
+TASK = (
+    "\tat org.apache.flink.runtime.taskmanager.Task.run(Task.java:562) "
+    "~[flink-dist-1.19.1.jar:1.19.1]"
+)
+
+
+def of(text: str) -> Failure | None:
+    return failure_of(*_result(text))
+
+
+def _result(text: str) -> tuple[Result, Incident]:
+    evidence = Evidence("tm.log", 7, 300, None, "it failed", "v1:a")
+    result = examples.ALL["undetermined"]()
+    incident = replace(result.incidents[0], verdict="undetermined", first_fault=evidence)
+    traces = {**result.stack_traces, "v1:a": text}
+    return replace(result, incidents=(incident,), stack_traces=traces), incident
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        pytest.param(
+            [
+                "java.lang.RuntimeException: SplitFetcher thread 1 received an exception",
+                TASK,
+                RUN,
+                "Caused by: java.lang.IllegalArgumentException",
+                "\tat org.apache.flink.util.Preconditions.checkArgument(Preconditions.java:122)",
+                "\tat org.apache.flink.connector.file.src.impl.StreamFormatAdapter.open"
+                "(StreamFormatAdapter.java:264) ~[flink-connector-files-1.17.1.jar:1.17.1]",
+                "\t... 6 more",
+            ],
+            {
+                "thrown": "java.lang.IllegalArgumentException, without a message",
+                "wrapped in": "java.lang.RuntimeException: SplitFetcher thread 1 received an"
+                " exception",
+                "at": "org.apache.flink.connector.file.src.impl.StreamFormatAdapter.open"
+                " (StreamFormatAdapter.java:264, flink-connector-files-1.17.1.jar)",
+                "belongs to": "the file connector",
+                "search for": "IllegalArgumentException StreamFormatAdapter.open",
+            },
+            id="who called a check is the place, and a message further out gives the words",
+        ),
+        pytest.param(
+            [
+                "java.lang.NullPointerException: field 'ts' of order 4711 is not set here",
+                "\tat java.base/java.util.Objects.requireNonNull(Objects.java:233)",
+                "\tat com.fasterxml.jackson.databind.JsonNode.required(JsonNode.java:9)",
+                "\tat com.acme.Orders.map(Orders.java:31)",
+                RECORDS,
+                TASK,
+                RUN,
+            ],
+            {
+                "thrown": "java.lang.NullPointerException: field 'ts' of order 4711 is not set"
+                " here",
+                "at": "com.fasterxml.jackson.databind.JsonNode.required (JsonNode.java:9)",
+                "in the job's code": "com.acme.Orders.map (Orders.java:31)",
+                "belongs to": "Jackson, called by the job's own code",
+                "search for": 'NullPointerException "is not set here"',
+            },
+            id="a library that the job's code calls",
+        ),
+        pytest.param(
+            ["java.io.IOException: unable to open the writer", RECORDS],
+            {
+                "thrown": "java.io.IOException: unable to open the writer",
+                "at": "org.apache.flink.connector.kafka.source.reader.KafkaRecordEmitter"
+                ".emitRecord (KafkaRecordEmitter.java:53, flink-connector-kafka-3.2.0-1.19.jar)",
+                "belongs to": "the Kafka connector",
+                "cut off": "the trace ends in the middle of its frames: look in the original log"
+                ' for a "Caused by" below them',
+                "search for": 'IOException "unable to open the writer"',
+            },
+            id="frames that end nowhere were cut",
+        ),
+        pytest.param(
+            [
+                "java.lang.RuntimeException: Unable to instantiate the client",
+                RUN,
+                "Caused by: java.lang.reflect.InvocationTargetException",
+                "\tat jdk.internal.reflect.Native.newInstance(Native.java:77) ~[?:?]",
+            ],
+            {
+                "thrown": "java.lang.RuntimeException: Unable to instantiate the client",
+                "at": "jdk.internal.reflect.Native.newInstance (Native.java:77)",
+                "cut off": "java.lang.reflect.InvocationTargetException only carries its cause:"
+                " look for it in the original log, below this",
+                "search for": 'RuntimeException "Unable to instantiate the client"',
+            },
+            id="what only carries a cause is not what was thrown",
+        ),
+        pytest.param(
+            ["java.lang.NullPointerException"],
+            {
+                "thrown": "java.lang.NullPointerException, without a message",
+                "cut off": "the JVM leaves the frames out of what is thrown often: the first ones"
+                " in the log have them, or run with -XX:-OmitStackTraceInFastThrow",
+            },
+            id="frames that the JVM dropped",
+        ),
+        pytest.param(
+            [
+                "org.apache.flink.client.program.ProgramInvocationException: The main method"
+                " caused an error.",
+                "\tat com.acme.Starter.main(Starter.java:3)",
+                "Caused by: java.lang.IllegalStateException: no cluster is known",
+                TASK,
+                "\t... 3 more",
+            ],
+            {
+                "thrown": "java.lang.IllegalStateException: no cluster is known",
+                "wrapped in": "org.apache.flink.client.program.ProgramInvocationException: The"
+                " main method caused an error.",
+                "at": "org.apache.flink.runtime.taskmanager.Task.run (Task.java:562,"
+                " flink-dist-1.19.1.jar)",
+                "belongs to": "Flink",
+                "search for": 'IllegalStateException "no cluster is known"',
+            },
+            id="the frames of the client that submitted the job are not where it failed",
+        ),
+    ],
+)
+def test_what_a_trace_tells(lines: list[str], told: dict[str, str]) -> None:
+    failure = of("\n".join(lines))
+    assert failure is not None
+    assert dict(failure.lines()) == told
+
+
+def test_a_trace_without_its_beginning_tells_its_place_all_the_same() -> None:
+    failure = of(f"{RECORDS}\n{RUN}")
+    assert failure is not None
+    told = dict(failure.lines())
+    assert list(told) == ["at", "belongs to", "cut off", "search for"]
+    assert told["belongs to"] == "the Kafka connector"
+    assert told["cut off"].startswith("the trace begins in the middle of its frames")
+    assert told["search for"] == "KafkaRecordEmitter.emitRecord"
+
+
+@pytest.mark.parametrize("text", ["", "nothing was thrown"])
+def test_nothing_is_told_where_there_is_no_trace(text: str) -> None:
+    assert of(text) is None
+
+
+def test_only_an_undetermined_incident_has_one() -> None:
+    result, incident = _result("java.io.IOException: x\n" + RUN)
+    assert failure_of(result, replace(incident, verdict="diagnosed")) is None
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "html"])
+def test_a_report_shows_place_part_and_cut(format: str) -> None:
+    result, _ = _result(f"java.io.IOException: unable to open the writer\n{RECORDS}")
+    page = " ".join(render(result, format, width=400).split())
+    assert "KafkaRecordEmitter.emitRecord (KafkaRecordEmitter.java:53" in page
+    assert "the Kafka connector" in page
+    assert "look in the original log" in page
