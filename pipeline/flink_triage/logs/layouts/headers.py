@@ -143,9 +143,9 @@ LAYOUTS: tuple[Layout, ...] = (
     _layout(
         "log4j-status",
         "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
-        rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+(?P<logger>(?!))?"
-        r"(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]|Attempted[ ]to[ ]append[ ]"
-        r"|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
+        rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+"
+        r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
+        r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
     ),
 )
 
