@@ -197,7 +197,7 @@ def _diagnosis(
             signature.remediation,
             flink_version=timeline.flink_version,
             effective=timeline.effective_config,
-            captures=captures,
+            captures={"process": hits[0].moment.observation.process or "", **captures},
             table=options,
         ),
     )

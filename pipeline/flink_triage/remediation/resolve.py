@@ -63,7 +63,9 @@ def resolve(
             notes.append(outcome)
         elif outcome is not None:
             is_live = spec.risk == "live" and outcome.scope == "platform"
-            changes.append(replace(outcome, restart=not is_live))
+            change = replace(outcome, restart=not is_live)
+            if all((c.key, c.value) != (change.key, change.value) for c in changes):
+                changes.append(change)
     note = line_note(flink_version)
     if note and changes:
         notes.append(note)

@@ -127,7 +127,7 @@ def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
     groups = _group_names(signature)
     for index, change in enumerate(remediation.config):
         for name in change.when.captures if change.when else ():
-            if name not in groups:
+            if name not in groups and name != "process":
                 field = f"remediation.config[{index}].when.capture.{name}"
                 yield field, f"no regex of this signature captures {name}"
 

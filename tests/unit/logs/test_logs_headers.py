@@ -54,6 +54,14 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
             id="an offset without a colon",
         ),
         pytest.param(
+            "2026-11-21 06:47:23,468 Source: a b -> Map (2/2)#0 ERROR An exception occurred "
+            "processing Appender MainAppender a.b.LoggingException: java.io.IOException: full",
+            _AT, "ERROR", None, "Source: a b -> Map (2/2)#0",
+            "An exception occurred processing Appender MainAppender a.b.LoggingException: "
+            "java.io.IOException: full",
+            id="Log4j's own complaints, with the bare name of the thread of a task",
+        ),
+        pytest.param(
             "ERROR akka.remote.EndpointWriter   [] - dropping message",
             None, "ERROR", "akka.remote.EndpointWriter", None, "dropping message",
             id="level first and no time",

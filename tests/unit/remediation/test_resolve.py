@@ -212,6 +212,15 @@ def test_a_condition_that_the_log_does_not_answer_is_put_into_words(
     assert words in _only(_resolved(entry, version=version, effective=effective)).reason
 
 
+def test_of_two_entries_that_come_to_the_same_change_one_is_kept() -> None:
+    by_name = ConfigSpec(RETAINED, "3", "raise", when=When(captures={"option": "state.*"}))
+    by_process = ConfigSpec(RETAINED, "3", "raise", when=When(captures={"process": "taskmanager"}))
+    captures = {"option": OLD_RETAINED, "process": "taskmanager"}
+    assert len(_resolved(by_name, by_process, captures=captures).config) == 1
+    assert len(_resolved(by_name, by_process, captures={"process": "taskmanager"}).config) == 1
+    assert _resolved(by_name, by_process, captures={"process": "jobmanager"}).config == ()
+
+
 NOTES = [
     ("too old", "process.taskmanager.working-dir", "1.14.3",
      "process.taskmanager.working-dir needs Flink 1.15 or newer: this is Flink 1.14.3."),

@@ -138,6 +138,15 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
         rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
     ),
+    # Log4j's own StatusLogger, on stderr: no pattern of the user's, no logger, and the bare name of
+    # the thread, which of a task is "Source: a -> b (1/2)#0". The words are those of its appenders.
+    _layout(
+        "log4j-status",
+        "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
+        rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+"
+        r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
+        r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
+    ),
 )
 
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
