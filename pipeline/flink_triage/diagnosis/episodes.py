@@ -11,7 +11,7 @@ import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from ..model import Checkpoint, Observation, Outcome
 from ..signatures import SignaturePack
@@ -22,6 +22,7 @@ from .timeline import NO_TIME, DeploymentTimeline, Moment
 SLACK = timedelta(seconds=2)
 # Cluster-wide faults (a lost TaskManager) precede what they do to a job by a heartbeat timeout.
 CLUSTER_LEAD = timedelta(minutes=5)
+_NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 # So long without a fault, and a job that takes no checkpoints counts as recovered.
 _RUNS_ON = timedelta(minutes=2)
@@ -349,16 +350,11 @@ def _is_near(at: datetime, start: datetime, end: datetime) -> bool:
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     attempts = [list(attempt.faults) for attempt in episode.attempts]
+    # Each goes to the first attempt that had not failed long before it.
+    ends = [_NEVER if a.failed_at is None else a.failed_at + SLACK for a in episode.attempts]
+    latest = list(itertools.accumulate(ends, max))
     for fault in faults:
-        position = next(
-            (
-                i
-                for i, attempt in enumerate(episode.attempts)
-                if attempt.failed_at is None or fault.at <= attempt.failed_at + SLACK
-            ),
-            len(attempts) - 1,
-        )
-        attempts[position].append(fault)
+        attempts[min(bisect_left(latest, fault.at), len(attempts) - 1)].append(fault)
     return Episode(
         job_id=episode.job_id,
         attempts=tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ..model import Evidence, Observation, UnknownFailure
 from ..signatures import SignaturePack
@@ -42,6 +43,7 @@ def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
 
 
+@lru_cache(maxsize=1024)
 def _library_of(type_name: str | None) -> str:
     """``org.apache.kafka`` of ``org.apache.kafka.common.errors.DisconnectException``."""
     return ".".join((type_name or "").split(".")[:3])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from flink_triage.signatures.pack import builtin_pack_directory
@@ -18,6 +18,7 @@ from . import values
 from .option_file import Row, read_rows
 from .versions import LINES, NEWEST
 
+_ASKED = 8192
 # Families of keys that are no ConfigOption: Flink hands whatever stands behind the prefix to a
 # reporter, a filesystem, Hadoop or a process environment.
 OPEN_PREFIXES: tuple[str, ...] = (
@@ -91,9 +92,12 @@ class Setting:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class OptionTable:
-    """Every known name with its rows, and its older and newer names."""
+    """Every known name with its rows, and its older and newer names.
+
+    Each incident asks for the same few dozen; tables live as long as the process.
+    """
 
     _rows: Mapping[str, tuple[Row, ...]]
     _old_names: Mapping[str, tuple[str, ...]]
@@ -265,6 +269,7 @@ class OptionTable:
         newest = self._own(key, NEWEST)
         return newest if newest and values.is_quantity(newest.type, newest.default) else own
 
+    @lru_cache(maxsize=_ASKED)  # noqa: B019
     def _own(self, key: str, line: str) -> Option | None:
         known = self._key_for(key, line)
         if known is None:
@@ -288,6 +293,7 @@ class OptionTable:
         nearest = sorted(LINES, key=lambda other: abs(LINES.index(other) - index))
         yield from ((key, near) for near in nearest)
 
+    @lru_cache(maxsize=_ASKED)  # noqa: B019
     def _key_for(self, key: str, line: str) -> str | None:
         option = self.option(key, line)
         if option.is_own:

@@ -20,7 +20,9 @@ def fill(text: str, captures: Mapping[str, str]) -> str:
 
 def one_line(text: str) -> str:
     """Printable characters only, runs of anything else and of spaces as one space."""
-    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(text.split())
 
 
 def _printable(value: str) -> str:
