@@ -17,7 +17,7 @@ from flink_triage.spark.row_types import SMALL, spark_schema
 from flink_triage.spark.workers import in_worker
 
 PROBED = pa.schema([("bin", SMALL), ("profiles", pa.binary())])
-# Below this a job costs more than it spares: a full head takes 15 ms, a small file half of one.
+# Below this a job costs more than it spares: a full head takes 5 ms, a small file half of one.
 FROM_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
 BIN_BYTES = 4 * MIB
