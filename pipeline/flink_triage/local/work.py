@@ -123,9 +123,10 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
 
 def analyze_range(bench: Bench, byte_range: ByteRange, told: Container[str] = ()) -> RangeResult:
     """What the range told; what a crash loop repeats is counted, not kept."""
-    result = bench.analyzer.analyze(byte_range, told=told)
     keep = bench.options.settings.max_observations_per_key
-    return replace(result, observations=tuple(fold(result.observations, keep)))
+    with collector_at_rest():
+        result = bench.analyzer.analyze(byte_range, told=told)
+        return replace(result, observations=tuple(fold(result.observations, keep)))
 
 
 def analyze_with_skipped(

@@ -42,7 +42,7 @@ from flink_triage.spark.rows import (
     volume_rows,
 )
 from flink_triage.spark.workers import ArrowFunction, in_worker
-from flink_triage.stages import Analyzer, trace_count
+from flink_triage.stages import Analyzer, collector_at_rest, trace_count
 
 SUMMARY = pa.struct(
     [
@@ -135,7 +135,8 @@ def stage_bins(
     """Staged rows of the lists of ranges that rows ``id`` name, in a worker."""
     for batch in batches:
         for index in batch.column(0).to_pylist():
-            yield from batches_of(stage_ranges(shipped[index], shipped_config))
+            with collector_at_rest():
+                yield from batches_of(stage_ranges(shipped[index], shipped_config))
 
 
 def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
