@@ -21,11 +21,11 @@ SMALL_BYTES = 512 * MIB
 # Below this the optimising compiler costs more than its code saves: 30 s of processor time in a run
 # over 3 GB whose tasks took 24 s of it in the JVM.
 SHORT_BYTES = 8 * GIB
-# C1 code and one collector thread halve the start of a short session (18.8 s to 12.6 s on two
-# cores); without CDS archiving and perf data nothing is written outside our folders.
-# One compiler alone reserves 48 MB for code; a notebook's session fills that and then interprets.
+# Without perf data and CDS archiving nothing is written outside our folders.
 EVERY_JVM = "-XX:-UsePerfData"
+# It alone reserves 48 MB for code; a notebook's session fills that and then interprets.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+# With one compiler this halves the start of a session (18.8 s to 12.6 s on two cores).
 SMALL_JVM = "-XX:+UseSerialGC -Xshare:auto"
 LARGE_JVM = "-XX:+UseParallelGC"
 # spark.connect.grpc.binding.port by default.
