@@ -11,10 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.local import Options, run_local
+from flink_triage.model import ByteRange, FileProfile
 from flink_triage.report import to_json
-from flink_triage.settings import Settings
+from flink_triage.settings import MIB, Settings
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.results import read_result
+from flink_triage.spark.staging import RangeTask
+from flink_triage.spark.tasks import pack_tasks
 
 DEPLOYMENTS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
@@ -96,3 +99,25 @@ def test_what_a_team_ignores_is_ignored_and_said(
     (skipped,) = found["coverage"]["signatures_skipped"]
     assert skipped["signature"] == "kafka/offset-commit-failed"
     assert "brokers are moved this week" in skipped["reason"]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "bins"),
+    [
+        pytest.param(1, 1, id="64 MiB"),
+        pytest.param(40, 40, id="2.5 GiB, a range each"),
+        pytest.param(400, 128, id="25 GiB, larger ones"),
+        pytest.param(1024, 256, id="64 GiB, up to 256 MiB each"),
+    ],
+)
+def test_ranges_go_into_few_bins_of_bounded_size(ranges: int, bins: int) -> None:
+    size = 64 * MIB
+    byte_range = ByteRange(FileProfile("a.log", ranges * size), "a", 0, None)
+    tasks = [
+        RangeTask(number, byte_range, "f", size, 0, False, number == 0, number == ranges - 1)
+        for number in range(ranges)
+    ]
+    packed = pack_tasks(tasks)
+    assert len(packed) == bins
+    assert sorted(task.number for bin_ in packed for task in bin_) == list(range(ranges))
+    assert max(len(bin_) for bin_ in packed) * size <= 256 * MIB
