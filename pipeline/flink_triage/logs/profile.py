@@ -97,7 +97,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
         is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
         process=told.process,
         host=None if settings.reading.redacts_personal else file.host or host_of(file.path),
-        flink_version=version_of("\n".join(told.texts)),
+        flink_version=told.flink_version,
     )
 
 
@@ -111,6 +111,7 @@ class _Told:
     confidence: float
     shape: Shape | None
     process: Process | None
+    flink_version: str | None
 
 
 def _by_all(lines: Sequence[str], path: str) -> _Told:
@@ -118,8 +119,9 @@ def _by_all(lines: Sequence[str], path: str) -> _Told:
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines] if peels else lines
     headers = [header_of(text) for text in texts]
-    process = process_of("\n".join(texts), headers, path)
-    return _Told(carrier, texts, *_layout_of(texts, headers), process)
+    text = "\n".join(texts)
+    process = process_of(text, headers, path)
+    return _Told(carrier, texts, *_layout_of(texts, headers), process, version_of(text))
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
@@ -140,12 +142,13 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
             explained += 1
         elif header_of(line) is not None:
             return None
-    process = process_of("\n".join(lines), headers, path)
+    text = "\n".join(lines)
+    process = process_of(text, headers, path)
     if process is None or explained < _SHAPED_CONFIDENCE * total:
         return None
     sampled = sum(1 for line in sample if line.strip())
     confidence = (confidence * sampled + explained) / (sampled + total)
-    return _Told("none", lines, layout, confidence, shape, process)
+    return _Told("none", lines, layout, confidence, shape, process, version_of(text))
 
 
 def _is_inside(line: str) -> bool:
