@@ -75,11 +75,10 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All that the range tells; of traces whose full fingerprints were ``told``, counts."""
-        with collector_at_rest():
-            return self._analyze(byte_range, is_active, told)
+        """All that the range tells; of traces whose full fingerprints were ``told``, counts.
 
-    def _analyze(self, byte_range: ByteRange, is_active: bool, told: Container[str]) -> RangeResult:
+        Many ranges are best read with ``collector_at_rest``.
+        """
         scan = self._scan(byte_range, is_active)
         traces: dict[str, _Seen] = {}
         observations = []
