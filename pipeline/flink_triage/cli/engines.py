@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..spark.tables import Warehouse
 
 Progress = Callable[[str], None]
-# Below this a session that starts fast beats one that runs fast.
 
 
 def run_on_spark(

@@ -18,6 +18,7 @@ from . import values
 from .option_file import Row, read_rows
 from .versions import LINES, NEWEST
 
+# Answers that are kept; a configuration in a log may hold any number of names.
 _ASKED = 8192
 # Families of keys that are no ConfigOption: Flink hands whatever stands behind the prefix to a
 # reporter, a filesystem, Hadoop or a process environment.

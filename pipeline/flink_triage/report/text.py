@@ -14,7 +14,7 @@ from flink_triage.remediation import render_patch
 from flink_triage.report import extent, facts
 from flink_triage.report.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts import capped, count
-from flink_triage.report.failure import Failure, failure_at, failure_of, naming
+from flink_triage.report.failure import failure_at, failure_of, naming
 from flink_triage.report.patches import PatchRenderer, now, patches_of
 
 _STYLES = {
@@ -138,7 +138,7 @@ class _Writer:
             self._healthy(incident)
             return
         if incident.verdict == "undetermined":
-            self._undetermined(incident, failure_of(self._result, incident))
+            self._undetermined(incident)
         limit = len(incident.diagnoses) if self._verbose else _MAX_SHORT
         shown, left_out = capped(incident.diagnoses, limit)
         for diagnosis in shown:
@@ -160,12 +160,13 @@ class _Writer:
         self._page.add(" · ".join(said), indent=_INDENT)
         self._missing(incident)
 
-    def _undetermined(self, incident: Incident, failure: Failure | None) -> None:
+    def _undetermined(self, incident: Incident) -> None:
         said = incident.summary or "The cause is not in these logs."
         self._page.add(said, label="  ?  ", style="undetermined")
         if incident.first_fault is not None:
             self._page.add("first fault:", indent=_INDENT)
             self._evidence(incident.first_fault)
+        failure = failure_of(self._result, incident)
         for label, text in failure.lines() if failure is not None else ():
             # The summary begins with what was thrown.
             if label != "thrown" or one_line(text) not in one_line(said):

@@ -114,15 +114,11 @@ def hash_chunks(path: str, open_file: Opener, start: int, end: int) -> tuple[int
     first, last = -(-start // CHUNK_BYTES), -(-end // CHUNK_BYTES)
     if first >= last:
         return first, b""
-    digests: list[bytes] = []
     with closing(open_file(path)) as stream:
         stream.seek(first * CHUNK_BYTES)
-        for _ in range(first, last):
-            length, digest = _hash_of_next(stream, CHUNK_BYTES)
-            if length < CHUNK_BYTES:
-                break
-            digests.append(digest.digest())
-    return first, b"".join(digests)
+        chunks = _chunks(stream, (last - first) * CHUNK_BYTES)
+        whole = (digest.digest() for length, digest in chunks if length == CHUNK_BYTES)
+        return first, b"".join(whole)
 
 
 def tail_hash(path: str, open_file: Opener, consumed: int) -> str:

@@ -91,15 +91,9 @@ def diagnose_batch(
         reached(f"diagnosed.{part}")
         return house.read_staging(spark, name, spark_schema(STAGED))
 
-    def by_news(states: DataFrame, of: News, deployments: int) -> DataFrame:
-        tasks = stages.partitions_for_news(deployments, of.event_count)
-        return stages.diagnosed_parcels(
-            of.parcels, of.lines_before, states, tasks, batch.pack, batch.options
-        )
-
     if going and news is not None:
         states = _states(spark, house, list(going.values()))
-        diagnosed = by_news(states, news, len(going))
+        diagnosed = _by_news(batch, news, states, len(going))
         # What was closed by then is not told again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
         rows = staged(diagnosed, "news", before)
@@ -113,10 +107,11 @@ def diagnose_batch(
         # A run that could read no file has published, and made no table of events.
         is_first = not batch.runs or not house.exists(spark, EVENTS)
         if news is not None and is_first:
-            diagnosed = by_news(states, news, len(whole))
+            diagnosed = _by_news(batch, news, states, len(whole))
         else:
             events = _history(spark, house, batch, attempt.run_id, news)
-            diagnosed = stages.diagnosed(events, states, len(whole), batch.pack, batch.options)
+            tasks = stages.partitions_for(len(whole))
+            diagnosed = stages.diagnosed(events, states, tasks, batch.pack, batch.options)
         told = None
         if is_told:
             told = current_incidents(spark, house).join(
@@ -125,6 +120,13 @@ def diagnose_batch(
         parts.append(staged(diagnosed, "whole", told))
     rows = reduce(DataFrame.unionByName, parts)
     return Diagnosed(_incidents(rows, attempt.run_id), _deployments(rows, basis, attempt.run_id))
+
+
+def _by_news(batch: Batch, news: News, states: DataFrame, deployments: int) -> DataFrame:
+    tasks = stages.partitions_for_news(deployments, news.event_count)
+    return stages.diagnosed_parcels(
+        news.parcels, news.lines_before, states, tasks, batch.pack, batch.options
+    )
 
 
 def basis_of(batch: Batch) -> str:

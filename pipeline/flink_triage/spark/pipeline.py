@@ -37,6 +37,7 @@ from flink_triage.spark.publishing import (
     append_all,
     options_of,
     publish,
+    total_of,
     verify,
 )
 from flink_triage.spark.recovery import (
@@ -306,8 +307,7 @@ def _stage(
         MATCHES: stages.matches(events),
         FLINK_CONFIG: stages.flink_config(events),
     }
-    event_count = sum(int(str(row["event_rows"] or 0)) for row in summaries)
-    news = News(events, stages.parcels(staged), before, event_count)
+    news = News(events, stages.parcels(staged), before, total_of(summaries, "event_rows"))
     return Staged(rows, summaries, news)
 
 

@@ -100,8 +100,8 @@ def verify(
     if DEPLOYMENTS in written:
         expected[DEPLOYMENTS.name] = deployment_count
     if EVENTS in written:
-        expected[EVENTS.name] = _total(summaries, "event_rows")
-        expected[MATCHES.name] = _total(summaries, "match_rows")
+        expected[EVENTS.name] = total_of(summaries, "event_rows")
+        expected[MATCHES.name] = total_of(summaries, "match_rows")
     for name, wanted in expected.items():
         if found[name] != wanted:
             raise CorruptStateError(
@@ -124,7 +124,7 @@ def _count_rows(
     return found
 
 
-def _total(summaries: Sequence[Mapping[str, object]], name: str) -> int:
+def total_of(summaries: Sequence[Mapping[str, object]], name: str) -> int:
     return sum(int(str(summary[name] or 0)) for summary in summaries)
 
 
@@ -157,7 +157,7 @@ def publish(
         "signature_set": batch.pack.digest,
         "file_count": len(batch.files),
         "read_bytes": sum(
-            _total(summaries, f"{kind}_bytes")
+            total_of(summaries, f"{kind}_bytes")
             for kind in ("event", "counted", "quarantined", "held_back")
         ),
         "row_counts": list(counts.items()),

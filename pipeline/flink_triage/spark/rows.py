@@ -89,11 +89,11 @@ def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
 
 def volume_rows(
     volumes: Sequence[Volume],
-    deployment: str | pa.Array,
-    file_id: str | pa.Array,
-    path: str | pa.Array,
+    deployment: pa.Array,
+    file_id: pa.Array,
+    path: pa.Array,
 ) -> pa.StructArray:
-    """Rows of `log_volume`; what the volumes do not say is the same for all, or told of each."""
+    """Rows of `log_volume`; what the volumes do not say is told of each."""
     constants = {"deployment": deployment, "file_id": file_id, "path": path}
     return _struct(STAGED_VOLUME, volumes, _VOLUME_GETTERS, constants)
 

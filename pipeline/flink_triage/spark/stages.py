@@ -147,11 +147,11 @@ def matches(events: DataFrame) -> DataFrame:
 def diagnosed(
     events: DataFrame,
     states: DataFrame,
-    deployments: int,
+    partitions: int,
     pack: SignaturePack,
     options: Options,
 ) -> DataFrame:
-    """Rows of ``DIAGNOSED_ROWS`` for the so many deployments of ``states``, out of ``events``.
+    """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
 
     ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
     """
@@ -164,7 +164,6 @@ def diagnosed(
         if column.name not in ("run_id", "deployment")
     )
     markers = states.select("*", *nothing).select(*columns, "state")
-    partitions = partitions_for(deployments)
     rows = touched.unionByName(markers).repartition(partitions, "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
     function = diagnosing_function(_diagnosis_config(pack, options, {}))
