@@ -18,8 +18,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -42,6 +40,7 @@ from flink_triage.signatures.signature import Alternative, RemediationSpec, Sign
 from flink_triage.spark.content import open_plain
 from flink_triage.spark.ledger import LedgerEntry, plan_work
 from flink_triage.spark.ledger_rows import Row, entry_of, finished_rows
+from flink_triage.spark.parcels import unpacked
 from flink_triage.spark.rows import observations_of
 from flink_triage.spark.staging import batches_of, stage_range
 from flink_triage.spark.tasks import cut_ranges, prepare
@@ -166,11 +165,12 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
     for task in tasks:
         parts = stage_range(task, ANALYZERS[pack.digest], OPTIONS.settings, set())
         for batch in batches_of(parts):
-            rows = pa.Table.from_batches([batch])
-            staged = rows.filter(pc.equal(rows["kind"], "event"))["event"].combine_chunks()
-            events += observations_of(pa.Table.from_struct_array(staged))
-            for row in rows.filter(pc.equal(rows["kind"], "summary")).to_pylist():
-                summaries.append({"range_number": task.number, **row["summary"]})
+            for row in batch.to_pylist():
+                rows = unpacked(row["rows"])
+                if row["kind"] == "event":
+                    events += observations_of(rows)
+                elif row["kind"] == "summary":
+                    summaries += rows.to_pylist()
     ledger = finished_rows(plan, files, tasks, summaries, open_plain)
     numbered = (o for o in events if NUMBER.search(o.event.message.encode() + b" "))
     return Outcome(tuple(ledger), tuple(numbered))

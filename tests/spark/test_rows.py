@@ -20,8 +20,17 @@ from flink_triage.model import (
     Throwable,
     TraceRow,
 )
+from flink_triage.spark.parcels import PARCEL_BYTES, PARCEL_ROWS, in_file, parcels_of, unpacked
 from flink_triage.spark.row_types import spark_schema
-from flink_triage.spark.rows import event_rows, observations_of, scrub, trace_rows
+from flink_triage.spark.rows import (
+    RANGE_NUMBER,
+    event_rows,
+    match_rows,
+    observations_of,
+    option_rows,
+    scrub,
+    trace_rows,
+)
 from flink_triage.spark.schemas import TABLES, arrow_schema
 from flink_triage.spark.values import from_plain, to_plain
 
@@ -94,6 +103,58 @@ def test_a_lone_surrogate_does_not_end_a_run() -> None:
     known = {"deployment": "d", "event": event, "matches": (), "occurrences": 1, "has_frames": True}
     rows = event_rows([Observation(**(names | known))], "f", 0)  # type: ignore[arg-type]
     assert rows.field("message").to_pylist() == ["half \ufffd of it"]
+
+
+def staged(*observations: Observation, number: int = 0) -> pa.RecordBatch:
+    rows = pa.RecordBatch.from_struct_array(event_rows(observations, "f", 0))
+    return rows.append_column(RANGE_NUMBER, pa.array([number] * len(rows), pa.int32()))
+
+
+def test_matches_stand_beside_their_events_on_lines_of_their_own() -> None:
+    full = observation()
+    first, second = replace(full.matches[0], line_offset=0), full.matches[1]
+    event = replace(full.event, line=20, offset=99)
+    made = [replace(full, matches=()), replace(full, event=event, matches=(first, second)), full]
+    rows = match_rows(staged(*made, number=4)).to_pylist()
+    assert [(row["byte_offset"], row["line"]) for row in rows] == [
+        (99, 20),
+        (99, 20 + second.line_offset),
+        *[(full.event.offset, full.event.line + m.line_offset) for m in full.matches],
+    ]
+    assert rows[0]["captures"] == list(first.captures.items())
+    assert {row["fingerprint"] for row in rows} == {"v1:a"}
+    assert {row["range_number"] for row in rows} == {4}
+
+
+def test_options_are_what_events_print_and_one_may_be_printed_empty() -> None:
+    def printed(**given: object) -> Observation:
+        full = observation()
+        lifecycle = replace(full.event.lifecycle, kind="config", **given)  # type: ignore[type-var]
+        return replace(full, event=replace(full.event, lifecycle=lifecycle))
+
+    bare = replace(observation(), event=replace(observation().event, lifecycle=None))
+    made = [observation(), bare, printed(key="a.b", value="1"), printed(key="c", value=None)]
+    made.append(printed(key=None))
+    rows = option_rows(staged(*made)).to_pylist()
+    assert [(row["key"], row["value"]) for row in rows] == [("a.b", "1"), ("c", "")]
+
+
+def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:
+    inside = pa.Table.from_batches([staged(observation(), number=7)])
+    line = observation().event.line
+    assert in_file(inside, {7: 1000}).column("line").to_pylist() == [line + 1000]
+    assert in_file(inside, {6: 1000}).column("line").to_pylist() == [line]
+
+
+def test_a_parcel_is_bounded_by_rows_and_by_bytes() -> None:
+    small = staged(*[observation()] * (2 * PARCEL_ROWS + 1))
+    assert [len(unpacked(parcel)) for parcel in parcels_of(small)] == [PARCEL_ROWS, PARCEL_ROWS, 1]
+    text = "x" * (PARCEL_BYTES // 3)
+    large = staged(*[replace(observation(), event=replace(observation().event, message=text))] * 7)
+    parcels = list(parcels_of(large))
+    assert sum(len(unpacked(parcel)) for parcel in parcels) == 7
+    assert all(unpacked(parcel).nbytes <= PARCEL_BYTES for parcel in parcels)
+    assert list(parcels_of(small.slice(0, 0))) == []
 
 
 def test_scrubbing_leaves_what_is_whole() -> None:

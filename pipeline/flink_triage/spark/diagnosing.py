@@ -1,4 +1,4 @@
-"""Events of one deployment in, its incidents and what to carry out: the second way into Python."""
+"""Events of one deployment in, its incidents and what to carry to the next run out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
+from flink_triage.spark.parcels import in_file, packed, unpacked
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import FLAG, TEXT, TIME
-from flink_triage.spark.rows import array, event_rows, observations_of, packed, unpacked
+from flink_triage.spark.rows import array, event_rows, observations_of
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import from_plain, to_plain
 from flink_triage.spark.workers import ArrowFunction, in_worker
@@ -116,24 +117,12 @@ def diagnose_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Itera
             state.extend(states.filter(states.is_valid()).to_pylist())
             for parcel in batch.column("events"):
                 if parcel.is_valid:
-                    yield _in_file(unpacked(parcel.as_py()), config.lines_before)
+                    yield in_file(unpacked(parcel.as_py()), config.lines_before)
 
     with collector_at_rest():
         kept = _folded(tables(), config)
         found = _diagnosed(names.pop(), state[0] if state else None, kept, config)
     yield found
-
-
-def _in_file(events: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
-    """Events whose lines are counted from the first of the file, not of the range."""
-    numbers = events.column("range_number").to_pylist()
-    before = [lines_before.get(number, 0) for number in numbers]
-    rows = events.drop_columns(["range_number"])
-    if not any(before):
-        return rows
-    place = rows.schema.get_field_index("line")
-    lines = pc.add(rows.column("line"), pa.array(before, pa.int64()))
-    return rows.set_column(place, rows.schema.field(place), lines)
 
 
 @lru_cache(maxsize=1)

@@ -299,13 +299,13 @@ def _stage(
     staged = house.read_staging(spark, attempt.staging, stages.STAGED_SCHEMA)
     summaries = stages.summaries(staged)
     before = stages.lines_before(tasks, summaries)
-    events = stages.events(spark, staged, before)
+    events = stages.events(staged, before)
     rows = {
         EVENTS: events,
         STACK_TRACES: stages.stack_traces(staged),
         LOG_VOLUME: stages.log_volume(staged),
-        MATCHES: stages.matches(events),
-        FLINK_CONFIG: stages.flink_config(events),
+        MATCHES: stages.matches(staged, before),
+        FLINK_CONFIG: stages.flink_config(staged, before),
     }
     news = News(events, stages.parcels(staged), before, total_of(summaries, "event_rows"))
     return Staged(rows, summaries, news)

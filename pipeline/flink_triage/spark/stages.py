@@ -1,6 +1,7 @@
 """The stages on Spark: each takes DataFrames and returns one, in the order of its table's schema.
 
-Python is entered twice, with Arrow: once over the bytes, once over the events of a deployment.
+Python is entered with Arrow: over the bytes, over the parcels that are staged, and over the events
+of a deployment.
 """
 
 from __future__ import annotations
@@ -21,11 +22,10 @@ from flink_triage.spark.diagnosing import (
     diagnosing_function,
     parcels_function,
 )
+from flink_triage.spark.parcels import STAGED, opened, opened_here
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
-    COUNT,
     EVIDENCE,
-    SMALL,
     TEXT,
     spark_schema,
     spark_type,
@@ -35,11 +35,10 @@ from flink_triage.spark.schemas import (
     EVENTS,
     FLINK_CONFIG,
     LOG_VOLUME,
-    MATCHES,
     STACK_TRACES,
     Table,
 )
-from flink_triage.spark.staging import STAGED, RangeTask, WorkerConfig, staging_function
+from flink_triage.spark.staging import RangeTask, WorkerConfig, staging_function
 
 STAGED_SCHEMA = spark_schema(STAGED)
 # A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
@@ -66,8 +65,7 @@ def stage(spark: SparkSession, bins: list[list[RangeTask]], config: WorkerConfig
 
 def summaries(staged: DataFrame) -> list[dict[str, object]]:
     """One summary per range, in order of their numbers, on the driver."""
-    rows = staged.where(F.col("kind") == "summary").select("range_number", "summary.*")
-    return sorted(rows.toArrow().to_pylist(), key=lambda row: int(row["range_number"]))
+    return sorted(opened_here(staged, "summary"), key=lambda row: int(row["range_number"]))
 
 
 def lines_before(
@@ -86,28 +84,20 @@ def lines_before(
     return before
 
 
-def events(spark: SparkSession, staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+def events(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
     """Rows of `events`, with lines counted from the first of the file."""
-    rows = staged.where(F.col("kind") == "event").select("range_number", "event.*")
-    if before:
-        columns = {
-            "range_number": pa.array(list(before), SMALL),
-            "before": pa.array(list(before.values()), COUNT),
-        }
-        known = F.broadcast(spark.createDataFrame(pa.table(columns)))
-        rows = rows.join(known, "range_number", "left")
-        rows = rows.withColumn("line", F.col("line") + F.coalesce("before", F.lit(0)))
-    return rows.select(*_data_columns(EVENTS))
+    return opened(staged, "event", before)
 
 
 def parcels(staged: DataFrame) -> DataFrame:
     """deployment, events: the same events as parcels, for the diagnosis."""
-    return staged.where(F.col("kind") == "parcel").select("parcel.*")
+    of_events = staged.where(F.col("kind") == "event")
+    return of_events.select("deployment", F.col("rows").alias("events"))
 
 
 def stack_traces(staged: DataFrame) -> DataFrame:
     """Rows of `stack_traces`: the first range that saw a trace tells all but the counts."""
-    rows = staged.where(F.col("kind") == "trace").select("range_number", "trace.*")
+    rows = opened(staged, "trace", {})
     folded = {"fingerprint", "event_count", "first_seen_at", "last_seen_at"}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
     tells_all = F.col("exemplar").isNotNull()
@@ -121,27 +111,21 @@ def stack_traces(staged: DataFrame) -> DataFrame:
 
 
 def log_volume(staged: DataFrame) -> DataFrame:
-    rows = staged.where(F.col("kind") == "volume").select("volume.*")
-    counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
-        F.sum("line_count").alias("line_count"),
-        F.sum("byte_count").alias("byte_count"),
-        F.sum("event_count").alias("event_count"),
+    counted = (
+        opened(staged, "volume", {})
+        .groupBy("deployment", "file_id", "path", "level", "minute")
+        .agg(
+            F.sum("line_count").alias("line_count"),
+            F.sum("byte_count").alias("byte_count"),
+            F.sum("event_count").alias("event_count"),
+        )
     )
     return counted.select(*_data_columns(LOG_VOLUME))
 
 
-def matches(events: DataFrame) -> DataFrame:
-    """Rows of `matches`, out of the events that hold them."""
-    rows = events.select("*", F.explode("matches").alias("match")).select(
-        "*",
-        F.col("match.signature").alias("signature"),
-        F.col("match.alternative").alias("alternative"),
-        F.col("match.captures").alias("captures"),
-        F.col("match.excerpt").alias("excerpt"),
-        F.col("match.depth_from_root").alias("depth_from_root"),
-    )
-    rows = rows.withColumn("line", F.col("line") + F.col("match.line_offset"))
-    return rows.select(*_data_columns(MATCHES))
+def matches(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+    """Rows of `matches`."""
+    return opened(staged, "match", before)
 
 
 def diagnosed(
@@ -248,14 +232,9 @@ def diagnoses(incidents: DataFrame) -> DataFrame:
     return rows.select(*_data_columns(DIAGNOSES))
 
 
-def flink_config(events: DataFrame) -> DataFrame:
-    """Rows of `flink_config`: what ``events`` say last of each option."""
-    printed = (
-        events.where((F.col("lifecycle.kind") == "config") & F.col("lifecycle.key").isNotNull())
-        .withColumn("key", F.col("lifecycle.key"))
-        .withColumn("value", F.coalesce("lifecycle.value", F.lit("")))
-    )
-    return last_words(printed, _data_columns(FLINK_CONFIG))
+def flink_config(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+    """Rows of `flink_config`: what the events say last of each option."""
+    return last_words(opened(staged, "option", before), _data_columns(FLINK_CONFIG))
 
 
 def last_words(printed: DataFrame, columns: Sequence[str], *then_by: str) -> DataFrame:

@@ -28,16 +28,16 @@ from flink_triage.spark.content import (
     sha256,
     tail_hash,
 )
+from flink_triage.spark.parcels import STAGED, parcels_of
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
 from flink_triage.spark.rows import (
-    STAGED_EVENT,
-    STAGED_TRACE,
-    STAGED_VOLUME,
+    RANGE_NUMBER,
     array,
     count_rows,
     event_rows,
-    packed,
+    match_rows,
+    option_rows,
     trace_rows,
     volume_rows,
 )
@@ -67,26 +67,8 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
-# Events of one deployment once more, as its diagnosis reads them: Spark moves them as a whole; row
-# by row that would take longer than the diagnosis.
-PARCEL = pa.struct([("deployment", TEXT), ("events", pa.binary())])
-STAGED = pa.schema(
-    [
-        ("kind", TEXT),
-        ("range_number", SMALL),
-        ("event", STAGED_EVENT),
-        ("parcel", PARCEL),
-        ("trace", STAGED_TRACE),
-        ("volume", STAGED_VOLUME),
-        ("summary", SUMMARY),
-    ]
-)
-# Rows per Arrow batch: bounds what is in flight between worker and JVM.
-BATCH_ROWS = 20_000
 # Small files have few rows each: so many go together.
 JOINED_ROWS = 1_000
-# Bounds what one value of a column holds, to some 100 KB.
-PARCEL_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +217,7 @@ def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str
 
 
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
-    """Rows of ``STAGED``, the parts of many small files together: a batch has its price."""
+    """Parcels as rows of ``STAGED``, the parts of many small files together: each has its price."""
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
@@ -250,13 +232,35 @@ def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
 
 
 def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
-    for kind, parts in waiting.items():
+    staged: list[dict[str, object]] = []
+    for made_of, parts in waiting.items():
         numbers = _of_each(parts, lambda task: task.number, SMALL)
-        values = _values(kind, parts)
-        yield from _rows_of("trace" if kind == "count" else kind, numbers, values)
-        if kind == "event":
-            parcels = array(list(_parcels(numbers, values)), PARCEL)
-            yield from _rows_of("parcel", numbers[: len(parcels)], parcels)
+        rows = pa.RecordBatch.from_struct_array(_values(made_of, parts))
+        rows = rows.append_column(RANGE_NUMBER, numbers)
+        if made_of == "event":
+            staged += _of_events(rows)
+        else:
+            kind = "trace" if made_of == "count" else made_of
+            staged += _rows_of(kind, rows)
+    if staged:
+        yield pa.RecordBatch.from_pylist(staged, STAGED)
+
+
+def _rows_of(
+    kind: str, rows: pa.RecordBatch, deployment: str | None = None
+) -> Iterator[dict[str, object]]:
+    for parcel in parcels_of(rows):
+        yield {"kind": kind, "deployment": deployment, "rows": parcel}
+
+
+def _of_events(events: pa.RecordBatch) -> Iterator[dict[str, object]]:
+    """Events, those of each deployment apart, for its diagnosis; and what else they tell."""
+    names = events.column("deployment")
+    for name in names.unique():
+        of_one = events.filter(pc.equal(names, name))
+        yield from _rows_of("event", of_one, name.as_py())
+    yield from _rows_of("match", match_rows(events))
+    yield from _rows_of("option", option_rows(events))
 
 
 def _values(kind: str, parts: Sequence[Part]) -> pa.StructArray:
@@ -281,24 +285,3 @@ def _of_each(
     """What the task of each item says."""
     places = np.repeat(np.arange(len(parts)), [len(part.items) for part in parts])
     return array([value(part.task) for part in parts], kind).take(pa.array(places))
-
-
-def _rows_of(kind: str, numbers: pa.Array, values: pa.StructArray) -> Iterator[pa.RecordBatch]:
-    for at in range(0, len(values), BATCH_ROWS):
-        rows = values.slice(at, BATCH_ROWS)
-        size = len(rows)
-        columns = [pa.repeat(pa.scalar(kind, TEXT), size), numbers.slice(at, size)]
-        for field in list(STAGED)[2:]:
-            columns.append(rows if field.name == kind else pa.nulls(size, field.type))
-        yield pa.RecordBatch.from_arrays(columns, schema=STAGED)
-
-
-def _parcels(numbers: pa.Array, events: pa.StructArray) -> Iterator[dict[str, object]]:
-    """Values of ``PARCEL``: rows of `events`, and the number of the range that each is of."""
-    rows = pa.RecordBatch.from_struct_array(events).append_column("range_number", numbers)
-    names = rows.column("deployment")
-    for name in names.unique():
-        of_one = rows.filter(pc.equal(names, name))
-        for at in range(0, len(of_one), PARCEL_ROWS):
-            part = packed(of_one.slice(at, PARCEL_ROWS))
-            yield {"deployment": name.as_py(), "events": part}

@@ -1,0 +1,119 @@
+"""Parcels: rows of one kind as one value, an Arrow stream that Spark moves without a look inside.
+
+Workers stage what they read as parcels, which are opened where a table's rows are needed.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from flink_triage.settings import MIB
+from flink_triage.spark.row_types import COUNT, TEXT, spark_schema
+from flink_triage.spark.rows import RANGE_NUMBER, staged_type
+from flink_triage.spark.schemas import EVENTS, FLINK_CONFIG, LOG_VOLUME, MATCHES, STACK_TRACES
+from flink_triage.spark.workers import in_worker
+
+# ``deployment`` is told where one parcel holds no other.
+STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])
+# Bounds what one value of a column holds: some 100 KB of ordinary rows, and never much more than
+# so many bytes before they are compressed.
+PARCEL_ROWS = 2_000
+PARCEL_BYTES = 8 * MIB
+
+# What the rows of a kind are once their parcels are open.
+OPENED: Mapping[str, pa.Schema] = {
+    "event": pa.schema(staged_type(EVENTS)),
+    "match": pa.schema(staged_type(MATCHES)),
+    "option": pa.schema(staged_type(FLINK_CONFIG)),
+    "trace": pa.schema([RANGE_NUMBER, *staged_type(STACK_TRACES)]),
+    "volume": pa.schema(staged_type(LOG_VOLUME)),
+}
+
+
+def parcels_of(rows: pa.RecordBatch) -> Iterator[bytes]:
+    """All of ``rows``, as parcels."""
+    size = max(1, min(PARCEL_ROWS, len(rows) * PARCEL_BYTES // max(1, rows.nbytes)))
+    for at in range(0, len(rows), size):
+        yield packed(rows.slice(at, size))
+
+
+def packed(rows: pa.RecordBatch) -> bytes:
+    """Rows as an Arrow stream, compressed."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
+        writer.write_batch(rows)
+    return bytes(sink.getvalue())
+
+
+def unpacked(parcel: bytes) -> pa.Table:
+    """What ``packed`` was given."""
+    with pa.ipc.open_stream(parcel) as reader:
+        return reader.read_all()
+
+
+def in_file(rows: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
+    """Rows whose ``line`` counts from the first of the file, not of their range.
+
+    ``lines_before``: of ranges that do not begin their file, how many lines of it stand before.
+    """
+    numbers = rows.column("range_number").to_pylist()
+    before = [lines_before.get(number, 0) for number in numbers]
+    rows = rows.drop_columns(["range_number"])
+    if not any(before):
+        return rows
+    place = rows.schema.get_field_index("line")
+    lines = pc.add(rows.column("line"), pa.array(before, COUNT))
+    return rows.set_column(place, rows.schema.field(place), lines)
+
+
+def opened(staged: DataFrame, kind: str, lines_before: Mapping[int, int]) -> DataFrame:
+    """The rows of a kind out of the parcels of ``staged``."""
+    shipped = pickle.dumps((OPENED[kind], lines_before))
+    parcels = staged.where(F.col("kind") == kind).select("rows")
+    open_all = in_worker(__name__, "open_parcels", shipped)
+    return parcels.mapInArrow(open_all, spark_schema(OPENED[kind]))
+
+
+def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
+    """The rows of the parcels ``rows``, in a worker."""
+    schema, lines_before = pickle.loads(shipped)
+    tables = (
+        _opened(parcel.as_py(), schema, lines_before)
+        for batch in batches
+        for parcel in batch.column("rows")
+    )
+    for table in _joined(tables):
+        yield from table.combine_chunks().to_batches()
+
+
+def _opened(parcel: bytes, schema: pa.Schema, lines_before: Mapping[int, int]) -> pa.Table:
+    rows = unpacked(parcel)
+    if "line" in schema.names:
+        rows = in_file(rows, lines_before)
+    return rows.select(schema.names)
+
+
+def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Small ones together: what the JVM is handed has its price, however little it holds."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        if sum(map(len, waiting)) >= PARCEL_ROWS or sum(t.nbytes for t in waiting) >= PARCEL_BYTES:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def opened_here(staged: DataFrame, kind: str) -> list[dict[str, Any]]:
+    """The same few rows, on the driver."""
+    parcels = staged.where(F.col("kind") == kind).select("rows").toArrow()
+    return [row for one in parcels.column("rows") for row in unpacked(one.as_py()).to_pylist()]
