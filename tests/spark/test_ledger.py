@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import tracemalloc
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from flink_triage.model import Quarantined
 from flink_triage.spark import content
-from flink_triage.spark.content import hash_prefix, open_plain
+from flink_triage.spark.content import HEAD_BYTES, hash_prefix, open_plain
 from flink_triage.spark.ledger import LedgerEntry, WorkPlan, batch_id, plan_work
 
 NOW = datetime(2030, 1, 1, tzinfo=timezone.utc)
@@ -231,6 +232,35 @@ def test_two_files_with_one_head_are_two(folder: Path) -> None:
     (folder / "tm.log").write_text(FIRST[:-1] + "!")
     planned = plan(folder, [])
     assert len({work.file_id for work in planned.work}) == 2
+
+
+def test_the_heads_of_many_files_are_not_held(folder: Path) -> None:
+    count = 200
+    for number in range(count):
+        (folder / f"tm-{number}.log").write_text(f"{number}\n{FIRST}")
+    for entries in ([], consume(folder, [])[:1]):
+        tracemalloc.start()
+        try:
+            planned = plan(folder, entries)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert len(planned.work) >= count
+        assert peak < count * HEAD_BYTES / 4
+
+
+def test_a_head_is_found_among_heads_of_other_sizes(tmp_path: Path) -> None:
+    for number in range(1, 40):
+        (tmp_path / f"tm-{number}.log").write_text(FIRST[: 100 * number])
+    entries = consume(tmp_path, [])
+    for entry in entries:
+        os.rename(entry.path, f"{entry.path}.1")
+    (tmp_path / "tm-17.log.1").write_text(FIRST[:1700] + MORE)
+    planned = plan(tmp_path, entries)
+    assert [(Path(w.path).name, w.state, w.start) for w in planned.work] == [
+        ("tm-17.log.1", "append", 1700)
+    ]
+    assert len(planned.aliases) == 38
 
 
 def test_empty_files_are_not_taken_for_copies_of_each_other(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ each read, whatever they share: a copy is an input like any other, as in the in-
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -102,6 +103,18 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class _Head:
+    """What the plan needs of a file's first bytes; the bytes of all files are too much to hold.
+
+    ``known`` are those of the ledger's heads, as size and hash, with which the file begins.
+    """
+
+    size_bytes: int
+    sha256: str
+    known: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkPlan:
     work: tuple[FileWork, ...] = ()
     aliases: tuple[Alias, ...] = ()
@@ -130,11 +143,11 @@ def plan_work(
     planner = _Planner(tuple(entries), open_file, now, settle_seconds)
     for bad in refused:
         planner.refuse(bad.path, bad.reason)
-    elsewhere: list[tuple[L, bytes]] = []
+    elsewhere: list[tuple[L, _Head]] = []
     for file in sorted(files, key=lambda file: file.path):
-        head = planner.head_of(file)
-        if head is not None and not planner.place_at_its_path(file, head):
-            elsewhere.append((file, head))
+        first_bytes = planner.head_of(file)
+        if first_bytes is not None and not planner.place_at_its_path(file, first_bytes):
+            elsewhere.append((file, planner.hashed(first_bytes)))
     # Only now is it known which paths no longer hold what they held; and only when all that was
     # renamed is found, which of them were rewritten in place.
     fresh = [
@@ -175,6 +188,10 @@ class _Planner:
             if entry.consumed.size_bytes:
                 self._by_head[entry.head_bytes, entry.head_sha256].append(entry)
         self._head_sizes = sorted({size for size, _ in self._by_head})
+        self._generations: dict[str, int] = {}
+        for entry in entries:
+            newest = self._generations.get(entry.file_id, 0)
+            self._generations[entry.file_id] = max(newest, entry.generation)
         self._open = open_file
         self._now = now
         self._settle_seconds = settle_seconds
@@ -195,20 +212,32 @@ class _Planner:
     def place_at_its_path(self, file: Listed, head: bytes) -> bool:
         """Whether the path still holds what the ledger says of it, with or without more."""
         known = self._by_path.get(file.path)
-        if known is None:
+        if known is None or sha256(head[: known.head_bytes]) != known.head_sha256:
             return False
-        if self._is_unchanged(file, known, head):
+        if self._is_unchanged(file, known):
             self._unchanged.append(file.path)
             self._claim(known)
             return True
-        return self._is_continued(file, head, known)
+        return self._is_continued(file, known)
 
-    def place_elsewhere(self, file: Listed, head: bytes, deployment: str) -> bool:
+    def hashed(self, head: bytes) -> _Head:
+        known = []
+        digest, at = hashlib.sha256(), 0
+        for size in self._head_sizes[: bisect_right(self._head_sizes, len(head))]:
+            digest.update(head[at:size])
+            at = size
+            key = size, digest.copy().hexdigest()
+            if key in self._by_head:
+                known.append(key)
+        digest.update(head[at:])
+        return _Head(len(head), digest.hexdigest(), tuple(known))
+
+    def place_elsewhere(self, file: Listed, head: _Head, deployment: str) -> bool:
         """Whether the file holds what was read under a path that no longer holds it."""
         entries = self._candidates(head, deployment)
-        return any(self._is_continued(file, head, entry) for entry in entries)
+        return any(self._is_continued(file, entry) for entry in entries)
 
-    def place_new(self, file: Listed, head: bytes) -> None:
+    def place_new(self, file: Listed, head: _Head) -> None:
         self._work.append(self._new(file, head))
 
     def _claim(self, entry: LedgerEntry) -> None:
@@ -221,12 +250,9 @@ class _Planner:
         else:
             self._unreadable.append(Unreadable(path, reason))
 
-    def _is_unchanged(self, file: Listed, known: LedgerEntry, head: bytes) -> bool:
-        same_file = (
-            file.size_bytes == known.size_bytes
-            and file.modified_at == known.modified_at
-            and sha256(head[: known.head_bytes]) == known.head_sha256
-        )
+    def _is_unchanged(self, file: Listed, known: LedgerEntry) -> bool:
+        """Whether a file with the head of the ledger is the one that was read."""
+        same_file = file.size_bytes == known.size_bytes and file.modified_at == known.modified_at
         # The last event of a file that has gone quiet is no longer held back.
         is_due = known.held_back_bytes > 0 and self._is_settled(file)
         return same_file and not is_due
@@ -234,22 +260,20 @@ class _Planner:
     def _is_settled(self, file: Listed) -> bool:
         return (self._now - file.modified_at).total_seconds() > self._settle_seconds
 
-    def _candidates(self, head: bytes, deployment: str) -> list[LedgerEntry]:
+    def _candidates(self, head: _Head, deployment: str) -> list[LedgerEntry]:
         """Entries of the deployment whose head this is, the most consumed first."""
         found = [
             entry
-            for size in self._head_sizes
-            if size <= len(head)
-            for entry in self._by_head.get((size, sha256(head[:size])), ())
+            for key in head.known
+            for entry in self._by_head[key]
             if entry.deployment == deployment
         ]
         return sorted(found, key=lambda entry: (-entry.consumed.size_bytes, entry.path))
 
-    def _is_continued(self, file: Listed, head: bytes, entry: LedgerEntry) -> bool:
-        """Whether ``file`` begins with what was consumed of ``entry``; if so it is planned."""
+    def _is_continued(self, file: Listed, entry: LedgerEntry) -> bool:
+        """Whether ``file``, which has the head of ``entry``, begins with all that was consumed of
+        it; if so it is planned."""
         if not entry.consumed.size_bytes or (entry.file_id, entry.generation) in self._claimed:
-            return False
-        if sha256(head[: entry.head_bytes]) != entry.head_sha256:
             return False
         goes_on = compare(file.path, self._open, entry.consumed)
         if goes_on is None:
@@ -289,8 +313,7 @@ class _Planner:
             tuple(self._unchanged),
         )
 
-    def _new(self, file: Listed, head: bytes) -> FileWork:
-        digest = sha256(head)
+    def _new(self, file: Listed, head: _Head) -> FileWork:
         known = self._by_path.get(file.path)
         # A rotated file lives on under another name; one that does not was rewritten in place.
         if known is not None and (known.file_id, known.generation) not in self._claimed:
@@ -300,12 +323,9 @@ class _Planner:
             # Two contents may share their head: the path they were first seen under tells them
             # apart, and no later rename changes an identity once given.
             name = file.path.encode("utf-8", "surrogateescape")
-            file_id = hashlib.sha256(digest.encode() + b"\0" + name).hexdigest()[:32]
-            generation = 0
+            file_id = hashlib.sha256(head.sha256.encode() + b"\0" + name).hexdigest()[:32]
+            generation = self._generations.get(file_id, -1) + 1
             state = "new"
-            taken = [entry for entry in self._by_path.values() if entry.file_id == file_id]
-            if taken:
-                generation = 1 + max(entry.generation for entry in taken)
         return FileWork(
             path=file.path,
             file_id=file_id,
@@ -315,6 +335,6 @@ class _Planner:
             start_line=0,
             size_bytes=file.size_bytes,
             modified_at=file.modified_at,
-            head_bytes=len(head),
-            head_sha256=digest,
+            head_bytes=head.size_bytes,
+            head_sha256=head.sha256,
         )
