@@ -86,6 +86,7 @@ def test_recalled_analyses_equal_full_ones_on_real_logs(pack: SignaturePack) -> 
     for path in sorted(LOGS.rglob("*.log"))[::3]:
         byte_range = _range_of(path)
         for event in _some_of_each_kind(full, path, seen):
+            recalling.observe(event, byte_range)
             for similar in _like(event, chance):
                 count += 1
                 assert recalling.observe(similar, byte_range) == full.observe(similar, byte_range)
@@ -152,9 +153,16 @@ def test_what_is_recalled(
     pack: SignaturePack, first: Event, second: Event, is_recalled: bool
 ) -> None:
     full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
-    recalling.observe(first, _RANGE)
+    _observe_twice(recalling, first)
     assert recalling.observe(second, _RANGE) == full.observe(second, _RANGE)
     assert recalling.recalled_count == is_recalled
+
+
+def _observe_twice(recalling: Analyzer, event: Event) -> None:
+    """What is met once is not learned."""
+    for _ in range(2):
+        recalling.observe(event, _RANGE)
+    assert recalling.recalled_count == 0
 
 
 def _pack_of(*alternatives: Alternative) -> SignaturePack:
@@ -232,7 +240,7 @@ def test_matches_are_those_of_a_full_analysis(
 ) -> None:
     pack = _pack_of(*alternatives)
     full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
-    recalling.observe(_event("x", _THROWN.format(*first)), _RANGE)
+    _observe_twice(recalling, _event("x", _THROWN.format(*first)))
     event = _event("x", _THROWN.format(*second))
     assert recalling.observe(event, _RANGE) == full.observe(event, _RANGE)
     assert recalling.recalled_count == is_recalled
@@ -245,7 +253,10 @@ def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
     for number in range(30):
         event = _event("x" * number, f"java.io.IOException: y{_FRAMES}")
         outline = outline_of(event, None)
-        recurrences.learn(event, outline, None, analyzer.analyze_event(event, None))
+        analysis = analyzer.analyze_event(event, None)
+        recurrences.learn(event, outline, None, analysis)
+        assert len(recurrences) == min(number, 10)
+        recurrences.learn(event, outline, None, analysis)
     assert len(recurrences) == 10
 
 

@@ -27,6 +27,9 @@ __all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of"]
 
 # Shapes are kept per process by what is compared first; each is some ten KB.
 _MAX_KEYS = 2048
+# To learn a shape takes longer than to analyse its event: of keys that were met once only a hash
+# is kept.
+_MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
 
 
@@ -36,6 +39,7 @@ class Recurrences:
     def __init__(self, pack: SignaturePack, settings: Settings) -> None:
         self._settings = settings
         self._shapes: OrderedDict[tuple[object, ...], list[Shape]] = OrderedDict()
+        self._met: set[int] = set()
         self._sensitive = Sensitive(pack)
         self._learner = Learner(pack, self._sensitive, settings)
 
@@ -59,9 +63,12 @@ class Recurrences:
     def learn(
         self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
     ) -> None:
-        """Remembers how the analysis of an event is made, if it can be made again."""
+        """Remembers how the analysis of an event is made, if it can be made again.
+
+        Of an event like which none was met before only that it was met is remembered.
+        """
         shapes = self._shapes.get(outline.key, [])
-        if len(shapes) >= _MAX_SHAPES_PER_KEY:
+        if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):
             return
         try:
             shape = self._learner.shape_of(event, outline, process, analysis)
@@ -70,3 +77,12 @@ class Recurrences:
         self._shapes[outline.key] = [*shapes, shape]
         if len(self._shapes) > _MAX_KEYS:
             self._shapes.popitem(last=False)
+
+    def _is_met(self, outline: Outline) -> bool:
+        key = hash(outline.key)
+        if key in self._met:
+            return True
+        if len(self._met) >= _MAX_MET:
+            self._met.clear()
+        self._met.add(key)
+        return False
