@@ -220,6 +220,8 @@ NO_FAILURE = (
     "Hadoop is not in the classpath/dependencies. The extended set",
     # Of the scheduler for materialized tables, not of a record.
     "Failed to deserialize JSON string to",
+    # "... with leader id {} lost leadership": of TaskManagers, also at the good end of every job.
+    "JobManager for job",
 )
 
 
