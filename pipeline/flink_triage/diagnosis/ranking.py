@@ -11,6 +11,7 @@ which leaves a sentence in ``reasons``:
     breadth       one host or subtask of many shows it: a single machine, disk or key (no points)
     explained     another fault of the episode causes it: by the causal graph, or because it wraps
                   that fault in the same stack trace
+    afterwards    somebody asked for it when the trouble was there already
 """
 
 from __future__ import annotations
@@ -48,9 +49,12 @@ _SEVERITY_POINTS: Mapping[Severity, float] = {
     "info": -20.0,
 }
 _EXPLAINED_POINTS = -45.0
+_AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
 # An effect may be logged a little before its cause: other process, other clock, other buffer.
 _SKEW = timedelta(seconds=30)
+# What a stop in order does to others is told within moments of it.
+_PROMPT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,7 @@ def _causes(candidates: Sequence[Candidate], pack: SignaturePack) -> dict[str, s
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
         for effect in reachable(candidate.id, pack):
-            if effect in by_id and _precedes(candidate, by_id[effect]):
+            if effect in by_id and _precedes(candidate, by_id[effect], candidates):
                 direct.setdefault(effect, set()).add(candidate.id)
     for inner, outer in _wrapped_pairs(candidates):
         if outer not in direct.get(inner, set()):
@@ -169,10 +173,29 @@ def reachable(signature: str, pack: SignaturePack) -> set[str]:
     return found
 
 
-def _precedes(cause: Candidate, effect: Candidate) -> bool:
+def _precedes(cause: Candidate, effect: Candidate, all_: Sequence[Candidate]) -> bool:
     if NO_TIME in (cause.first_at, effect.first_at):
         return True
+    if _is_afterwards(cause, all_):
+        return cause.first_at <= effect.first_at + _PROMPT
     return cause.first_at <= effect.last_at + _SKEW
+
+
+def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate]) -> bool:
+    """Whether it is an orderly end of trouble: a minor trigger is what somebody asked for.
+
+    There was trouble if the job had failed before, or if something had shown again and again.
+    """
+    signature = candidate.signature
+    if signature.role != "trigger" or signature.severity != "minor":
+        return False
+    had_failed = candidate.hits[0].attempt > 0
+    for other in all_:
+        shown = [h.moment.at for h in other.hits if h.moment.at < candidate.first_at - _PROMPT]
+        is_trouble = other.signature.severity != "info" and shown
+        if is_trouble and (had_failed or max(shown) - min(shown) > _PROMPT):
+            return True
+    return False
 
 
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
@@ -212,6 +235,8 @@ def _scored(
         score.add(8.0, "it is there at the first fault of the episode")
     if episode.has_failed or signature.severity == "info":
         score.add(_SEVERITY_POINTS[signature.severity], f"its severity is {signature.severity}")
+    if _is_afterwards(candidate, all_):
+        score.add(_AFTERWARDS_POINTS, "the trouble was there before it: it is how it ended")
     if causes:
         names = ", ".join(sorted(causes))
         score.add(_EXPLAINED_POINTS, f"it is explained by {names}, which is in this episode too")

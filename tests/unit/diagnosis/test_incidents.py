@@ -399,3 +399,62 @@ def test_folding_keeps_counts_and_is_associative(observe):
     assert whole == parts
     assert len(whole) == 5
     assert sum(o.occurrences for o in whole) == 40
+
+
+STOPPED = (
+    "org.apache.flink.util.FlinkExpectedException: The TaskExecutor is shutting down.\n"
+    "\tat org.apache.flink.runtime.taskexecutor.TaskExecutor.onStop(TaskExecutor.java:481)\n"
+)
+
+
+EXPIRED = (
+    "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint expired before"
+    " completing.\n"
+    "\tat org.apache.flink.runtime.checkpoint.CheckpointCoordinator$CheckpointCanceller.run"
+    "(CheckpointCoordinator.java:2143)\n"
+)
+
+
+def expired(second: float, number: int) -> str:
+    told = f"Checkpoint {number} of job {JOB} expired before completing."
+    failed_with = f"Failed to trigger or complete checkpoint {number} for job {JOB}."
+    return line(second, told, "WARN") + line(second, failed_with, "WARN") + EXPIRED
+
+
+def test_a_stop_that_ends_trouble_did_not_begin_it(diagnose) -> None:
+    trouble = "".join(expired(10 + 4 * n, n) for n in range(5))
+    text = completed(5, 0) + trouble + failed(60, STOPPED) + state(60, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=text).incidents
+    assert signatures(incident)[0] == "checkpoint/expired"
+    stop = next(d for d in incident.diagnoses if d.signature == "taskmanager/shutdown-requested")
+    assert any("it is how it ended" in reason for reason in stop.reasons)
+    assert "checkpoint/expired" not in stop.explains
+
+
+def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> None:
+    text = completed(5, 0) + loop(FULL, 1) + failed(30, STOPPED)
+    text += state(30, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=text).incidents
+    assert signatures(incident)[0] == "disk/full"
+
+
+def test_a_stop_that_begins_the_trouble_is_its_cause(diagnose) -> None:
+    gone = (
+        "org.apache.flink.runtime.io.network.partition.PartitionNotFoundException: Partition"
+        " 8ba9#0@6f6c not found.\n"
+        "\tat org.apache.flink.runtime.io.network.partition.ResultPartitionManager"
+        ".createSubpartitionView(ResultPartitionManager.java:121)\n"
+    )
+    text = completed(5, 0) + failed(30, STOPPED) + state(30, "RUNNING", "RESTARTING")
+    text += state(31, "RESTARTING", "RUNNING") + failed(33, gone, 1)
+    text += state(33, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=text).incidents
+    assert signatures(incident)[0] == "taskmanager/shutdown-requested"
+    assert "network/partition-not-found" in signatures(incident)[1:]
+
+
+def test_one_hiccup_before_a_stop_is_not_what_stopped_the_job(diagnose) -> None:
+    text = completed(5, 0) + expired(10, 1) + failed(60, STOPPED)
+    text += state(60, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=text).incidents
+    assert signatures(incident)[0] == "taskmanager/shutdown-requested"
