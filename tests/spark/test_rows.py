@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import fields, replace
 from datetime import datetime, timezone
 
@@ -20,7 +21,15 @@ from flink_triage.model import (
     Throwable,
     TraceRow,
 )
-from flink_triage.spark.parcels import PARCEL_BYTES, PARCEL_ROWS, in_file, parcels_of, unpacked
+from flink_triage.spark.parcels import (
+    OPENED,
+    PARCEL_BYTES,
+    PARCEL_ROWS,
+    in_file,
+    open_parcels,
+    parcels_of,
+    unpacked,
+)
 from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.rows import (
     RANGE_NUMBER,
@@ -31,7 +40,7 @@ from flink_triage.spark.rows import (
     scrub,
     trace_rows,
 )
-from flink_triage.spark.schemas import TABLES, arrow_schema
+from flink_triage.spark.schemas import EVENTS, TABLES, arrow_schema
 from flink_triage.spark.values import from_plain, to_plain
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
@@ -144,6 +153,17 @@ def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:
     line = observation().event.line
     assert in_file(inside, {7: 1000}).column("line").to_pylist() == [line + 1000]
     assert in_file(inside, {6: 1000}).column("line").to_pylist() == [line]
+
+
+def test_small_parcels_are_opened_together() -> None:
+    parcels = [p for n in range(3) for p in parcels_of(staged(observation(), number=n))]
+    column = pa.RecordBatch.from_pydict({"rows": pa.array(parcels * PARCEL_ROWS)})
+    shipped = pickle.dumps((OPENED["event"], {2: 1000}))
+    batches = list(open_parcels(iter([column, column]), shipped))
+    assert [len(batch) for batch in batches] == 6 * [PARCEL_ROWS]
+    assert batches[0].schema.names == [n for n in EVENTS.column_names if n != "run_id"]
+    line = observation().event.line
+    assert batches[0].column("line").to_pylist()[:4] == [line, line, line + 1000, line]
 
 
 def test_a_parcel_is_bounded_by_rows_and_by_bytes() -> None:

@@ -10,8 +10,6 @@ each read, whatever they share: a copy is an input like any other, as in the in-
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -106,12 +104,12 @@ class Unreadable:
 class _Head:
     """What the plan needs of a file's first bytes; the bytes of all files are too much to hold.
 
-    ``known`` are those of the ledger's heads, as size and hash, with which the file begins.
+    ``candidates`` are entries with whose heads the file begins, the most consumed first.
     """
 
     size_bytes: int
     sha256: str
-    known: tuple[tuple[int, str], ...]
+    candidates: tuple[LedgerEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +141,19 @@ def plan_work(
     planner = _Planner(tuple(entries), open_file, now, settle_seconds)
     for bad in refused:
         planner.refuse(bad.path, bad.reason)
-    elsewhere: list[tuple[L, _Head]] = []
-    for file in sorted(files, key=lambda file: file.path):
-        first_bytes = planner.head_of(file)
-        if first_bytes is not None and not planner.place_at_its_path(file, first_bytes):
-            elsewhere.append((file, planner.hashed(first_bytes)))
+    elsewhere = [
+        file
+        for file in sorted(files, key=lambda file: file.path)
+        if not planner.place_at_its_path(file)
+    ]
     # Only now is it known which paths no longer hold what they held; and only when all that was
     # renamed is found, which of them were rewritten in place.
-    fresh = [
-        (file, head)
-        for file, head in elsewhere
-        if not planner.place_elsewhere(file, head, deployment_of(file))
-    ]
+    planner.find_lost()
+    fresh: list[tuple[L, _Head]] = []
+    for file in elsewhere:
+        head = planner.head_of(file, deployment_of(file))
+        if head is not None and not planner.place_elsewhere(file, head):
+            fresh.append((file, head))
     for file, head in fresh:
         planner.place_new(file, head)
     return planner.finish()
@@ -183,11 +182,8 @@ class _Planner:
         settle_seconds: float,
     ) -> None:
         self._by_path = {entry.path: entry for entry in entries}
-        self._by_head: dict[tuple[int, str], list[LedgerEntry]] = defaultdict(list)
-        for entry in entries:
-            if entry.consumed.size_bytes:
-                self._by_head[entry.head_bytes, entry.head_sha256].append(entry)
-        self._head_sizes = sorted({size for size, _ in self._by_head})
+        # Entries by deployment, and in it by size and hash of their heads.
+        self._lost: dict[str | None, dict[int, dict[str, list[LedgerEntry]]]] = {}
         self._generations: dict[str, int] = {}
         for entry in entries:
             newest = self._generations.get(entry.file_id, 0)
@@ -201,18 +197,18 @@ class _Planner:
         self._unreadable: list[Unreadable] = []
         self._unchanged: list[str] = []
 
-    def head_of(self, file: Listed) -> bytes | None:
-        """The first bytes of ``file``; a file that cannot be opened is refused."""
-        try:
-            return read_head(file.path, self._open)
-        except OSError as error:
-            self.refuse(file.path, (error.strerror or str(error)).lower())
-            return None
+    def place_at_its_path(self, file: Listed) -> bool:
+        """Whether the path still holds what the ledger says of it, with or without more.
 
-    def place_at_its_path(self, file: Listed, head: bytes) -> bool:
-        """Whether the path still holds what the ledger says of it, with or without more."""
+        A file that cannot be opened is refused.
+        """
         known = self._by_path.get(file.path)
-        if known is None or sha256(head[: known.head_bytes]) != known.head_sha256:
+        if known is None:
+            return False
+        head = self._read(file)
+        if head is None:
+            return True
+        if sha256(head[: known.head_bytes]) != known.head_sha256:
             return False
         if self._is_unchanged(file, known):
             self._unchanged.append(file.path)
@@ -220,28 +216,49 @@ class _Planner:
             return True
         return self._is_continued(file, known)
 
-    def hashed(self, head: bytes) -> _Head:
-        known = []
-        digest, at = hashlib.sha256(), 0
-        for size in self._head_sizes[: bisect_right(self._head_sizes, len(head))]:
-            digest.update(head[at:size])
-            at = size
-            key = size, digest.copy().hexdigest()
-            if key in self._by_head:
-                known.append(key)
-        digest.update(head[at:])
-        return _Head(len(head), digest.hexdigest(), tuple(known))
+    def find_lost(self) -> None:
+        """What was read and stands at its path no longer may stand at another."""
+        for entry in self._by_path.values():
+            if entry.consumed.size_bytes and not self._is_claimed(entry):
+                of_deployment = self._lost.setdefault(entry.deployment, {})
+                of_size = of_deployment.setdefault(entry.head_bytes, {})
+                of_size.setdefault(entry.head_sha256, []).append(entry)
 
-    def place_elsewhere(self, file: Listed, head: _Head, deployment: str) -> bool:
+    def head_of(self, file: Listed, deployment: str) -> _Head | None:
+        """The head of ``file``; one that cannot be opened is refused."""
+        data = self._read(file)
+        if data is None:
+            return None
+        lost = self._lost.get(deployment, {})
+        found: list[LedgerEntry] = []
+        digest, at = hashlib.sha256(), 0
+        for size in sorted(size for size in lost if size <= len(data)):
+            digest.update(data[at:size])
+            at = size
+            found += lost[size].get(digest.copy().hexdigest(), ())
+        digest.update(data[at:])
+        found.sort(key=lambda entry: (-entry.consumed.size_bytes, entry.path))
+        return _Head(len(data), digest.hexdigest(), tuple(found))
+
+    def place_elsewhere(self, file: Listed, head: _Head) -> bool:
         """Whether the file holds what was read under a path that no longer holds it."""
-        entries = self._candidates(head, deployment)
-        return any(self._is_continued(file, entry) for entry in entries)
+        return any(self._is_continued(file, entry) for entry in head.candidates)
 
     def place_new(self, file: Listed, head: _Head) -> None:
         self._work.append(self._new(file, head))
 
+    def _read(self, file: Listed) -> bytes | None:
+        try:
+            return read_head(file.path, self._open)
+        except OSError as error:
+            self.refuse(file.path, (error.strerror or str(error)).lower())
+            return None
+
     def _claim(self, entry: LedgerEntry) -> None:
         self._claimed.add((entry.file_id, entry.generation))
+
+    def _is_claimed(self, entry: LedgerEntry) -> bool:
+        return (entry.file_id, entry.generation) in self._claimed
 
     def refuse(self, path: str, reason: str) -> None:
         known = self._by_path.get(path)
@@ -260,20 +277,10 @@ class _Planner:
     def _is_settled(self, file: Listed) -> bool:
         return (self._now - file.modified_at).total_seconds() > self._settle_seconds
 
-    def _candidates(self, head: _Head, deployment: str) -> list[LedgerEntry]:
-        """Entries of the deployment whose head this is, the most consumed first."""
-        found = [
-            entry
-            for key in head.known
-            for entry in self._by_head[key]
-            if entry.deployment == deployment
-        ]
-        return sorted(found, key=lambda entry: (-entry.consumed.size_bytes, entry.path))
-
     def _is_continued(self, file: Listed, entry: LedgerEntry) -> bool:
         """Whether ``file``, which has the head of ``entry``, begins with all that was consumed of
         it; if so it is planned."""
-        if not entry.consumed.size_bytes or (entry.file_id, entry.generation) in self._claimed:
+        if not entry.consumed.size_bytes or self._is_claimed(entry):
             return False
         goes_on = compare(file.path, self._open, entry.consumed)
         if goes_on is None:
@@ -316,7 +323,7 @@ class _Planner:
     def _new(self, file: Listed, head: _Head) -> FileWork:
         known = self._by_path.get(file.path)
         # A rotated file lives on under another name; one that does not was rewritten in place.
-        if known is not None and (known.file_id, known.generation) not in self._claimed:
+        if known is not None and not self._is_claimed(known):
             file_id, generation = known.file_id, known.generation + 1
             state: State = "new-generation"
         else:

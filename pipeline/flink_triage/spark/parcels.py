@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from flink_triage.settings import MIB
-from flink_triage.spark.row_types import COUNT, TEXT, spark_schema
+from flink_triage.spark.row_types import COUNT, TEXT
 from flink_triage.spark.rows import RANGE_NUMBER, staged_type
 from flink_triage.spark.schemas import EVENTS, FLINK_CONFIG, LOG_VOLUME, MATCHES, STACK_TRACES
-from flink_triage.spark.workers import in_worker
+from flink_triage.spark.workers import ArrowFunction, in_worker
 
 # ``deployment`` is told where one parcel holds no other.
 STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])
@@ -74,12 +71,9 @@ def in_file(rows: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
     return rows.set_column(place, rows.schema.field(place), lines)
 
 
-def opened(staged: DataFrame, kind: str, lines_before: Mapping[int, int]) -> DataFrame:
-    """The rows of a kind out of the parcels of ``staged``."""
-    shipped = pickle.dumps((OPENED[kind], lines_before))
-    parcels = staged.where(F.col("kind") == kind).select("rows")
-    open_all = in_worker(__name__, "open_parcels", shipped)
-    return parcels.mapInArrow(open_all, spark_schema(OPENED[kind]))
+def opening_function(kind: str, lines_before: Mapping[int, int]) -> ArrowFunction:
+    """What ``mapInArrow`` calls on rows ``rows``, parcels of a kind, to get their rows."""
+    return in_worker(__name__, "open_parcels", pickle.dumps((OPENED[kind], lines_before)))
 
 
 def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
@@ -104,16 +98,13 @@ def _opened(parcel: bytes, schema: pa.Schema, lines_before: Mapping[int, int]) -
 def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Small ones together: what the JVM is handed has its price, however little it holds."""
     waiting: list[pa.Table] = []
+    row_count = byte_count = 0
     for table in tables:
         waiting.append(table)
-        if sum(map(len, waiting)) >= PARCEL_ROWS or sum(t.nbytes for t in waiting) >= PARCEL_BYTES:
+        row_count += len(table)
+        byte_count += table.nbytes
+        if row_count >= PARCEL_ROWS or byte_count >= PARCEL_BYTES:
             yield pa.concat_tables(waiting)
-            waiting = []
+            waiting, row_count, byte_count = [], 0, 0
     if waiting:
         yield pa.concat_tables(waiting)
-
-
-def opened_here(staged: DataFrame, kind: str) -> list[dict[str, Any]]:
-    """The same few rows, on the driver."""
-    parcels = staged.where(F.col("kind") == kind).select("rows").toArrow()
-    return [row for one in parcels.column("rows") for row in unpacked(one.as_py()).to_pylist()]

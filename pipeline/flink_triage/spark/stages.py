@@ -22,7 +22,7 @@ from flink_triage.spark.diagnosing import (
     diagnosing_function,
     parcels_function,
 )
-from flink_triage.spark.parcels import STAGED, opened, opened_here
+from flink_triage.spark.parcels import OPENED, STAGED, opening_function, unpacked
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
     EVIDENCE,
@@ -63,9 +63,21 @@ def stage(spark: SparkSession, bins: list[list[RangeTask]], config: WorkerConfig
     return ids.mapInArrow(staging_function(bins, config), STAGED_SCHEMA)
 
 
+def _parcels(staged: DataFrame, kind: str) -> DataFrame:
+    return staged.where(F.col("kind") == kind).select("rows")
+
+
+def _opened(staged: DataFrame, kind: str, before: Mapping[int, int]) -> DataFrame:
+    """The rows of a kind; ``before`` are the lines of a file before a range, by its number."""
+    function = opening_function(kind, before)
+    return _parcels(staged, kind).mapInArrow(function, spark_schema(OPENED[kind]))
+
+
 def summaries(staged: DataFrame) -> list[dict[str, object]]:
     """One summary per range, in order of their numbers, on the driver."""
-    return sorted(opened_here(staged, "summary"), key=lambda row: int(row["range_number"]))
+    parcels = _parcels(staged, "summary").toArrow().column("rows").to_pylist()
+    rows = [row for parcel in parcels for row in unpacked(parcel).to_pylist()]
+    return sorted(rows, key=lambda row: int(row["range_number"]))
 
 
 def lines_before(
@@ -86,7 +98,7 @@ def lines_before(
 
 def events(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
     """Rows of `events`, with lines counted from the first of the file."""
-    return opened(staged, "event", before)
+    return _opened(staged, "event", before)
 
 
 def parcels(staged: DataFrame) -> DataFrame:
@@ -97,7 +109,7 @@ def parcels(staged: DataFrame) -> DataFrame:
 
 def stack_traces(staged: DataFrame) -> DataFrame:
     """Rows of `stack_traces`: the first range that saw a trace tells all but the counts."""
-    rows = opened(staged, "trace", {})
+    rows = _opened(staged, "trace", {})
     folded = {"fingerprint", "event_count", "first_seen_at", "last_seen_at"}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
     tells_all = F.col("exemplar").isNotNull()
@@ -112,7 +124,7 @@ def stack_traces(staged: DataFrame) -> DataFrame:
 
 def log_volume(staged: DataFrame) -> DataFrame:
     counted = (
-        opened(staged, "volume", {})
+        _opened(staged, "volume", {})
         .groupBy("deployment", "file_id", "path", "level", "minute")
         .agg(
             F.sum("line_count").alias("line_count"),
@@ -125,7 +137,7 @@ def log_volume(staged: DataFrame) -> DataFrame:
 
 def matches(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
     """Rows of `matches`."""
-    return opened(staged, "match", before)
+    return _opened(staged, "match", before)
 
 
 def diagnosed(
@@ -234,7 +246,7 @@ def diagnoses(incidents: DataFrame) -> DataFrame:
 
 def flink_config(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
     """Rows of `flink_config`: what the events say last of each option."""
-    return last_words(opened(staged, "option", before), _data_columns(FLINK_CONFIG))
+    return last_words(_opened(staged, "option", before), _data_columns(FLINK_CONFIG))
 
 
 def last_words(printed: DataFrame, columns: Sequence[str], *then_by: str) -> DataFrame:
