@@ -72,3 +72,41 @@ def test_of_a_deployment_that_cannot_be_read_nothing_is_said(tmp_path: Path, wor
     assert [entry["path"] for entry in result["coverage"]["quarantined"]] == [
         str(tmp_path / "dump" / "heap.log")
     ]
+
+
+# Of two processes one hears SIGTERM before it begins to work, and goes on: what a process does that
+# is terminated before it first runs, while a handler is set.
+DEAF = """
+import signal, sys, time
+from pathlib import Path
+signal.signal(signal.SIGTERM, lambda *_: None)
+from flink_triage.local import Options, pack_of, pool
+from flink_triage.local.work import Bench
+
+def start(pack, options):
+    try:
+        Path(sys.argv[1]).touch(exist_ok=False)
+    except FileExistsError:
+        time.sleep(2)
+    return "bench"
+
+def length(bench, text):
+    return len(text)
+
+options = Options()
+bench = Bench(pack_of(options), options)
+pool.Bench = start
+with pool.mapper(bench, 2, is_remote=False) as over:
+    print(sorted(over(length, ["a", "bb", "ccc"])), flush=True)
+    if len(sys.argv) > 2:
+        raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize(("arguments", "code"), [([], 0), (["fail"], 3)])
+def test_a_pool_ends_where_a_process_begins_late(
+    tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    command = [sys.executable, "-c", DEAF, str(tmp_path / "first"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.returncode) == ("[(0, 1), (1, 2), (2, 3)]\n", code), done.stderr

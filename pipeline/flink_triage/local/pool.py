@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
@@ -45,7 +47,9 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
     # The clients of object stores have threads, which a fork would lose.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
-    with context.Pool(workers, _start, (bench.pack, bench.options)) as pool:
+    with _default_sigterm():
+        pool = context.Pool(workers, _start, (bench.pack, bench.options))
+    with pool:
 
         def there(
             function: Callable[[Bench, T], R], items: Sequence[T], /
@@ -54,6 +58,27 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
             return pool.imap_unordered(_call, tasks)
 
         yield there
+        # Leaving a pool kills its processes; those that are done are told to end.
+        pool.close()
+        pool.join()
+
+
+@contextmanager
+def _default_sigterm() -> Iterator[None]:
+    """What is forked ends by SIGTERM.
+
+    A handler of Python's loses a signal that comes before the child first runs, and the pool that
+    sent it would wait for the child for good.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or handler is None:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 def _start(pack: SignaturePack, options: Options) -> None:
