@@ -6,7 +6,7 @@ import json
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any, Literal
 
@@ -28,7 +28,7 @@ from flink_triage.spark.content import (
     sha256,
     tail_hash,
 )
-from flink_triage.spark.parcels import STAGED, parcels_of
+from flink_triage.spark.parcels import PARCEL_ROWS, STAGED, parcels_of
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
 from flink_triage.spark.rows import (
@@ -69,6 +69,8 @@ SUMMARY = pa.struct(
 )
 # Small files have few rows each: so many go together.
 JOINED_ROWS = 1_000
+# Bounds what is made of Python's values at a time: a trace takes some 10 KB on its way to a row.
+BATCH_ROWS = 2 * PARCEL_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +223,13 @@ def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
-        if not part.items:
-            continue
-        waiting.setdefault(part.kind, []).append(part)
-        row_count += len(part.items)
-        if row_count >= JOINED_ROWS:
-            yield from _batches(waiting)
-            waiting, row_count = {}, 0
+        for at in range(0, len(part.items), BATCH_ROWS):
+            items = part.items[at : at + BATCH_ROWS]
+            waiting.setdefault(part.kind, []).append(replace(part, items=items))
+            row_count += len(items)
+            if row_count >= JOINED_ROWS:
+                yield from _batches(waiting)
+                waiting, row_count = {}, 0
     yield from _batches(waiting)
 
 
