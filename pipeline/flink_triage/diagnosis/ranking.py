@@ -17,7 +17,7 @@ which leaves a sentence in ``reasons``:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -121,8 +121,12 @@ def rank(
     ``hosts`` are all that run TaskManagers, to tell a single bad one by.
     """
     candidates = _candidates(episode, pack)
-    causes = _causes(candidates, pack)
-    scored = [_scored(c, episode, candidates, causes.get(c.id, set()), hosts) for c in candidates]
+    afterwards = {c.id for c in candidates if _is_afterwards(c, candidates, episode)}
+    causes = _causes(candidates, pack, afterwards)
+    scored = [
+        _scored(c, episode, candidates, causes.get(c.id, set()), c.id in afterwards, hosts)
+        for c in candidates
+    ]
     scored = _with_explains(scored)
     return sorted(scored, key=_rank_key)
 
@@ -147,13 +151,15 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
     return candidates
 
 
-def _causes(candidates: Sequence[Candidate], pack: SignaturePack) -> dict[str, set[str]]:
+def _causes(
+    candidates: Sequence[Candidate], pack: SignaturePack, afterwards: Container[str]
+) -> dict[str, set[str]]:
     """signature -> signatures of this episode that explain it, directly or through others."""
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
         for effect in reachable(candidate.id, pack):
-            if effect in by_id and _precedes(candidate, by_id[effect], candidates):
+            if effect in by_id and _precedes(candidate, by_id[effect], candidate.id in afterwards):
                 direct.setdefault(effect, set()).add(candidate.id)
     for inner, outer in _wrapped_pairs(candidates):
         if outer not in direct.get(inner, set()):
@@ -173,15 +179,15 @@ def reachable(signature: str, pack: SignaturePack) -> set[str]:
     return found
 
 
-def _precedes(cause: Candidate, effect: Candidate, all_: Sequence[Candidate]) -> bool:
+def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
     if NO_TIME in (cause.first_at, effect.first_at):
         return True
-    if _is_afterwards(cause, all_):
+    if is_afterwards:
         return cause.first_at <= effect.first_at + _PROMPT
     return cause.first_at <= effect.last_at + _SKEW
 
 
-def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate]) -> bool:
+def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
     """Whether it is an orderly end of trouble: a minor trigger is what somebody asked for.
 
     There was trouble if the job had failed before, or if something had shown again and again.
@@ -189,9 +195,11 @@ def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate]) -> bool:
     signature = candidate.signature
     if signature.role != "trigger" or signature.severity != "minor":
         return False
-    had_failed = candidate.hits[0].attempt > 0
+    earlier = episode.attempts[: candidate.hits[0].attempt]
+    had_failed = any(attempt.failed_at is not None for attempt in earlier)
     for other in all_:
-        shown = [h.moment.at for h in other.hits if h.moment.at < candidate.first_at - _PROMPT]
+        times = [hit.moment.at for hit in other.hits]
+        shown = [at for at in times if NO_TIME < at < candidate.first_at - _PROMPT]
         is_trouble = other.signature.severity != "info" and shown
         if is_trouble and (had_failed or max(shown) - min(shown) > _PROMPT):
             return True
@@ -224,6 +232,7 @@ def _scored(
     episode: Episode,
     all_: Sequence[Candidate],
     causes: set[str],
+    is_afterwards: bool,
     hosts: frozenset[str],
 ) -> Candidate:
     score = _Score()
@@ -235,7 +244,7 @@ def _scored(
         score.add(8.0, "it is there at the first fault of the episode")
     if episode.has_failed or signature.severity == "info":
         score.add(_SEVERITY_POINTS[signature.severity], f"its severity is {signature.severity}")
-    if _is_afterwards(candidate, all_):
+    if is_afterwards:
         score.add(_AFTERWARDS_POINTS, "the trouble was there before it: it is how it ended")
     if causes:
         names = ", ".join(sorted(causes))

@@ -458,3 +458,12 @@ def test_one_hiccup_before_a_stop_is_not_what_stopped_the_job(diagnose) -> None:
     text += state(60, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=text).incidents
     assert signatures(incident)[0] == "taskmanager/shutdown-requested"
+
+
+def test_what_states_no_time_was_not_there_before_a_stop(diagnose) -> None:
+    text = completed(5, 0) + expired(30, 1) + failed(60, STOPPED)
+    text += state(60, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=text, excerpt=EXPIRED).incidents
+    stop = incident.diagnoses[0]
+    assert stop.signature == "taskmanager/shutdown-requested"
+    assert not any("it is how it ended" in reason for reason in stop.reasons)
