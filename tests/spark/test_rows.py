@@ -22,7 +22,6 @@ from flink_triage.model import (
     TraceRow,
 )
 from flink_triage.spark.parcels import (
-    OPENED,
     PARCEL_BYTES,
     PARCEL_ROWS,
     in_file,
@@ -158,7 +157,7 @@ def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:
 def test_small_parcels_are_opened_together() -> None:
     parcels = [p for n in range(3) for p in parcels_of(staged(observation(), number=n))]
     column = pa.RecordBatch.from_pydict({"rows": pa.array(parcels * PARCEL_ROWS)})
-    shipped = pickle.dumps((OPENED["event"], {2: 1000}))
+    shipped = pickle.dumps(("event", {2: 1000}))
     batches = list(open_parcels(iter([column, column]), shipped))
     assert [len(batch) for batch in batches] == 6 * [PARCEL_ROWS]
     assert batches[0].schema.names == [n for n in EVENTS.column_names if n != "run_id"]

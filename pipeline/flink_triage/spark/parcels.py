@@ -13,8 +13,14 @@ import pyarrow.compute as pc
 
 from flink_triage.settings import MIB
 from flink_triage.spark.row_types import COUNT, TEXT
-from flink_triage.spark.rows import RANGE_NUMBER, staged_type
-from flink_triage.spark.schemas import EVENTS, FLINK_CONFIG, LOG_VOLUME, MATCHES, STACK_TRACES
+from flink_triage.spark.rows import (
+    RANGE_NUMBER,
+    STAGED_EVENT,
+    STAGED_MATCH,
+    STAGED_OPTION,
+    STAGED_TRACE,
+    STAGED_VOLUME,
+)
 from flink_triage.spark.workers import ArrowFunction, in_worker
 
 # ``deployment`` is told where one parcel holds no other.
@@ -26,11 +32,11 @@ PARCEL_BYTES = 8 * MIB
 
 # What the rows of a kind are once their parcels are open.
 OPENED: Mapping[str, pa.Schema] = {
-    "event": pa.schema(staged_type(EVENTS)),
-    "match": pa.schema(staged_type(MATCHES)),
-    "option": pa.schema(staged_type(FLINK_CONFIG)),
-    "trace": pa.schema([RANGE_NUMBER, *staged_type(STACK_TRACES)]),
-    "volume": pa.schema(staged_type(LOG_VOLUME)),
+    "event": pa.schema(STAGED_EVENT),
+    "match": pa.schema(STAGED_MATCH),
+    "option": pa.schema(STAGED_OPTION),
+    "trace": pa.schema([RANGE_NUMBER, *STAGED_TRACE]),
+    "volume": pa.schema(STAGED_VOLUME),
 }
 
 
@@ -73,14 +79,14 @@ def in_file(rows: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
 
 def opening_function(kind: str, lines_before: Mapping[int, int]) -> ArrowFunction:
     """What ``mapInArrow`` calls on rows ``rows``, parcels of a kind, to get their rows."""
-    return in_worker(__name__, "open_parcels", pickle.dumps((OPENED[kind], lines_before)))
+    return in_worker(__name__, "open_parcels", pickle.dumps((kind, lines_before)))
 
 
 def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
     """The rows of the parcels ``rows``, in a worker."""
-    schema, lines_before = pickle.loads(shipped)
+    kind, lines_before = pickle.loads(shipped)
     tables = (
-        _opened(parcel.as_py(), schema, lines_before)
+        _opened(parcel.as_py(), OPENED[kind], lines_before)
         for batch in batches
         for parcel in batch.column("rows")
     )

@@ -147,10 +147,10 @@ def _config(shipped: bytes) -> tuple[SignaturePack, Matcher]:
 
 def match_batches(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield match_rows(batch, shipped)
+        yield rematch_rows(batch, shipped)
 
 
-def match_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
+def rematch_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
     """Rows of ``STAGED_REMATCH`` for events that stand beside their kept traces."""
     reached("rematch.batch")
     pack, matcher = _config(shipped)

@@ -56,9 +56,11 @@ def staged_type(table: Table) -> pa.StructType:
 STAGED_EVENT = staged_type(EVENTS)
 STAGED_TRACE = staged_type(STACK_TRACES)
 STAGED_VOLUME = staged_type(LOG_VOLUME)
+STAGED_MATCH = staged_type(MATCHES)
+STAGED_OPTION = staged_type(FLINK_CONFIG)
 RANGE_NUMBER = pa.field("range_number", SMALL)
-_MATCH_ROW = pa.schema([*staged_type(MATCHES), RANGE_NUMBER])
-_OPTION_ROW = pa.schema([*staged_type(FLINK_CONFIG), RANGE_NUMBER])
+_MATCH_ROW = pa.schema([*STAGED_MATCH, RANGE_NUMBER])
+_OPTION_ROW = pa.schema([*STAGED_OPTION, RANGE_NUMBER])
 
 
 def event_rows(

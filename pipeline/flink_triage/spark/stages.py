@@ -64,18 +64,18 @@ def stage(spark: SparkSession, bins: list[list[RangeTask]], config: WorkerConfig
 
 
 def _parcels(staged: DataFrame, kind: str) -> DataFrame:
-    return staged.where(F.col("kind") == kind).select("rows")
+    return staged.where(F.col("kind") == kind)
 
 
 def _opened(staged: DataFrame, kind: str, before: Mapping[int, int]) -> DataFrame:
     """The rows of a kind; ``before`` are the lines of a file before a range, by its number."""
     function = opening_function(kind, before)
-    return _parcels(staged, kind).mapInArrow(function, spark_schema(OPENED[kind]))
+    return _parcels(staged, kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
 
 
 def summaries(staged: DataFrame) -> list[dict[str, object]]:
     """One summary per range, in order of their numbers, on the driver."""
-    parcels = _parcels(staged, "summary").toArrow().column("rows").to_pylist()
+    parcels = _parcels(staged, "summary").select("rows").toArrow().column("rows").to_pylist()
     rows = [row for parcel in parcels for row in unpacked(parcel).to_pylist()]
     return sorted(rows, key=lambda row: int(row["range_number"]))
 
@@ -103,8 +103,7 @@ def events(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
 
 def parcels(staged: DataFrame) -> DataFrame:
     """deployment, events: the same events as parcels, for the diagnosis."""
-    of_events = staged.where(F.col("kind") == "event")
-    return of_events.select("deployment", F.col("rows").alias("events"))
+    return _parcels(staged, "event").select("deployment", F.col("rows").alias("events"))
 
 
 def stack_traces(staged: DataFrame) -> DataFrame:
@@ -123,14 +122,11 @@ def stack_traces(staged: DataFrame) -> DataFrame:
 
 
 def log_volume(staged: DataFrame) -> DataFrame:
-    counted = (
-        _opened(staged, "volume", {})
-        .groupBy("deployment", "file_id", "path", "level", "minute")
-        .agg(
-            F.sum("line_count").alias("line_count"),
-            F.sum("byte_count").alias("byte_count"),
-            F.sum("event_count").alias("event_count"),
-        )
+    rows = _opened(staged, "volume", {})
+    counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
+        F.sum("line_count").alias("line_count"),
+        F.sum("byte_count").alias("byte_count"),
+        F.sum("event_count").alias("event_count"),
     )
     return counted.select(*_data_columns(LOG_VOLUME))
 

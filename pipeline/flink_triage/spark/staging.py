@@ -228,12 +228,13 @@ def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
             waiting.setdefault(part.kind, []).append(replace(part, items=items))
             row_count += len(items)
             if row_count >= JOINED_ROWS:
-                yield from _batches(waiting)
+                yield _batch(waiting)
                 waiting, row_count = {}, 0
-    yield from _batches(waiting)
+    if waiting:
+        yield _batch(waiting)
 
 
-def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
+def _batch(waiting: Mapping[str, Sequence[Part]]) -> pa.RecordBatch:
     staged: list[dict[str, object]] = []
     for made_of, parts in waiting.items():
         numbers = _of_each(parts, lambda task: task.number, SMALL)
@@ -244,8 +245,7 @@ def _batches(waiting: Mapping[str, Sequence[Part]]) -> Iterator[pa.RecordBatch]:
         else:
             kind = "trace" if made_of == "count" else made_of
             staged += _rows_of(kind, rows)
-    if staged:
-        yield pa.RecordBatch.from_pylist(staged, STAGED)
+    return pa.RecordBatch.from_pylist(staged, STAGED)
 
 
 def _rows_of(
