@@ -287,19 +287,6 @@ class TraceCount:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeResult:
-    """All that one byte range tells; ``scan.events`` is empty, its events are in observations.
-
-    ``recurring`` are the traces that the caller knows already.
-    """
-
-    scan: RangeScan
-    observations: tuple[Observation, ...]
-    traces: tuple[TraceRow, ...]
-    recurring: tuple[TraceCount, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """A notable event with all that the per-event stages know of it: the diagnosis' input.
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
 from .logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
 from .logs.scan import Scanner
+from .logs.tally import Tally
 from .model import (
     ByteRange,
     Event,
     Fingerprint,
     Observation,
     Process,
-    RangeResult,
     RangeScan,
     SkippedSignature,
     StackTrace,
@@ -37,6 +37,27 @@ from .traces import extract, fingerprint, first_user_frame, mask, render
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
 _CACHE_ENTRIES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What some events of a byte range tell; ``recurring`` are traces that the caller knows."""
+
+    observations: tuple[Observation, ...]
+    traces: tuple[TraceRow, ...]
+    recurring: tuple[TraceCount, ...]
+
+    @property
+    def trace_count(self) -> int:
+        """Events that hold a stack trace."""
+        return sum(row.count for row in self.traces) + sum(row.count for row in self.recurring)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeResult(Told):
+    """All that one byte range tells; ``scan.events`` is empty, its events are in observations."""
+
+    scan: RangeScan
 
 
 class Analyzer:
@@ -75,34 +96,58 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All that the range tells; of traces whose full fingerprints were ``told``, counts.
+        """All that the range tells at once; see ``read``."""
+        tally = Tally(is_whole=True)
+        (told_by_all,) = self.read(byte_range, tally, is_active=is_active, told=told)
+        return RangeResult(
+            told_by_all.observations,
+            told_by_all.traces,
+            told_by_all.recurring,
+            tally.finish(byte_range),
+        )
 
-        Many ranges are best read with ``collector_at_rest``.
+    def read(
+        self,
+        byte_range: ByteRange,
+        tally: Tally,
+        *,
+        is_active: bool = False,
+        told: Container[str] = (),
+    ) -> Iterator[Told]:
+        """What the events of the range tell, portion by portion, and ``tally`` of every byte.
+
+        Of traces whose full fingerprints were ``told``, counts; what one portion tells is to be
+        added to them before the next is asked for.  Many ranges are best read with
+        ``collector_at_rest``.
         """
-        scan = self._scan(byte_range, is_active)
+        portions = self._scanner.read(
+            byte_range, tally, is_active=is_active, default_timezone=self._timezone
+        )
+        for events in portions:
+            yield self._told_by(events, byte_range, told)
+
+    def _told_by(
+        self, events: Iterable[Event], byte_range: ByteRange, told: Container[str]
+    ) -> Told:
         traces: dict[str, _Seen] = {}
         observations = []
         process = byte_range.profile.process
-        for event in scan.events:
+        for event in events:
             analysis = self.analyze_event(event, process)
             if analysis.fingerprint is not None:
                 _count_trace(traces, event, analysis.trace, analysis.fingerprint, told)
             observations.append(_observation(event, analysis, byte_range))
         if byte_range.profile.layout == "json":
             observations = [_on_one_line(o) for o in observations]
-        return RangeResult(
-            replace(scan, events=()),
+        return Told(
             tuple(observations),
             tuple(seen.row(seen.trace) for seen in traces.values() if seen.trace is not None),
             tuple(seen.counted() for seen in traces.values() if seen.trace is None),
         )
 
-    def _scan(self, byte_range: ByteRange, is_active: bool) -> RangeScan:
-        return self._scanner.scan(byte_range, is_active=is_active, default_timezone=self._timezone)
-
     def events(self, byte_range: ByteRange) -> tuple[Event, ...]:
         """The notable events of a range, not analysed."""
-        return self._scan(byte_range, False).events
+        return self._scanner.scan(byte_range, default_timezone=self._timezone).events
 
     def observe(self, event: Event, byte_range: ByteRange) -> Observation:
         """One event with all that is known of it."""
@@ -211,11 +256,6 @@ def _count_trace(
         _, trace = extract(event.message, event.continuation)
         assert trace is not None  # it has a fingerprint
     traces[identity.full] = _Seen(event, trace, identity)
-
-
-def trace_count(result: RangeResult) -> int:
-    """Events of the range that hold a stack trace."""
-    return sum(row.count for row in result.traces) + sum(row.count for row in result.recurring)
 
 
 def earliest(a: datetime | None, b: datetime | None) -> datetime | None:

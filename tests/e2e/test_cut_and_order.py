@@ -28,13 +28,12 @@ from flink_triage.model import (
     Event,
     FileProfile,
     Fingerprint,
-    RangeResult,
     RangeScan,
 )
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from flink_triage.stages import Analyzer
+from flink_triage.stages import Analyzer, RangeResult
 from tests.fuzz.mutate import corpus, mutated
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"

@@ -23,11 +23,11 @@ from flink_triage.local import number_lines
 from flink_triage.logs.files import list_inputs
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
-from flink_triage.model import FileProfile, RangeResult
+from flink_triage.model import FileProfile
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import KIB, Settings
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from flink_triage.stages import Analyzer
+from flink_triage.stages import Analyzer, RangeResult
 from tests.fuzz.mutate import corpus, mutated
 
 # A log of this size takes milliseconds; what takes this long never ends for a large one.

@@ -24,6 +24,7 @@ from flink_triage.model import (
 from flink_triage.spark.parcels import (
     PARCEL_BYTES,
     PARCEL_ROWS,
+    Standing,
     in_file,
     open_parcels,
     parcels_of,
@@ -150,14 +151,14 @@ def test_options_are_what_events_print_and_one_may_be_printed_empty() -> None:
 def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:
     inside = pa.Table.from_batches([staged(observation(), number=7)])
     line = observation().event.line
-    assert in_file(inside, {7: 1000}).column("line").to_pylist() == [line + 1000]
-    assert in_file(inside, {6: 1000}).column("line").to_pylist() == [line]
+    assert in_file(inside, Standing({7: 1000})).column("line").to_pylist() == [line + 1000]
+    assert in_file(inside, Standing({6: 1000})).column("line").to_pylist() == [line]
 
 
 def test_small_parcels_are_opened_together() -> None:
     parcels = [p for n in range(3) for p in parcels_of(staged(observation(), number=n))]
     column = pa.RecordBatch.from_pydict({"rows": pa.array(parcels * PARCEL_ROWS)})
-    shipped = pickle.dumps(("event", {2: 1000}))
+    shipped = pickle.dumps(("event", Standing({2: 1000})))
     batches = list(open_parcels(iter([column, column]), shipped))
     assert [len(batch) for batch in batches] == 6 * [PARCEL_ROWS]
     assert batches[0].schema.names == [n for n in EVENTS.column_names if n != "run_id"]

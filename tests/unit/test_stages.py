@@ -11,16 +11,19 @@ from pathlib import Path
 
 import pytest
 
+from flink_triage.diagnosis.fold import fold
+from flink_triage.logs import tally
 from flink_triage.logs.files import InputFile
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
+from flink_triage.logs.tally import Tally
 from flink_triage.model import ByteRange, Event, FileProfile, TraceCount
 from flink_triage.recurrence import Recurrences, outline_of
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
-from flink_triage.stages import Analyzer, trace_count
+from flink_triage.stages import Analyzer
 
 LOGS = Path(__file__).parents[1] / "logs"
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
@@ -268,8 +271,43 @@ def test_of_traces_that_were_told_only_the_counts_are(pack: SignaturePack) -> No
     told = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, told=set(names[1:]))
     assert told.traces == whole.traces[:1]
     assert told.observations == whole.observations
-    assert trace_count(told) == trace_count(whole)
+    assert told.trace_count == whole.trace_count
     assert told.recurring == tuple(
         TraceCount(row.fingerprint, row.count, row.first_seen_at, row.last_seen_at)
         for row in whole.traces[1:]
     )
+
+
+@pytest.mark.parametrize("prefix", ["", "2026-01-01T00:00:00.000000000Z stdout F "])
+def test_a_range_in_portions_tells_what_it_tells_at_once(
+    pack: SignaturePack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str
+) -> None:
+    log = next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log"))
+    path = tmp_path / log.name
+    lines = log.read_text().splitlines(keepends=True)
+    # More than a reader takes in at a time.
+    path.write_text(
+        "".join(prefix + line for line in lines * (1 + 3 * 2**20 // log.stat().st_size))
+    )
+    byte_range = _range_of(path)
+    assert (byte_range.profile.carrier == "none") == (not prefix)
+    whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
+    monkeypatch.setattr(tally, "PORTION_EVENTS", 100)
+    account = Tally()
+    told: set[str] = set()
+    portions = []
+    for portion in Analyzer(pack, DEFAULT_SETTINGS).read(byte_range, account, told=told):
+        assert told.isdisjoint(row.fingerprint.full for row in portion.traces)
+        told.update(row.fingerprint.full for row in portion.traces)
+        portions.append(portion)
+    assert len(portions) > 3
+    keep = DEFAULT_SETTINGS.max_observations_per_key
+    observations = [o for portion in portions for o in portion.observations]
+    assert fold(observations, keep) == fold(whole.observations, keep)
+    assert {row.fingerprint: row.exemplar for portion in portions for row in portion.traces} == {
+        row.fingerprint: row.exemplar for row in whole.traces
+    }
+    assert sum(portion.trace_count for portion in portions) == whole.trace_count
+    scan = account.finish(byte_range)
+    assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
+    assert (scan.volumes, scan.newline_count) == (whole.scan.volumes, whole.scan.newline_count)

@@ -28,13 +28,13 @@ from ..model import (
     Coverage,
     FileProfile,
     Quarantined,
-    RangeResult,
     Result,
     Run,
     SkippedSignature,
 )
 from ..settings import MIB
 from ..signatures import SignaturePack
+from ..stages import RangeResult
 from .options import Options, Progress, ignored_in, pack_of, with_layouts, within
 from .pool import Mapper, mapper
 from .work import (

@@ -20,7 +20,6 @@ from ..model import (
     Incident,
     Observation,
     Quarantined,
-    RangeResult,
     RangeScan,
     SkippedSignature,
     UnknownFailure,
@@ -28,7 +27,7 @@ from ..model import (
 from ..remediation import OptionTable
 from ..settings import Settings
 from ..signatures import SignaturePack
-from ..stages import Analyzer, collector_at_rest, trace_count
+from ..stages import Analyzer, RangeResult, collector_at_rest
 from .options import Options, within
 
 Numbered = tuple[int, ByteRange]
@@ -77,7 +76,7 @@ class Account:
         return cls(
             _bytes_of(scan),
             sum(volume.event_count for volume in scan.volumes),
-            trace_count(result),
+            result.trace_count,
             scan.truncated,
             scan.redactions,
             scan.decode_errors,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
 
@@ -63,15 +63,18 @@ class PastedEvents:
         self._personal = settings.reading.redacts_personal
         self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
-    def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> None:
-        """Reads all lines; of an active file, what ends it and may go on is held back.
+    def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> Iterator[Sequence[Event]]:
+        """Reads all lines, and gives portions of the events; the last is left in the tally.
 
-        Reading goes on at one byte: an event is closed where lines that are read stand behind it.
+        Of an active file, what ends it and may go on is held back.  Reading goes on at one byte: an
+        event is closed where lines that are read stand behind it.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
             number = self._add(line, number if line.number is None else line.number - 1)
             end = line.offset + line.size
+            if self._tally.is_portion:
+                yield self._tally.take()
         # A line that was cut in the middle of its prefix stands alone behind the event it is of.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end

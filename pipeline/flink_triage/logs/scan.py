@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timezone, tzinfo
 from typing import BinaryIO
 
-from flink_triage.model import ByteRange, FileProfile, Quarantined, RangeScan
+from flink_triage.model import ByteRange, Event, FileProfile, Quarantined, RangeScan
 from flink_triage.settings import Settings
 
 from .carriers import carriers_named
@@ -51,26 +51,46 @@ class Scanner:
         is_active: bool = False,
         default_timezone: tzinfo = timezone.utc,
     ) -> RangeScan:
-        """The events that begin in the range.
+        """The range with all its events; see ``read``."""
+        tally = Tally(is_whole=True)
+        portions = self.read(
+            byte_range, tally, is_active=is_active, default_timezone=default_timezone
+        )
+        return tally.finish(byte_range, [event for events in portions for event in events])
+
+    def read(
+        self,
+        byte_range: ByteRange,
+        tally: Tally,
+        *,
+        is_active: bool = False,
+        default_timezone: tzinfo = timezone.utc,
+    ) -> Iterator[Sequence[Event]]:
+        """The events that begin in the range, in portions, and ``tally`` of every byte.
 
         With ``is_active`` the last event of the file is held back, for it may go on.  Never
         raises for what a file holds: what cannot be read is in ``problems``.
         """
         profile = byte_range.profile
-        if profile.problem is not None:
-            return _quarantined(byte_range, profile.problem)
         try:
-            with open_binary(profile.path) as raw:
-                return self._scan_open(raw, byte_range, is_active, default_timezone)
+            if profile.problem is not None:
+                tally.quarantine_rest(byte_range, profile.problem)
+            else:
+                with open_binary(profile.path) as raw:
+                    yield from self._read_open(raw, byte_range, tally, is_active, default_timezone)
         except OSError as error:
-            return _quarantined(byte_range, (error.strerror or str(error)).lower())
+            tally.quarantine_rest(byte_range, (error.strerror or str(error)).lower())
+        yield tally.take()
 
-    def _scan_open(
-        self, raw: BinaryIO, byte_range: ByteRange, is_active: bool, default_timezone: tzinfo
-    ) -> RangeScan:
+    def _read_open(
+        self,
+        raw: BinaryIO,
+        byte_range: ByteRange,
+        tally: Tally,
+        is_active: bool,
+        default_timezone: tzinfo,
+    ) -> Iterator[Sequence[Event]]:
         profile = byte_range.profile
-        tally = Tally()
-        problems: list[Quarantined] = []
         shape = shape_named(profile.layout)
         limit = self._settings.max_file_bytes
         if profile.compression == "none":
@@ -86,7 +106,9 @@ class Scanner:
             source, start = DecompressedStream(raw, limit, profile.compression), 0
         if shape is not None:
             window = Window(start, byte_range.end, is_active)
-            self._read_shaped(source, window, shape, byte_range, tally, default_timezone)
+            yield from self._read_shaped(
+                source, window, shape, profile.path, tally, default_timezone
+            )
         else:
             events = PastedEvents(
                 profile.path,
@@ -99,18 +121,17 @@ class Scanner:
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)
             # Lines of an export do not stand in order of time, and it is written at once.
-            events.read(lines, is_active=is_active and not is_export)
+            yield from events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
-                problems.append(Quarantined(profile.path, events.own.problem))
+                tally.problems.append(Quarantined(profile.path, events.own.problem))
         if isinstance(source, DecompressedStream) and source.problem:
             is_partial = profile.compression != "none" or profile.size_bytes > limit
             if is_partial or "unreadable" in source.problem:
-                problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
+                tally.problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
             if profile.compression == "none" and "unreadable" in source.problem:
                 # Where reading had to stop: what is left of the file is quarantined with it.
                 left = limit - start - tally.accounted_bytes
                 tally.quarantined_bytes = max(left, 0)
-        return tally.finish(byte_range, problems)
 
     def _lines(
         self, source: ByteSource, profile: FileProfile, start: int
@@ -126,11 +147,10 @@ class Scanner:
         source: ByteSource,
         window: Window,
         shape: Shape,
-        byte_range: ByteRange,
+        path: str,
         tally: Tally,
         default_timezone: tzinfo,
-    ) -> None:
-        path = byte_range.profile.path
+    ) -> Iterator[Sequence[Event]]:
         build = ShapedEvents(
             path,
             shape,
@@ -140,9 +160,8 @@ class Scanner:
             is_general=self._line_by_line,
         )
         if self._line_by_line:
-            read_lines(source, window, build, tally)
-        else:
-            read_blocks(source, window, build, self._finder, tally, self._block_bytes)
+            return read_lines(source, window, build, tally)
+        return read_blocks(source, window, build, self._finder, tally, self._block_bytes)
 
 
 def _export_of(profile: FileProfile) -> str | None:
@@ -212,17 +231,3 @@ def _seek(
         drop = max(len(pending) - len(shape.columns), 0)
         pending = pending[drop:]
         position += drop
-
-
-def _quarantined(byte_range: ByteRange, reason: str) -> RangeScan:
-    profile = byte_range.profile
-    end = profile.size_bytes if byte_range.end is None else byte_range.end
-    return RangeScan(
-        byte_range,
-        (),
-        0,
-        0,
-        0,
-        quarantined_bytes=max(end - byte_range.start, 0),
-        problems=(Quarantined(profile.path, reason),),
-    )

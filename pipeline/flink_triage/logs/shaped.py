@@ -7,10 +7,13 @@ read past its end to finish the last.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
+
+from flink_triage.model import Event
 
 from .event_text import ShapedEvents
 from .layouts.shape import SHAPE_WIDTH, masks_of
@@ -40,9 +43,12 @@ def read_blocks(
     finder: LiteralFinder,
     tally: Tally,
     block_bytes: int = BLOCK_BYTES,
-) -> None:
-    """Reads ``source``, which stands at ``window.start``, block by block."""
-    _Blocks(source, window, build, finder, tally, block_bytes).run()
+) -> Iterator[Sequence[Event]]:
+    """Reads ``source``, which stands at ``window.start``, block by block.
+
+    Gives portions of what ``tally`` keeps; the last is left to be taken.
+    """
+    return _Blocks(source, window, build, finder, tally, block_bytes).run()
 
 
 class _Blocks:
@@ -74,11 +80,11 @@ class _Blocks:
         self._routine: tuple[datetime, bytes] | None = None
         self._last_routine: tuple[int, int, bytes] | None = None
 
-    def run(self) -> None:
-        self._read()
+    def run(self) -> Iterator[Sequence[Event]]:
+        yield from self._read()
         self._end_routine()
 
-    def _read(self) -> None:
+    def _read(self) -> Iterator[Sequence[Event]]:
         carry = b""
         while self._window.owns(self._offset):
             block = self._source.read(self._block_bytes)
@@ -90,6 +96,8 @@ class _Blocks:
             if len(carry) > self._giant_bytes:
                 # What was read with its end may be the last block, and hold many events.
                 carry = self._take(self._take_giant(carry))
+            if self._tally.is_portion:
+                yield self._tally.take()
 
     def _take(self, data: bytes) -> bytes:
         """All events but the last are counted and kept; what is left of ``data``."""

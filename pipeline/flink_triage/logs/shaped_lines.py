@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from flink_triage.model import Event
 
 from .event_text import ShapedEvents
 from .tally import Tally
@@ -31,8 +33,10 @@ class Window:
         return self.end is None or offset < self.end
 
 
-def read_lines(source: ByteSource, window: Window, build: ShapedEvents, tally: Tally) -> None:
-    """Reads ``source``, which stands at ``window.start``, line by line."""
+def read_lines(
+    source: ByteSource, window: Window, build: ShapedEvents, tally: Tally
+) -> Iterator[Sequence[Event]]:
+    """Reads ``source``, which stands at ``window.start``, line by line; gives portions."""
     reader = _Lines(source)
     lines: list[bytes] = []
     offset = window.start
@@ -43,6 +47,8 @@ def read_lines(source: ByteSource, window: Window, build: ShapedEvents, tally: T
             _close_lines(build, tally, offset, number, lines)
             number += len(lines)
             offset, lines = at, []
+            if tally.is_portion:
+                yield tally.take()
         if not lines and not window.owns(at):
             return
         lines.append(line)

@@ -8,7 +8,7 @@ program are others by now, and where its news change what was told for good.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,6 +21,7 @@ from flink_triage.model import SEVERITIES
 from flink_triage.spark import stages
 from flink_triage.spark.content import sha256
 from flink_triage.spark.diagnosing import DIAGNOSED_ROWS, STATE
+from flink_triage.spark.parcels import Standing
 from flink_triage.spark.points import reached
 from flink_triage.spark.publishing import Batch, options_of
 from flink_triage.spark.recovery import Attempt
@@ -49,11 +50,11 @@ class _Left:
 @dataclass(frozen=True, slots=True)
 class News:
     """What this run read, as it is staged: rows of `events` without the run's id, and the same as
-    parcels with the lines that stand before their ranges; and how many events that are."""
+    parcels of ranges that stand so; and how many events that are."""
 
     events: DataFrame
     parcels: DataFrame
-    lines_before: Mapping[int, int]
+    standing: Standing
     event_count: int
 
 
@@ -125,7 +126,7 @@ def diagnose_batch(
 def _by_news(batch: Batch, news: News, states: DataFrame, deployments: int) -> DataFrame:
     tasks = stages.partitions_for_news(deployments, news.event_count)
     return stages.diagnosed_parcels(
-        news.parcels, news.lines_before, states, tasks, batch.pack, batch.options
+        news.parcels, news.standing, states, tasks, batch.pack, batch.options
     )
 
 

@@ -22,7 +22,7 @@ from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.parcels import in_file, packed, unpacked
+from flink_triage.spark.parcels import Standing, in_file, packed, unpacked
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import FLAG, TEXT, TIME
 from flink_triage.spark.rows import array, event_rows, observations_of
@@ -59,8 +59,7 @@ class DiagnosisConfig:
     flink_version: str | None
     since: datetime | None
     until: datetime | None
-    # Of ranges that do not begin their file: how many lines of it stand before.
-    lines_before: Mapping[int, int]
+    standing: Standing
 
 
 def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
@@ -117,7 +116,7 @@ def diagnose_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Itera
             state.extend(states.filter(states.is_valid()).to_pylist())
             for parcel in batch.column("events"):
                 if parcel.is_valid:
-                    yield in_file(unpacked(parcel.as_py()), config.lines_before)
+                    yield in_file(unpacked(parcel.as_py()), config.standing)
 
     with collector_at_rest():
         kept = _folded(tables(), config)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.settings import MIB
-from flink_triage.spark.row_types import COUNT, TEXT
+from flink_triage.spark.row_types import COUNT, SMALL, TEXT
 from flink_triage.spark.rows import (
     RANGE_NUMBER,
     STAGED_EVENT,
@@ -62,14 +63,30 @@ def unpacked(parcel: bytes) -> pa.Table:
         return reader.read_all()
 
 
-def in_file(rows: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
-    """Rows whose ``line`` counts from the first of the file, not of their range.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the driver knows of ranges by their numbers, once all are read.
 
-    ``lines_before``: of ranges that do not begin their file, how many lines of it stand before.
+    ``lines_before``: of those that do not begin their file, how many lines of it stand before.
+    ``left_out``: those of which no row counts, since they or what stands before them in the file
+    could not be read.
     """
-    numbers = rows.column("range_number").to_pylist()
-    before = [lines_before.get(number, 0) for number in numbers]
+
+    lines_before: Mapping[int, int] = field(default_factory=dict)
+    left_out: frozenset[int] = frozenset()
+
+
+def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
+    """Rows that count; their ``line`` counts from the first of the file, not of their range."""
+    numbers = rows.column("range_number")
+    if standing.left_out:
+        is_out = pc.is_in(numbers, pa.array(standing.left_out, SMALL))
+        rows = rows.filter(pc.invert(is_out))
+        numbers = rows.column("range_number")
     rows = rows.drop_columns(["range_number"])
+    if "line" not in rows.schema.names:
+        return rows
+    before = [standing.lines_before.get(number, 0) for number in numbers.to_pylist()]
     if not any(before):
         return rows
     place = rows.schema.get_field_index("line")
@@ -77,16 +94,16 @@ def in_file(rows: pa.Table, lines_before: Mapping[int, int]) -> pa.Table:
     return rows.set_column(place, rows.schema.field(place), lines)
 
 
-def opening_function(kind: str, lines_before: Mapping[int, int]) -> ArrowFunction:
+def opening_function(kind: str, standing: Standing) -> ArrowFunction:
     """What ``mapInArrow`` calls on rows ``rows``, parcels of a kind, to get their rows."""
-    return in_worker(__name__, "open_parcels", pickle.dumps((kind, lines_before)))
+    return in_worker(__name__, "open_parcels", pickle.dumps((kind, standing)))
 
 
 def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
     """The rows of the parcels ``rows``, in a worker."""
-    kind, lines_before = pickle.loads(shipped)
+    kind, standing = pickle.loads(shipped)
     tables = (
-        _opened(parcel.as_py(), OPENED[kind], lines_before)
+        _opened(parcel.as_py(), OPENED[kind], standing)
         for batch in batches
         for parcel in batch.column("rows")
     )
@@ -94,10 +111,10 @@ def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[
         yield from table.combine_chunks().to_batches()
 
 
-def _opened(parcel: bytes, schema: pa.Schema, lines_before: Mapping[int, int]) -> pa.Table:
+def _opened(parcel: bytes, schema: pa.Schema, standing: Standing) -> pa.Table:
     rows = unpacked(parcel)
-    if "line" in schema.names:
-        rows = in_file(rows, lines_before)
+    if RANGE_NUMBER.name not in schema.names:
+        rows = in_file(rows, standing)
     return rows.select(schema.names)
 
 

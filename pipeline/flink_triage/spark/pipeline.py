@@ -297,17 +297,17 @@ def _stage(
     house.write_staging(stages.stage(spark, pack_tasks(tasks), config), attempt.staging)
     reached("staged")
     staged = house.read_staging(spark, attempt.staging, stages.STAGED_SCHEMA)
-    summaries = stages.summaries(staged)
-    before = stages.lines_before(tasks, summaries)
-    events = stages.events(staged, before)
+    summaries = stages.summaries(staged, tasks)
+    standing = stages.standing_of(tasks, summaries)
+    events = stages.events(staged, standing)
     rows = {
         EVENTS: events,
-        STACK_TRACES: stages.stack_traces(staged),
-        LOG_VOLUME: stages.log_volume(staged),
-        MATCHES: stages.matches(staged, before),
-        FLINK_CONFIG: stages.flink_config(staged, before),
+        STACK_TRACES: stages.stack_traces(staged, standing),
+        LOG_VOLUME: stages.log_volume(staged, standing),
+        MATCHES: stages.matches(staged, standing),
+        FLINK_CONFIG: stages.flink_config(staged, standing),
     }
-    news = News(events, stages.parcels(staged), before, total_of(summaries, "event_rows"))
+    news = News(events, stages.parcels(staged), standing, total_of(summaries, "event_rows"))
     return Staged(rows, summaries, news)
 
 

@@ -7,6 +7,7 @@ of a deployment.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,7 @@ from flink_triage.spark.diagnosing import (
     diagnosing_function,
     parcels_function,
 )
-from flink_triage.spark.parcels import OPENED, STAGED, opening_function, unpacked
+from flink_triage.spark.parcels import OPENED, STAGED, Standing, opening_function, unpacked
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
     EVIDENCE,
@@ -67,38 +68,46 @@ def _parcels(staged: DataFrame, kind: str) -> DataFrame:
     return staged.where(F.col("kind") == kind)
 
 
-def _opened(staged: DataFrame, kind: str, before: Mapping[int, int]) -> DataFrame:
-    """The rows of a kind; ``before`` are the lines of a file before a range, by its number."""
-    function = opening_function(kind, before)
+def _opened(staged: DataFrame, kind: str, standing: Standing) -> DataFrame:
+    """The rows of a kind."""
+    function = opening_function(kind, standing)
     return _parcels(staged, kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
 
 
-def summaries(staged: DataFrame) -> list[dict[str, object]]:
-    """One summary per range, in order of their numbers, on the driver."""
+def summaries(staged: DataFrame, tasks: Sequence[RangeTask]) -> list[dict[str, Any]]:
+    """One summary per range, in order of their numbers, on the driver.
+
+    A range behind one that failed states the same failure: it will be read again with it.
+    """
     parcels = _parcels(staged, "summary").select("rows").toArrow().column("rows").to_pylist()
-    rows = [row for parcel in parcels for row in unpacked(parcel).to_pylist()]
-    return sorted(rows, key=lambda row: int(row["range_number"]))
+    rows = (row for parcel in parcels for row in unpacked(parcel).to_pylist())
+    in_order = sorted(rows, key=lambda row: int(row["range_number"]))
+    found: list[dict[str, Any]] = []
+    failure = None
+    for task, row in zip(tasks, in_order, strict=True):
+        failure = row["failure"] if task.is_first else failure or row["failure"]
+        if failure:
+            row = dict.fromkeys(row) | {"range_number": task.number, "failure": failure}
+        found.append(row)
+    return found
 
 
-def lines_before(
-    tasks: Sequence[RangeTask], found: Sequence[Mapping[str, object]]
-) -> dict[int, int]:
-    """Of each range that does not begin its file, by number: the lines of the file before it."""
+def standing_of(tasks: Sequence[RangeTask], found: Sequence[Mapping[str, Any]]) -> Standing:
+    """How the ranges stand in their files, by their summaries."""
     before: dict[int, int] = {}
-    newlines = {row["range_number"]: int(str(row["newline_count"] or 0)) for row in found}
     line = 0
-    for task in tasks:
+    for task, summary in zip(tasks, found, strict=True):
         if task.is_first:
             line = task.first_line
         if line:
             before[task.number] = line
-        line += newlines.get(task.number, 0)
-    return before
+        line += summary["newline_count"] or 0
+    return Standing(before, frozenset(row["range_number"] for row in found if row["failure"]))
 
 
-def events(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+def events(staged: DataFrame, standing: Standing) -> DataFrame:
     """Rows of `events`, with lines counted from the first of the file."""
-    return _opened(staged, "event", before)
+    return _opened(staged, "event", standing)
 
 
 def parcels(staged: DataFrame) -> DataFrame:
@@ -106,10 +115,17 @@ def parcels(staged: DataFrame) -> DataFrame:
     return _parcels(staged, "event").select("deployment", F.col("rows").alias("events"))
 
 
-def stack_traces(staged: DataFrame) -> DataFrame:
-    """Rows of `stack_traces`: the first range that saw a trace tells all but the counts."""
-    rows = _opened(staged, "trace", {})
-    folded = {"fingerprint", "event_count", "first_seen_at", "last_seen_at"}
+def stack_traces(staged: DataFrame, standing: Standing) -> DataFrame:
+    """Rows of `stack_traces`: the first range that saw a trace tells all but the counts.
+
+    A range that is left out may tell of a trace that another has only counted.
+    """
+    rows = _opened(staged, "trace", standing)
+    counts = ("event_count", "first_seen_at", "last_seen_at")
+    if standing.left_out:
+        is_counted = ~F.col("range_number").isin(*standing.left_out)
+        rows = rows.withColumns({name: F.when(is_counted, F.col(name)) for name in counts})
+    folded = {"fingerprint", *counts}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
     tells_all = F.col("exemplar").isNotNull()
     grouped = rows.groupBy("fingerprint").agg(
@@ -118,11 +134,13 @@ def stack_traces(staged: DataFrame) -> DataFrame:
         F.max("last_seen_at").alias("last_seen_at"),
         F.min_by(F.struct(*shown), F.when(tells_all, F.col("range_number"))).alias("shown"),
     )
-    return grouped.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
+    counted = grouped.where(F.col("event_count").isNotNull())
+    return counted.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
 
 
-def log_volume(staged: DataFrame) -> DataFrame:
-    rows = _opened(staged, "volume", {})
+def log_volume(staged: DataFrame, standing: Standing) -> DataFrame:
+    """Rows of `log_volume`."""
+    rows = _opened(staged, "volume", standing)
     counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
         F.sum("line_count").alias("line_count"),
         F.sum("byte_count").alias("byte_count"),
@@ -131,9 +149,9 @@ def log_volume(staged: DataFrame) -> DataFrame:
     return counted.select(*_data_columns(LOG_VOLUME))
 
 
-def matches(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+def matches(staged: DataFrame, standing: Standing) -> DataFrame:
     """Rows of `matches`."""
-    return _opened(staged, "match", before)
+    return _opened(staged, "match", standing)
 
 
 def diagnosed(
@@ -158,23 +176,23 @@ def diagnosed(
     markers = states.select("*", *nothing).select(*columns, "state")
     rows = touched.unionByName(markers).repartition(partitions, "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
-    function = diagnosing_function(_diagnosis_config(pack, options, {}))
+    function = diagnosing_function(_diagnosis_config(pack, options, Standing()))
     return ordered.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
 def diagnosed_parcels(
     parcels: DataFrame,
-    before: Mapping[int, int],
+    standing: Standing,
     states: DataFrame,
     partitions: int,
     pack: SignaturePack,
     options: Options,
 ) -> DataFrame:
-    """The same, out of the parcels that were staged and the lines before their ranges."""
+    """The same, out of the parcels that were staged."""
     touched = _of_deployments(parcels, states).select("deployment", "events", "state")
     markers = states.withColumn("events", F.lit(None).cast("binary"))
     rows = touched.unionByName(markers).repartition(partitions, "deployment")
-    function = parcels_function(_diagnosis_config(pack, options, before))
+    function = parcels_function(_diagnosis_config(pack, options, standing))
     return rows.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
@@ -184,11 +202,9 @@ def _of_deployments(rows: DataFrame, states: DataFrame) -> DataFrame:
     return rows.join(names, "deployment", "left_semi").withColumn("state", no_state)
 
 
-def _diagnosis_config(
-    pack: SignaturePack, options: Options, before: Mapping[int, int]
-) -> DiagnosisConfig:
+def _diagnosis_config(pack: SignaturePack, options: Options, standing: Standing) -> DiagnosisConfig:
     return DiagnosisConfig(
-        pack, options.settings, options.flink_version, options.since, options.until, before
+        pack, options.settings, options.flink_version, options.since, options.until, standing
     )
 
 
@@ -240,9 +256,9 @@ def diagnoses(incidents: DataFrame) -> DataFrame:
     return rows.select(*_data_columns(DIAGNOSES))
 
 
-def flink_config(staged: DataFrame, before: Mapping[int, int]) -> DataFrame:
+def flink_config(staged: DataFrame, standing: Standing) -> DataFrame:
     """Rows of `flink_config`: what the events say last of each option."""
-    return last_words(_opened(staged, "option", before), _data_columns(FLINK_CONFIG))
+    return last_words(_opened(staged, "option", standing), _data_columns(FLINK_CONFIG))
 
 
 def last_words(printed: DataFrame, columns: Sequence[str], *then_by: str) -> DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
@@ -16,7 +17,8 @@ import pyarrow.compute as pc
 
 from flink_triage.diagnosis.fold import fold
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
-from flink_triage.model import ByteRange, Observation, RangeResult
+from flink_triage.logs.tally import Tally
+from flink_triage.model import ByteRange, Observation, RangeScan
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.content import (
@@ -42,7 +44,7 @@ from flink_triage.spark.rows import (
     volume_rows,
 )
 from flink_triage.spark.workers import ArrowFunction, in_worker
-from flink_triage.stages import Analyzer, collector_at_rest, trace_count
+from flink_triage.stages import Analyzer, collector_at_rest
 
 SUMMARY = pa.struct(
     [
@@ -67,6 +69,8 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
+# What is folded at a time, and what may wait to be folded again with what follows it is half of it.
+FOLD_EVERY = 8_192
 # Small files have few rows each: so many go together.
 JOINED_ROWS = 1_000
 # Bounds what is made of Python's values at a time: a trace takes some 10 KB on its way to a row.
@@ -147,31 +151,47 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
 def stage_range(
     task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
 ) -> Iterator[Part]:
-    """What one range holds: events, traces, volumes, and one summary.
+    """What one range holds, as it is read: events and traces, then volumes, and one summary.
 
-    Of traces ``told`` only counts; those that are told now are added to them.
+    Of traces ``told`` only counts; those that are told now are added to them.  A summary that
+    states a ``failure`` says that nothing of the range counts.
     """
+    tally = Tally()
+    counts: Counter[str] = Counter()
+    waiting: list[Observation] = []
+    for portion in analyzer.read(task.byte_range, tally, is_active=task.is_active, told=told):
+        yield Part("trace", task, portion.traces)
+        yield Part("count", task, portion.recurring)
+        told.update(row.fingerprint.full for row in portion.traces)
+        counts["trace_count"] += portion.trace_count
+        waiting += portion.observations
+        if len(waiting) >= FOLD_EVERY:
+            # As the in-process runner does: what a crash loop repeats is counted, not kept.
+            waiting = fold(waiting, settings.max_observations_per_key)
+            if len(waiting) >= FOLD_EVERY // 2:
+                yield _events(task, waiting, counts)
+                waiting = []
+    yield _events(task, fold(waiting, settings.max_observations_per_key), counts)
+    scan = tally.finish(task.byte_range)
     try:
-        result = analyzer.analyze(task.byte_range, is_active=task.is_active, told=told)
-        # As the in-process runner does: what a crash loop repeats is counted, not kept.
-        observations = fold(result.observations, settings.max_observations_per_key)
-        hashes = _hashes(task, result, open_plain)
+        hashes = _hashes(task, scan, open_plain)
     except OSError as error:
         failure = f"not read: {error.strerror or error}"
         yield Part("summary", task, [{"failure": failure}])
         return
-    yield Part("event", task, observations)
-    yield Part("trace", task, result.traces)
-    yield Part("count", task, result.recurring)
-    told.update(row.fingerprint.full for row in result.traces)
-    yield Part("volume", task, result.scan.volumes)
+    yield Part("volume", task, scan.volumes)
     skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
-    summary = _summary(result, observations) | hashes | {"skipped": json.dumps(skipped)}
+    summary = _summary(scan) | counts | hashes | {"skipped": json.dumps(skipped)}
     yield Part("summary", task, [summary])
 
 
-def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[str, object]:
-    scan = result.scan
+def _events(task: RangeTask, observations: Sequence[Observation], counts: Counter[str]) -> Part:
+    counts["event_rows"] += len(observations)
+    counts["match_rows"] += sum(len(observation.matches) for observation in observations)
+    return Part("event", task, observations)
+
+
+def _summary(scan: RangeScan) -> dict[str, object]:
     return {
         "newline_count": scan.newline_count,
         "event_bytes": scan.event_bytes,
@@ -182,16 +202,13 @@ def _summary(result: RangeResult, observations: Sequence[Observation]) -> dict[s
         "decode_errors": scan.decode_errors,
         "truncated": scan.truncated,
         "event_count": sum(volume.event_count for volume in scan.volumes),
-        "trace_count": trace_count(result),
         "problems": [{"path": p.path, "reason": p.reason} for p in scan.problems],
-        "event_rows": len(observations),
-        "match_rows": sum(len(o.matches) for o in observations),
     }
 
 
-def _hashes(task: RangeTask, result: RangeResult, open_file: Opener) -> dict[str, object]:
+def _hashes(task: RangeTask, scan: RangeScan, open_file: Opener) -> dict[str, object]:
     """Digests of the chunks that begin in the range, while its pages are still in memory."""
-    scan, byte_range = result.scan, task.byte_range
+    byte_range = task.byte_range
     path = byte_range.profile.path
     consumed = byte_range.start + scan.event_bytes + scan.counted_bytes + scan.quarantined_bytes
     if not task.is_first:
