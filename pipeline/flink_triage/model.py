@@ -265,11 +265,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """A distinct stack trace of one range: its parsed chain, masked text, and one exemplar."""
+    """A distinct stack trace of one range: its parsed chain, and one exemplar."""
 
     fingerprint: Fingerprint
     trace: StackTrace
-    masked_text: str
     exemplar: str
     count: int
     first_seen_at: datetime | None

@@ -44,6 +44,8 @@ class Settings:
     max_evidence: int = 5
     # Observations of one kind that the diagnosis of one job looks at; the rest is counted.
     max_observations_per_key: int = 50
+    # Traces, apart from which they are of one kind, that it tells apart in a minute.
+    max_traces_per_key: int = 100
     # An unfinished last event of a file that was written to so recently is held back.
     settle_seconds: float = 10.0
     # Excerpts in results are for people.

@@ -33,7 +33,7 @@ from .product import product_of
 from .recurrence import Analysis, Recurrences, line_offset, outline_of
 from .settings import DEFAULT_SETTINGS, Settings
 from .signatures import Matcher, SignaturePack, load_pack
-from .traces import extract, fingerprint, first_user_frame, mask, render
+from .traces import extract, fingerprint, first_user_frame
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
 _CACHE_ENTRIES = 1024
@@ -228,7 +228,6 @@ class _Seen:
         return TraceRow(
             self._fingerprint,
             trace,
-            mask(render(trace)),
             self._exemplar,
             self.count,
             self.first_seen_at,

@@ -65,7 +65,7 @@ def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
 
 def told(results: Sequence[RangeResult]) -> tuple[object, ...]:
     """Observations as a run keeps them, traces with their counts, and diagnoses."""
-    observations = fold(number_lines(results), Settings().max_observations_per_key)
+    observations = fold(number_lines(results), Settings())
     traces: Counter[Fingerprint] = Counter()
     for result in results:
         for row in result.traces:

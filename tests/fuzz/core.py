@@ -28,6 +28,7 @@ from flink_triage.remediation import OptionTable
 from flink_triage.settings import KIB, Settings
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.stages import Analyzer, RangeResult
+from flink_triage.traces import mask, render
 from tests.fuzz.mutate import corpus, mutated
 
 # A log of this size takes milliseconds; what takes this long never ends for a large one.
@@ -64,7 +65,7 @@ class Core:
             check_account(profile, of_file)
             results += of_file
         assert listing.files or listing.quarantined
-        observations = fold(number_lines(results), self._settings.max_observations_per_key)
+        observations = fold(number_lines(results), self._settings)
         incidents, unknown, config = diagnose(
             observations, self._pack, self._options, self._settings, None, deployments=["fuzzed"]
         )
@@ -92,7 +93,7 @@ def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
             repr(observation).encode()
             event.message.encode()
         for trace in result.traces:
-            (trace.masked_text + trace.exemplar).encode()
+            (mask(render(trace.trace)) + trace.exemplar).encode()
 
 
 @contextmanager

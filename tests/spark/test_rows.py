@@ -188,7 +188,7 @@ def test_suppressed_chains_are_kept() -> None:
     )
     trace = StackTrace((thrown,))
     (row,) = trace_rows(
-        [TraceRow(Fingerprint("v1:a", "v1:b"), trace, "masked", "exemplar", 2, AT, AT)]
+        [TraceRow(Fingerprint("v1:a", "v1:b"), trace, "exemplar", 2, AT, AT)]
     ).to_pylist()
     suppressed = json.loads(row["throwables"][0]["suppressed_json"])
     assert [[from_plain(Throwable, item) for item in chain] for chain in suppressed] == [[hidden]]

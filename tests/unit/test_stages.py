@@ -301,9 +301,8 @@ def test_a_range_in_portions_tells_what_it_tells_at_once(
         told.update(row.fingerprint.full for row in portion.traces)
         portions.append(portion)
     assert len(portions) > 3
-    keep = DEFAULT_SETTINGS.max_observations_per_key
     observations = [o for portion in portions for o in portion.observations]
-    assert fold(observations, keep) == fold(whole.observations, keep)
+    assert fold(observations, DEFAULT_SETTINGS) == fold(whole.observations, DEFAULT_SETTINGS)
     assert {row.fingerprint: row.exemplar for portion in portions for row in portion.traces} == {
         row.fingerprint: row.exemplar for row in whole.traces
     }

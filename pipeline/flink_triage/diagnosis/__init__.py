@@ -17,7 +17,7 @@ from .incidents import build_incident, evidence_of, foreign_incident, healthy_in
 from .ranking import Candidate
 from .reach import Ranked, rank_episodes
 from .timeline import DeploymentTimeline, build_timeline
-from .unknown import group_unknown
+from .unknown import group_unknown, is_unknown
 
 _OUTCOME_ORDER = {"failed": 0, "ongoing": 1, "unknown": 2, "recovered": 3}
 _SEVERITY_ORDER = {"critical": 0, "major": 1, "minor": 2, "info": 3}
@@ -52,7 +52,7 @@ def diagnose_deployment(
     built = _build(timeline, ranked, pack, options, settings)
     return DeploymentDiagnosis(
         incidents=tuple(incident for incident, _ in built) or (healthy_incident(timeline),),
-        unknown_faults=_faults(ranked, settings),
+        unknown_faults=_unknown_faults(ranked, pack, settings),
         effective_config=dict(timeline.effective_config),
     )
 
@@ -94,7 +94,7 @@ def diagnose_on(
     if carried is not None and not is_in_time(carried, news):
         return None
     known = carried.observations if carried is not None else ()
-    observations = fold([*known, *news], settings.max_observations_per_key)
+    observations = fold([*known, *news], settings)
     timeline = build_timeline(deployment, observations, flink_version)
     if carried is not None:
         before = build_timeline(deployment, known, flink_version)
@@ -133,15 +133,19 @@ def _told(
     built = _build(timeline, ranked, pack, options, settings)
     return Told(
         tuple(incident for incident, _ in built),
-        group_unknown(_faults(ranked, settings), pack, settings.max_evidence),
+        group_unknown(_unknown_faults(ranked, pack, settings), settings.max_evidence),
     )
 
 
-def _faults(ranked: list[Ranked], settings: Settings) -> tuple[tuple[Observation, Evidence], ...]:
+def _unknown_faults(
+    ranked: list[Ranked], pack: SignaturePack, settings: Settings
+) -> tuple[tuple[Observation, Evidence], ...]:
+    """Faults that no signature names; one that several episodes share is told once."""
+    faults = {id(moment): moment for episode, _ in ranked for moment in episode.faults}
     return tuple(
         (moment.observation, evidence_of(moment, settings))
-        for episode, _ in ranked
-        for moment in episode.faults
+        for moment in faults.values()
+        if is_unknown(moment.observation, pack)
     )
 
 
@@ -197,7 +201,7 @@ def diagnose(
     faults = [fault for diagnosed in found.values() for fault in diagnosed.unknown_faults]
     return (
         tuple(incident for diagnosed in found.values() for incident in diagnosed.incidents),
-        group_unknown(faults, pack, settings.max_evidence),
+        group_unknown(faults, settings.max_evidence),
         {name: d.effective_config for name, d in found.items() if d.effective_config},
     )
 

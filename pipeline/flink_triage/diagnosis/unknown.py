@@ -50,15 +50,13 @@ def _library_of(type_name: str | None) -> str:
 
 
 def group_unknown(
-    faults: Iterable[tuple[Observation, Evidence]], pack: SignaturePack, max_evidence: int
+    faults: Iterable[tuple[Observation, Evidence]], max_evidence: int
 ) -> tuple[UnknownFailure, ...]:
-    """Unknown failures by root-cause fingerprint, most frequent first."""
+    """Faults that no signature names by root-cause fingerprint, most frequent first."""
     groups: dict[str, list[tuple[Observation, Evidence]]] = {}
     for observation, evidence in faults:
-        if observation.fingerprint is not None and is_unknown(observation, pack):
-            groups.setdefault(observation.fingerprint.root_cause, []).append(
-                (observation, evidence)
-            )
+        assert observation.fingerprint is not None  # else it is not unknown
+        groups.setdefault(observation.fingerprint.root_cause, []).append((observation, evidence))
     unknown = [_unknown(key, group, max_evidence) for key, group in groups.items()]
     return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
 

@@ -39,9 +39,11 @@ from .options import Options, Progress, ignored_in, pack_of, with_layouts, withi
 from .pool import Mapper, mapper
 from .work import (
     Account,
+    Analyzed,
     Bench,
     Concluded,
     Numbered,
+    analyze_whole,
     analyze_with_skipped,
     conclude,
     conclude_ranges,
@@ -97,7 +99,7 @@ def run_local(
     return Result(
         tool={"name": "flink-triage", "version": __version__},
         run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), bench.pack.digest),
-        coverage=_coverage(opened, concluded, len(exemplars)),
+        coverage=_coverage(opened, concluded),
         incidents=incidents,
         unknown=unknown,
         effective_config={
@@ -116,7 +118,7 @@ def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> 
         total, done = sum(map(_size, ranges)), 0
         results: dict[int, RangeResult] = {}
         skipped: dict[SkippedSignature, None] = {}
-        for number, (result, off) in opened.call(analyze_with_skipped, ranges):
+        for number, (result, off) in opened.call(analyze_whole, ranges):
             results[number] = result
             skipped.update(dict.fromkeys(off))
             done += _size(ranges[number])
@@ -184,7 +186,7 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
     analyzed = call(analyze_with_skipped, [byte_range for _, byte_range in parts])
     finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
-    told: dict[str, list[tuple[int, RangeResult]]] = {name: [] for name in large}
+    told: dict[str, list[tuple[int, Analyzed]]] = {name: [] for name in large}
     skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
     for index, (result, off) in analyzed:
         number, byte_range = parts[index]
@@ -222,7 +224,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
     return {name: first[name][1] for name in sorted(first)}
 
 
-def _coverage(opened: _Opened, concluded: Sequence[Concluded], fingerprints: int) -> Coverage:
+def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
     """What was read, and what was not and why."""
     pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
@@ -237,7 +239,7 @@ def _coverage(opened: _Opened, concluded: Sequence[Concluded], fingerprints: int
         bytes=account.bytes,
         events=account.events,
         stack_traces=account.stack_traces,
-        fingerprints=fingerprints,
+        fingerprints=len(frozenset().union(*(one.fingerprints for one in concluded))),
         quarantined=tuple(sorted(problems, key=lambda q: (q.path, q.reason))),
         truncated=account.truncated,
         redactions=account.redactions,

@@ -5,15 +5,16 @@ These functions are called in this process or in one of a pool; ``Bench`` is wha
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..diagnosis import diagnose
 from ..diagnosis.cited import cut_trace, whole_trace
-from ..diagnosis.fold import fold
+from ..diagnosis.fold import Folder, fold
 from ..logs.files import InputFile
 from ..logs.profile import probe
+from ..logs.tally import Tally
 from ..model import (
     ByteRange,
     FileProfile,
@@ -25,12 +26,14 @@ from ..model import (
     UnknownFailure,
 )
 from ..remediation import OptionTable
-from ..settings import Settings
 from ..signatures import SignaturePack
 from ..stages import Analyzer, RangeResult, collector_at_rest
 from .options import Options, within
 
 Numbered = tuple[int, ByteRange]
+
+# Texts of traces that a range holds before it is asked which of them are of use.
+_MANY_EXEMPLARS = 2_048
 
 
 class Bench:
@@ -52,6 +55,22 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
+class Analyzed:
+    """What one range told, after folding.
+
+    ``stack_traces`` counts events, ``fingerprints`` are their different traces.  ``exemplars`` are
+    the texts of those that ``observations`` name, where they were not told before, each at most
+    ``max_trace_chars`` long.
+    """
+
+    scan: RangeScan
+    observations: tuple[Observation, ...]
+    stack_traces: int
+    fingerprints: frozenset[str]
+    exemplars: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """Sums over byte ranges, for the coverage."""
 
@@ -64,19 +83,19 @@ class Account:
     problems: tuple[Quarantined, ...] = ()
 
     @classmethod
-    def of(cls, results: Iterable[RangeResult]) -> Account:
+    def of(cls, results: Iterable[Analyzed]) -> Account:
         total = cls()
         for result in results:
             total += cls._of_range(result)
         return total
 
     @classmethod
-    def _of_range(cls, result: RangeResult) -> Account:
+    def _of_range(cls, result: Analyzed) -> Account:
         scan = result.scan
         return cls(
             _bytes_of(scan),
             sum(volume.event_count for volume in scan.volumes),
-            result.trace_count,
+            result.stack_traces,
             scan.truncated,
             scan.redactions,
             scan.decode_errors,
@@ -103,8 +122,8 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """What one deployment showed.
 
-    ``exemplars``: by fingerprint the number of the first range that saw the trace, and its text,
-    at most ``max_trace_chars`` long.
+    ``fingerprints`` are all its traces.  ``exemplars``: by fingerprint the number of the first
+    range that lends a text of the trace, and that text.
     """
 
     deployment: str
@@ -112,6 +131,7 @@ class Concluded:
     incidents: tuple[Incident, ...] = ()
     unknown: tuple[UnknownFailure, ...] = ()
     effective_config: dict[str, str] = field(default_factory=dict)
+    fingerprints: frozenset[str] = frozenset()
     exemplars: dict[str, tuple[int, str]] = field(default_factory=dict)
     skipped: tuple[SkippedSignature, ...] = ()
 
@@ -120,18 +140,56 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
     return probe(file, bench.options.settings)
 
 
-def analyze_range(bench: Bench, byte_range: ByteRange, told: Container[str] = ()) -> RangeResult:
-    """What the range told; what a crash loop repeats is counted, not kept."""
-    keep = bench.options.settings.max_observations_per_key
+def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str] | None = None) -> Analyzed:
+    """What the range told; what a crash loop repeats is counted, not kept.
+
+    ``told`` are traces of which no text is wanted; those of the range are added to them.
+    """
+    settings = bench.options.settings
+    told = set() if told is None else told
+    tally = Tally()
+    folder = Folder(settings)
+    stack_traces = 0
+    fingerprints: set[str] = set()
+    exemplars: dict[str, str] = {}
+    most = _MANY_EXEMPLARS
+
+    def leave_out() -> None:
+        named = {o.fingerprint.full for o in folder.fold() if o.fingerprint is not None}
+        for name in exemplars.keys() - named:
+            del exemplars[name]
+            told.discard(name)
+
     with collector_at_rest():
-        result = bench.analyzer.analyze(byte_range, told=told)
-        return replace(result, observations=tuple(fold(result.observations, keep)))
+        for portion in bench.analyzer.read(byte_range, tally, told=told):
+            folder.add(portion.observations)
+            stack_traces += portion.trace_count
+            fingerprints.update(row.fingerprint.full for row in portion.recurring)
+            for row in portion.traces:
+                text = whole_trace(row.trace.thrown.text, row.exemplar)
+                exemplars[row.fingerprint.full] = cut_trace(text, settings.max_trace_chars)
+            told.update(row.fingerprint.full for row in portion.traces)
+            fingerprints.update(row.fingerprint.full for row in portion.traces)
+            if len(exemplars) > most:
+                leave_out()
+                most = 2 * len(exemplars) + _MANY_EXEMPLARS
+        leave_out()
+        scan, kept = tally.finish(byte_range), tuple(folder.take())
+    return Analyzed(scan, kept, stack_traces, frozenset(fingerprints), exemplars)
 
 
 def analyze_with_skipped(
     bench: Bench, byte_range: ByteRange
-) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
+) -> tuple[Analyzed, tuple[SkippedSignature, ...]]:
     return analyze_range(bench, byte_range), bench.analyzer.skipped
+
+
+def analyze_whole(
+    bench: Bench, byte_range: ByteRange
+) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
+    """All that the range told, nothing folded."""
+    with collector_at_rest():
+        return bench.analyzer.analyze(byte_range), bench.analyzer.skipped
 
 
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
@@ -140,16 +198,14 @@ def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concl
     numbered = []
     told: set[str] = set()
     for number, byte_range in ranges:
-        result = analyze_range(bench, byte_range, told)
-        told.update(row.fingerprint.full for row in result.traces)
-        numbered.append((number, result))
+        numbered.append((number, analyze_range(bench, byte_range, told)))
     return conclude(bench, deployment, numbered, bench.analyzer.skipped)
 
 
 def conclude(
     bench: Bench,
     deployment: str,
-    numbered: Sequence[tuple[int, RangeResult]],
+    numbered: Sequence[tuple[int, Analyzed]],
     skipped: tuple[SkippedSignature, ...] = (),
 ) -> Concluded:
     """Diagnose a deployment by what its ranges told."""
@@ -162,7 +218,7 @@ def conclude(
     with collector_at_rest():
         observations = within(number_lines(results), options)
         incidents, unknown, config = diagnose(
-            fold(observations, settings.max_observations_per_key),
+            fold(observations, settings),
             bench.pack,
             bench.option_table,
             settings,
@@ -175,27 +231,26 @@ def conclude(
         incidents,
         unknown,
         config.get(deployment, {}),
-        _exemplars(bench.sent, numbered, settings),
+        frozenset().union(*(result.fingerprints for result in results)),
+        _exemplars(bench.sent, numbered),
         skipped,
     )
 
 
 def _exemplars(
-    sent: dict[str, int], numbered: Sequence[tuple[int, RangeResult]], settings: Settings
+    sent: dict[str, int], numbered: Sequence[tuple[int, Analyzed]]
 ) -> dict[str, tuple[int, str]]:
     """Of each trace the first text, unless this process sent an earlier one before."""
     found: dict[str, tuple[int, str]] = {}
     for number, result in numbered:
-        for row in result.traces:
-            name = row.fingerprint.full
+        for name, text in result.exemplars.items():
             if number < sent.get(name, number + 1):
-                text = whole_trace(row.trace.thrown.text, row.exemplar)
-                found[name] = number, cut_trace(text, settings.max_trace_chars)
+                found[name] = number, text
                 sent[name] = number
     return found
 
 
-def number_lines(results: Iterable[RangeResult]) -> Iterator[Observation]:
+def number_lines(results: Iterable[Analyzed | RangeResult]) -> Iterator[Observation]:
     """Observations with line numbers of their file, from ranges whose lines count from 1."""
     base: dict[str, int] = {}
     for result in sorted(results, key=_range_order):
@@ -210,5 +265,5 @@ def number_lines(results: Iterable[RangeResult]) -> Iterator[Observation]:
             yield replace(observation, event=replace(event, line=event.line + before))
 
 
-def _range_order(result: RangeResult) -> tuple[str, int]:
+def _range_order(result: Analyzed | RangeResult) -> tuple[str, int]:
     return result.scan.range.profile.path, result.scan.range.start

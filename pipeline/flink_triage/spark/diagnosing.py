@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.diagnosis import Carried, Continued, diagnose_on
-from flink_triage.diagnosis.fold import fold
+from flink_triage.diagnosis.fold import Folder
 from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.local import Options, within
 from flink_triage.model import Incident, Observation, UnknownFailure
@@ -48,8 +48,6 @@ INCIDENT = pa.struct([(c.name, c.type) for c in INCIDENTS.columns if c.name not 
 DIAGNOSED_ROWS = pa.schema(
     [("deployment", TEXT), ("incident", INCIDENT), ("state", STATE), ("unknown_json", TEXT)]
 )
-# Observations waiting to be folded into those that are kept.
-FOLD_EVERY = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,16 +135,11 @@ def _option_table() -> OptionTable:
 
 def _folded(tables: Iterable[pa.Table], config: DiagnosisConfig) -> list[Observation]:
     """The observations in bounds, folded as they come."""
-    keep = config.settings.max_observations_per_key
     bounds = Options(since=config.since, until=config.until)
-    kept: list[Observation] = []
-    waiting: list[Observation] = []
+    folder = Folder(config.settings)
     for events in tables:
-        waiting += within(observations_of(events), bounds)
-        # Folding as much as is kept, each time, keeps the sum of all foldings linear.
-        if len(waiting) >= max(FOLD_EVERY, len(kept)):
-            kept, waiting = fold([*kept, *waiting], keep), []
-    return [*kept, *waiting]
+        folder.add(within(observations_of(events), bounds))
+    return folder.take()
 
 
 def _diagnosed(

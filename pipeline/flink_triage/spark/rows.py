@@ -38,6 +38,7 @@ from flink_triage.spark.schemas import (
     Table,
 )
 from flink_triage.spark.values import to_plain
+from flink_triage.traces import mask, render
 
 R = TypeVar("R")
 Getter = Callable[[R], Any]
@@ -279,7 +280,7 @@ _TRACE_GETTERS: Mapping[str, Getter[TraceRow]] = {
     "root_cause_message": lambda row: row.trace.root_cause.message,
     "throwables": lambda row: _throwable_values(row.trace),
     "is_truncated": lambda row: row.trace.is_truncated,
-    "masked_text": lambda row: row.masked_text,
+    "masked_text": lambda row: mask(render(row.trace)),
     "exemplar": lambda row: row.exemplar,
     "event_count": lambda row: row.count,
     "first_seen_at": lambda row: row.first_seen_at,

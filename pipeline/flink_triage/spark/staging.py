@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flink_triage.diagnosis.fold import fold
+from flink_triage.diagnosis.fold import Folder
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
 from flink_triage.logs.tally import Tally
 from flink_triage.model import ByteRange, Observation, RangeScan
@@ -69,8 +69,8 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
-# What is folded at a time, and what may wait to be folded again with what follows it is half of it.
-FOLD_EVERY = 8_192
+# Events of a range that are handed over although those behind them could be folded into them.
+HANDED_OVER = 4_096
 # Small files have few rows each: so many go together.
 JOINED_ROWS = 1_000
 # Bounds what is made of Python's values at a time: a trace takes some 10 KB on its way to a row.
@@ -158,20 +158,16 @@ def stage_range(
     """
     tally = Tally()
     counts: Counter[str] = Counter()
-    waiting: list[Observation] = []
+    # As the in-process runner does: what a crash loop repeats is counted, not kept.
+    folder = Folder(settings)
     for portion in analyzer.read(task.byte_range, tally, is_active=task.is_active, told=told):
         yield Part("trace", task, portion.traces)
         yield Part("count", task, portion.recurring)
         told.update(row.fingerprint.full for row in portion.traces)
         counts["trace_count"] += portion.trace_count
-        waiting += portion.observations
-        if len(waiting) >= FOLD_EVERY:
-            # As the in-process runner does: what a crash loop repeats is counted, not kept.
-            waiting = fold(waiting, settings.max_observations_per_key)
-            if len(waiting) >= FOLD_EVERY // 2:
-                yield _events(task, waiting, counts)
-                waiting = []
-    yield _events(task, fold(waiting, settings.max_observations_per_key), counts)
+        if folder.add(portion.observations) >= HANDED_OVER:
+            yield _events(task, folder.take(), counts)
+    yield _events(task, folder.take(), counts)
     scan = tally.finish(task.byte_range)
     try:
         hashes = _hashes(task, scan, open_plain)

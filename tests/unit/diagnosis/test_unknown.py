@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from test_incidents import completed_then, failed, state
+from test_incidents import (
+    FULL,
+    GRAPH,
+    JOB,
+    NPE,
+    completed,
+    completed_then,
+    failed,
+    line,
+    loop,
+    state,
+)
 
 from flink_triage.diagnosis.unknown import group_unknown, merge_unknown
 
@@ -15,20 +26,34 @@ ODD = (
 )
 
 
-def test_it_is_first_seen_where_it_was_first_logged(diagnose, pack):
+def test_it_is_first_seen_where_it_was_first_logged(diagnose):
     again = failed(60, ODD, 1) + state(60, "RUNNING", "RESTARTING")
     text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"), again)
-    (unknown,) = group_unknown(diagnose(standalonesession=text).unknown_faults, pack, 5)
+    (unknown,) = group_unknown(diagnose(standalonesession=text).unknown_faults, 5)
     assert unknown.count == 2
     assert unknown.first_seen_at == datetime(2026, 11, 21, 5, 0, 40, tzinfo=timezone.utc)
 
 
-def test_of_two_deployments_the_earlier_time_counts_and_none_is_no_time(diagnose, pack):
+def test_of_two_deployments_the_earlier_time_counts_and_none_is_no_time(diagnose):
     text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"))
-    (later,) = group_unknown(diagnose(standalonesession=text).unknown_faults, pack, 5)
+    (later,) = group_unknown(diagnose(standalonesession=text).unknown_faults, 5)
     earlier = replace(later, first_seen_at=datetime(2026, 1, 1, tzinfo=timezone.utc))
     timeless = replace(later, first_seen_at=None)
     (merged,) = merge_unknown([timeless, later, earlier], 5)
     assert (merged.count, merged.first_seen_at) == (3, earlier.first_seen_at)
     (merged,) = merge_unknown([timeless, timeless], 5)
     assert merged.first_seen_at is None
+
+
+def test_a_fault_that_names_no_job_counts_once_however_many_jobs_it_may_be_of(diagnose):
+    other = "0" * 32
+    jobs = (NPE, JOB, GRAPH), (FULL, other, "e" * 32)
+    text = line(1, f"Created execution graph {GRAPH} for job {JOB}.")
+    text += line(1, f"Created execution graph {'e' * 32} for job {other}.")
+    for trace, job, graph in jobs:
+        text += (completed(5, 4) + loop(trace, 2)).replace(JOB, job).replace(GRAPH, graph)
+    text += line(12, "Something of nobody's", "ERROR") + ODD
+    found = diagnose(standalonesession=text)
+    assert len(found.incidents) == 2
+    (unknown,) = group_unknown(found.unknown_faults, 5)
+    assert unknown.count == 1
