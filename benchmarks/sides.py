@@ -20,6 +20,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
 
 from flink_triage.local import Options, pack_of
 
@@ -87,7 +88,7 @@ def udf(given: Given) -> None:
     def holds(value: str) -> bool:
         return any(literal in value for literal in literals)
 
-    is_match = F.udf(holds, "boolean")
+    is_match = F.udf(holds, BooleanType())
     _write(given, lambda lines: lines.where(is_match("value")))
 
 
