@@ -93,7 +93,11 @@ def cases_of(megabytes: int) -> Mapping[str, Case]:
         ),
         "size": Case("ten times the bytes, against once", run.scaled(10), run, 9.5),
         "cores": Case(
-            "two cores, against one", replace(run, cores=2), replace(run, cores=1), 1 / 1.7
+            "two cores, marginal, against one",
+            replace(run, cores=2),
+            replace(run, cores=1),
+            1 / 1.7,
+            True,
         ),
         "small": Case(
             "5 MB, against a bare session that writes and reads a row",
