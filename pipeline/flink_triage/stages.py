@@ -40,12 +40,18 @@ _CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Portion:
     """What some events of a byte range tell; ``recurring`` are traces that the caller knows."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
     recurring: tuple[TraceCount, ...]
+
+    @property
+    def fingerprints(self) -> set[str]:
+        """Full fingerprints of all its traces."""
+        told = {row.fingerprint.full for row in self.traces}
+        return told.union(row.fingerprint.full for row in self.recurring)
 
     @property
     def trace_count(self) -> int:
@@ -54,7 +60,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class RangeResult(Told):
+class RangeResult(Portion):
     """All that one byte range tells; ``scan.events`` is empty, its events are in observations."""
 
     scan: RangeScan
@@ -98,12 +104,9 @@ class Analyzer:
     ) -> RangeResult:
         """All that the range tells at once; see ``read``."""
         tally = Tally(is_whole=True)
-        (told_by_all,) = self.read(byte_range, tally, is_active=is_active, told=told)
+        (whole,) = self.read(byte_range, tally, is_active=is_active, told=told)
         return RangeResult(
-            told_by_all.observations,
-            told_by_all.traces,
-            told_by_all.recurring,
-            tally.finish(byte_range),
+            whole.observations, whole.traces, whole.recurring, tally.finish(byte_range)
         )
 
     def read(
@@ -113,7 +116,7 @@ class Analyzer:
         *,
         is_active: bool = False,
         told: Container[str] = (),
-    ) -> Iterator[Told]:
+    ) -> Iterator[Portion]:
         """What the events of the range tell, portion by portion, and ``tally`` of every byte.
 
         Of traces whose full fingerprints were ``told``, counts; what one portion tells is to be
@@ -124,11 +127,11 @@ class Analyzer:
             byte_range, tally, is_active=is_active, default_timezone=self._timezone
         )
         for events in portions:
-            yield self._told_by(events, byte_range, told)
+            yield self._portion_of(events, byte_range, told)
 
-    def _told_by(
+    def _portion_of(
         self, events: Iterable[Event], byte_range: ByteRange, told: Container[str]
-    ) -> Told:
+    ) -> Portion:
         traces: dict[str, _Seen] = {}
         observations = []
         process = byte_range.profile.process
@@ -139,7 +142,7 @@ class Analyzer:
             observations.append(_observation(event, analysis, byte_range))
         if byte_range.profile.layout == "json":
             observations = [_on_one_line(o) for o in observations]
-        return Told(
+        return Portion(
             tuple(observations),
             tuple(seen.row(seen.trace) for seen in traces.values() if seen.trace is not None),
             tuple(seen.counted() for seen in traces.values() if seen.trace is None),

@@ -5,6 +5,7 @@ These functions are called in this process or in one of a pool; ``Bench`` is wha
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -140,13 +141,12 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
     return probe(file, bench.options.settings)
 
 
-def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str] | None = None) -> Analyzed:
+def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyzed:
     """What the range told; what a crash loop repeats is counted, not kept.
 
     ``told`` are traces of which no text is wanted; those of the range are added to them.
     """
     settings = bench.options.settings
-    told = set() if told is None else told
     tally = Tally()
     folder = Folder(settings)
     stack_traces = 0
@@ -164,12 +164,12 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str] | None = N
         for portion in bench.analyzer.read(byte_range, tally, told=told):
             folder.add(portion.observations)
             stack_traces += portion.trace_count
-            fingerprints.update(row.fingerprint.full for row in portion.recurring)
             for row in portion.traces:
                 text = whole_trace(row.trace.thrown.text, row.exemplar)
                 exemplars[row.fingerprint.full] = cut_trace(text, settings.max_trace_chars)
-            told.update(row.fingerprint.full for row in portion.traces)
-            fingerprints.update(row.fingerprint.full for row in portion.traces)
+            of_portion = portion.fingerprints
+            told |= of_portion
+            fingerprints |= of_portion
             if len(exemplars) > most:
                 leave_out()
                 most = 2 * len(exemplars) + _MANY_EXEMPLARS
@@ -181,15 +181,18 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str] | None = N
 def analyze_with_skipped(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[Analyzed, tuple[SkippedSignature, ...]]:
-    return analyze_range(bench, byte_range), bench.analyzer.skipped
+    return analyze_range(bench, byte_range, set()), bench.analyzer.skipped
 
 
 def analyze_whole(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
-    """All that the range told, nothing folded."""
+    """All that the range told; what repeats is folded, and every trace is told apart."""
+    every_trace = replace(bench.options.settings, max_traces_per_key=sys.maxsize)
     with collector_at_rest():
-        return bench.analyzer.analyze(byte_range), bench.analyzer.skipped
+        result = bench.analyzer.analyze(byte_range)
+        folded = tuple(fold(result.observations, every_trace))
+    return replace(result, observations=folded), bench.analyzer.skipped
 
 
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:

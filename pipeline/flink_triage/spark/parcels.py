@@ -78,11 +78,10 @@ class Standing:
 
 def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
     """Rows that count; their ``line`` counts from the first of the file, not of their range."""
-    numbers = rows.column("range_number")
     if standing.left_out:
-        is_out = pc.is_in(numbers, pa.array(standing.left_out, SMALL))
+        is_out = pc.is_in(rows.column("range_number"), pa.array(standing.left_out, SMALL))
         rows = rows.filter(pc.invert(is_out))
-        numbers = rows.column("range_number")
+    numbers = rows.column("range_number")
     rows = rows.drop_columns(["range_number"])
     if "line" not in rows.schema.names:
         return rows

@@ -163,7 +163,7 @@ def stage_range(
     for portion in analyzer.read(task.byte_range, tally, is_active=task.is_active, told=told):
         yield Part("trace", task, portion.traces)
         yield Part("count", task, portion.recurring)
-        told.update(row.fingerprint.full for row in portion.traces)
+        told.update(portion.fingerprints)
         counts["trace_count"] += portion.trace_count
         if folder.add(portion.observations) >= HANDED_OVER:
             yield _events(task, folder.take(), counts)
