@@ -22,10 +22,10 @@ from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.parcels import Standing, in_file, packed, unpacked
+from flink_triage.spark.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import FLAG, TEXT, TIME
-from flink_triage.spark.rows import array, event_rows, observations_of
+from flink_triage.spark.rows import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.schemas import INCIDENTS
 from flink_triage.spark.values import from_plain, to_plain
 from flink_triage.spark.workers import ArrowFunction, in_worker
@@ -228,7 +228,10 @@ def _incident_row(incident: Incident) -> dict[str, object]:
 
 def carried_bytes(carried: Carried) -> bytes:
     """The observations as rows of `events`, packed."""
-    return packed(pa.RecordBatch.from_struct_array(event_rows(carried.observations, "", 0)))
+    observations = carried.observations
+    parts = (observations[at : at + PARCEL_ROWS] for at in range(0, len(observations), PARCEL_ROWS))
+    rows = (pa.RecordBatch.from_struct_array(event_rows(part, "", 0)) for part in parts)
+    return packed(pa.schema(STAGED_EVENT), rows)
 
 
 def carried_of(state: Mapping[str, Any]) -> Carried:

@@ -45,15 +45,16 @@ def parcels_of(rows: pa.RecordBatch) -> Iterator[bytes]:
     """All of ``rows``, as parcels."""
     size = max(1, min(PARCEL_ROWS, len(rows) * PARCEL_BYTES // max(1, rows.nbytes)))
     for at in range(0, len(rows), size):
-        yield packed(rows.slice(at, size))
+        yield packed(rows.schema, (rows.slice(at, size),))
 
 
-def packed(rows: pa.RecordBatch) -> bytes:
+def packed(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
     """Rows as an Arrow stream, compressed."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
-        writer.write_batch(rows)
+    with pa.ipc.new_stream(sink, schema, options=options) as writer:
+        for rows in batches:
+            writer.write_batch(rows)
     return bytes(sink.getvalue())
 
 

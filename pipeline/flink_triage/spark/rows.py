@@ -6,6 +6,7 @@ The one boundary where text enters Arrow: lone surrogates, which Arrow refuses, 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import datetime, timedelta, timezone
 from itertools import accumulate, islice, pairwise
@@ -358,8 +359,10 @@ def _values(column: pa.Array) -> list[Any]:
             None if at is None else _EPOCH + timedelta(microseconds=at)
             for at in column.cast(pa.int64()).to_pylist()
         ]
+    if pa.types.is_string(column.type):
+        return _texts(column)
     if pa.types.is_struct(column.type):
-        fields = [field.to_pylist() for field in column.flatten()]
+        fields = [_values(field) for field in column.flatten()]
         return [
             Lifecycle(*one) if one[0] is not None else None for one in zip(*fields, strict=True)
         ]
@@ -369,9 +372,19 @@ def _values(column: pa.Array) -> list[Any]:
     return found
 
 
+def _texts(column: pa.StringArray) -> list[str | None]:
+    """The texts of a column, one object for each that differs: most are told in many rows."""
+    encoded = column.dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    if 2 * len(words) < len(column):
+        # Those of other parcels are the same, too.
+        words = list(map(sys.intern, words))
+    return [None if at is None else words[at] for at in encoded.indices.to_pylist()]
+
+
 def _matches(column: pa.ListArray) -> list[tuple[Match, ...]]:
     fields = [
-        _captures(field) if pa.types.is_map(field.type) else field.to_pylist()
+        _captures(field) if pa.types.is_map(field.type) else _values(field)
         for field in column.flatten().flatten()
     ]
     matches = map(Match, *fields)
