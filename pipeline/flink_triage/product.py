@@ -38,7 +38,10 @@ _OTHER_PRODUCTS = (
     "org.apache.kafka.streams.",
     "org.apache.nifi.",
     "org.apache.pinot.",
-    "org.apache.pulsar.",
+    # Its client is in Flink's connector, too.
+    "org.apache.pulsar.broker.",
+    "org.apache.pulsar.functions.",
+    "org.apache.pulsar.proxy.",
     "org.apache.samza.",
     "org.apache.seatunnel.",
     "org.apache.solr.",

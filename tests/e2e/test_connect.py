@@ -69,7 +69,7 @@ def client(*arguments: str) -> subprocess.CompletedProcess[str]:
     ]
     env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere")
     return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=env, timeout=400, check=False
+        [*command, *arguments], capture_output=True, text=True, env=env, timeout=1200, check=False
     )
 
 

@@ -107,7 +107,7 @@ class Build:
             env={**os.environ, **environ},
             capture_output=True,
             encoding="utf-8",
-            timeout=240,
+            timeout=900,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-4000:]

@@ -15,8 +15,8 @@ from nbformat import NotebookNode
 PROJECT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("*.ipynb"))
 DIAGNOSIS = PROJECT / "notebooks" / "01_from_a_log_to_a_diagnosis.ipynb"
-# A reader waits no longer for a notebook, on two cores and with Spark.
-CELL_SECONDS = 90
+# So long a busy machine may take over one cell.
+CELL_SECONDS = 600
 
 START_SPARK = """
 from flink_triage.spark.session import get_session

@@ -133,7 +133,7 @@ def command(store: Store, tmp_path: Path, *words: str) -> subprocess.CompletedPr
     call = [sys.executable, "-c", "import sys; from flink_triage.cli import main; sys.exit(main())"]
     env = bare_environment(SPARK_CONF_DIR=str(conf))
     return subprocess.run(
-        [*call, *words], capture_output=True, text=True, env=env, timeout=500, check=False
+        [*call, *words], capture_output=True, text=True, env=env, timeout=1500, check=False
     )
 
 

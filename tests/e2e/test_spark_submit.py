@@ -33,7 +33,7 @@ def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         env=environment,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 

@@ -14,6 +14,9 @@ from .ranking import Candidate
 from .reach import taskmanagers_named
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
+# A step that does not help where there is no cause below.
+_WITHIN = 'Read the last "Caused by"'
+_MAX_STEPS = 2
 # More than a person looks up.
 _MAX_PLACES = 3
 _MAX_CONSIDERED = 3
@@ -23,10 +26,12 @@ _SEVERITIES = ("critical", "major")
 # What tells that a fault happened on the JobManager, or before there was a job.
 _COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
 _BEFORE_A_JOB = (
-    "org.apache.flink.client.cli.",
+    "org.apache.flink.client.",
+    "org.apache.flink.runtime.client.",
     "org.apache.flink.table.api.",
     "org.apache.flink.table.client.",
     "org.apache.flink.table.gateway.",
+    "org.apache.flink.yarn.",
 )
 # Words that occur in healthy logs too are nothing to look for.
 _MIN_LOOK_FOR_CHARS = 8
@@ -36,13 +41,18 @@ def missing_evidence(
     verdict: Verdict,
     answers: Sequence[Candidate],
     unknown: Moment | None,
+    hollow: Signature | None,
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> tuple[str, ...]:
-    """What would tell more and where it stands, for a symptom or where there is no answer."""
+    """What would tell more and where it stands, for a symptom or where there is no answer.
+
+    ``hollow`` is the signature of a wrapper in which nothing was.
+    """
     if verdict == "diagnosed" and answers[0].signature.role != "symptom":
         return ()
-    missing = list(_places(answers, unknown, timeline, episode))
+    missing = _steps_of(hollow) if hollow is not None else []
+    missing += _places(answers, unknown, timeline, episode)
     is_of_client = timeline.processes == {"client"}
     for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
         if timeline.processes and process not in timeline.processes and not is_of_client:
@@ -51,6 +61,12 @@ def missing_evidence(
     if best is not None and best.signature.limits:
         missing.append(best.signature.limits.strip())
     return tuple(missing)
+
+
+def _steps_of(hollow: Signature) -> list[str]:
+    """What its remedy says of a cause that is not below it."""
+    steps = hollow.remediation.steps
+    return [step for step in steps if not step.startswith(_WITHIN)][:_MAX_STEPS]
 
 
 def _places(
@@ -99,7 +115,8 @@ def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
             f"The JobManager's log{when}: coordinators of sources and sinks run there, not on a "
             "TaskManager."
         )
-    if (observation.root_cause_type or "").startswith(_BEFORE_A_JOB):
+    types = (observation.exception_type or "", observation.root_cause_type or "")
+    if any(name.startswith(_BEFORE_A_JOB) for name in types):
         return (
             f"All that the client printed{when}, or in application mode the JobManager's log: "
             "this failed before a task ran."

@@ -17,7 +17,7 @@ from ..model import (
 )
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
-from ..signatures import SignaturePack
+from ..signatures import Signature, SignaturePack
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
@@ -85,6 +85,7 @@ def build_incident(
         return None
     verdict = _verdict(answers, unknown)
     wrappers = [c for c in ranked if c.signature.role not in ANSWERS]
+    hollow = None if answers else _hollow(wrappers, unknown)
     ordered = [*answers, *wrappers]
     diagnoses = tuple(
         _diagnosis(number, candidate, ranked, timeline, options, settings)
@@ -93,13 +94,15 @@ def build_incident(
     )
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
     started = episode.first_fault.at
+    # What the JVM wrote to .out has no time; the first fault that has one says since when.
+    began_at = next((m.at for m in episode.faults if m.at != NO_TIME), None)
     return Incident(
         incident_id=_incident_id(timeline.deployment, _first_job(episode), started, "incident"),
         deployment=timeline.deployment,
         job_id=episode.job_id,
         job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
         flink_version=timeline.flink_version,
-        started_at=None if started == NO_TIME else started,
+        started_at=began_at,
         ended_at=episode.ended_at,
         verdict=verdict,
         outcome=episode.outcome,
@@ -108,8 +111,8 @@ def build_incident(
         last_healthy=episode.last_healthy,
         diagnoses=diagnoses,
         timeline=_timeline_entries(timeline, episode, settings),
-        summary=_summary(verdict, episode, answers, unknown),
-        missing_evidence=missing_evidence(verdict, answers, unknown, timeline, episode),
+        summary=_summary(verdict, episode, answers, unknown, hollow),
+        missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),
         blast_radius=blast_radius(timeline, episode),
         other_causes=other_causes(answers, wrappers, pack),
         config=merge_changes(
@@ -144,6 +147,14 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
         return "undetermined"
     return "diagnosed" if best.depth == 0 else "undetermined"
+
+
+def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
+    """The wrapper below which the first fault has no cause: all that is said is that it failed."""
+    for candidate in wrappers:
+        if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
+            return candidate.signature
+    return None
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
@@ -267,7 +278,11 @@ def _trace_of(observation: Observation) -> str | None:
 
 
 def _summary(
-    verdict: Verdict, episode: Episode, answers: Sequence[Candidate], unknown: Moment | None
+    verdict: Verdict,
+    episode: Episode,
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    hollow: Signature | None,
 ) -> str:
     if verdict == "diagnosed":
         best = answers[0]
@@ -279,6 +294,8 @@ def _summary(
         thrown = _thrown(observation)
         if not thrown:
             return "The first fault is a stack trace whose beginning was cut off."
+        if hollow is not None:
+            return f"{hollow.title}, and the log does not say why: {thrown}."
         return f"No signature names the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
 

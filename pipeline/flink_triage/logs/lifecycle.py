@@ -206,7 +206,8 @@ def attempt_of_execution(execution: str | None) -> int | None:
 
 
 _TASK_IN_TEXT = re.compile(
-    r"(?:for operator|[Tt]ask:?|for task) (?P<task>(?!to\b)[^\n]{1,500}?)"
+    r"(?:for operator|[Tt]ask name with subtask ?:|[Tt]ask:?|for task) "
+    r"(?P<task>(?!to\b)[^\n]{1,500}?)"
     r" \((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)(?:#(?P<attempt>\d{1,9}))?"
 )
 

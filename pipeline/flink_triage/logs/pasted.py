@@ -35,6 +35,8 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
+# What the JVM itself prints of an exception that nobody caught.
+_OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -296,7 +298,7 @@ class _Open:
         kind = kind_of(text)
         if kind <= LineKind.INSIDE:
             return kind is LineKind.CAUSE and self._is_title(text)
-        if _SECTION.match(text):
+        if _SECTION.match(text) or text.startswith(_OF_NO_LOGGER):
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
             if self._throwable_open:

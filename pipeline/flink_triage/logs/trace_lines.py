@@ -37,8 +37,13 @@ FRAME = re.compile(
 _TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
 _THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
 
+# Hadoop's RemoteException prints the class that the server threw in brackets.
 HEADER = re.compile(
-    rf"^{_LEAD}(?::[ ])?{_THREAD}(?P<type>{_TYPE})(?:[ \t]*$|:(?=[ \t]|$)|\uff1a|(?=\(message:))",
+    rf"""
+    ^{_LEAD}(?::[ ])?{_THREAD}
+    (?P<type>{_TYPE})(?:\((?P<remote>{_TYPE})\)(?=:))?
+    (?:[ \t]*$|:(?=[ \t]|$)|\uff1a|(?=\(message:))
+    """,
     re.VERBOSE,
 )
 CAUSE = re.compile(rf"^{_LEAD}(?P<word>Caused?|Wrapped)[ ]by[:\uff1a][ \t]*", re.VERBOSE)

@@ -104,4 +104,7 @@ def line_offset(event: Event, words: str) -> int:
     if not needle or needle in event.message:
         return 0
     position = continuation.find(needle)
+    if position < 0:
+        # What a remote server threw is printed with another class before it.
+        position = continuation.find(needle.partition(": ")[2] or needle)
     return 0 if position < 0 else continuation.count("\n", 0, position) + 1

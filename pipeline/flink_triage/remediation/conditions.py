@@ -80,7 +80,7 @@ def check(condition: When | None, running: Running) -> Verdict:
         elif _is_finer(condition.flink, len(numbers)):
             unchecked.append(f"only for Flink {_words(condition.flink)}")
     for name, pattern in condition.captures.items():
-        if not _found(pattern, running.captures.get(name)):
+        if not _found(pattern, running.captures.get(name) or ""):
             return Verdict(False)
     for key, wanted in condition.options.items():
         answer = _option_is(key, wanted, running)

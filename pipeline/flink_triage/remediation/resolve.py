@@ -155,6 +155,9 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
 
     low, high, now = amount(value.at_least), amount(value.at_most), amount(current.value)
     wanted = now * value.factor if now else None
+    if wanted is None and not current.is_config_read and value.at_least and current.value is None:
+        # A value that was not read may be larger.
+        return f"<{value.factor:g} times the present value, at least {value.at_least}>"
     if wanted is None:
         wanted = low if low is not None else high
     if wanted is None:

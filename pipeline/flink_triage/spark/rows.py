@@ -368,8 +368,7 @@ def _values(column: pa.Array) -> list[Any]:
         ]
     if pa.types.is_list(column.type):
         return _matches(column)
-    found: list[Any] = column.to_pylist()
-    return found
+    return list(column.to_pylist())
 
 
 def _texts(column: pa.StringArray) -> list[str | None]:
@@ -377,7 +376,6 @@ def _texts(column: pa.StringArray) -> list[str | None]:
     encoded = column.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     if 2 * len(words) < len(column):
-        # Those of other parcels are the same, too.
         words = list(map(sys.intern, words))
     return [None if at is None else words[at] for at in encoded.indices.to_pylist()]
 

@@ -168,7 +168,8 @@ def _split_header(header: str) -> tuple[str, str]:
     message = header[match.end() :].strip()
     if message.startswith("(message:"):  # Thrift's own toString
         message = message[len("(message:") :].removesuffix(")")
-    return match["type"], message
+    remote = match["remote"] or ""
+    return remote if is_throwable_type(remote) else match["type"], message
 
 
 def _relate(chain: tuple[Throwable, ...], first: Relation = "thrown") -> tuple[Throwable, ...]:

@@ -113,6 +113,7 @@ LIBRARY = (
     "org.rocksdb.",
     "org.forstdb.",
     "org.slf4j.",
+    "org.snakeyaml.",
     "org.springframework.",
     "org.xerial.",
     "org.yaml.",

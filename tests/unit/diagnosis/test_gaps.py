@@ -137,6 +137,24 @@ def test_a_statement_that_was_not_accepted_never_ran_on_a_taskmanager(diagnose):
     assert incident.missing_evidence[0].startswith("All that the client printed, or in")
 
 
+def test_a_wrapper_in_which_nothing_is_says_where_the_cause_stands(diagnose):
+    empty = (
+        "org.apache.flink.client.deployment.ClusterDeploymentException: Could not deploy Yarn job"
+        " cluster.\n\tat org.apache.flink.yarn.YarnClusterDescriptor.deploy(A.java:1)\n"
+        "Caused by: org.apache.flink.yarn.YarnClusterDescriptor$YarnDeploymentException: The YARN"
+        " application unexpectedly switched to state FAILED during deployment.\n"
+        "\tat org.apache.flink.yarn.YarnClusterDescriptor.startAppMaster(A.java:2)\n"
+    )
+    incident = diagnose(pasted=empty).incidents[0]
+    assert incident.verdict == "undetermined"
+    assert "Flink could not be deployed on YARN, and the log does not say why" in incident.summary
+    assert incident.missing_evidence[0].startswith("yarn logs -applicationId")
+    assert not any("TaskManagers" in place for place in incident.missing_evidence)
+    named = diagnose(pasted=f"{empty}Caused by: com.acme.NoOneNamesThisException: x\n").incidents[0]
+    assert "com.acme.NoOneNamesThisException" in named.summary
+    assert not any("yarn logs" in place for place in named.missing_evidence)
+
+
 def test_a_trace_without_its_beginning_is_said_to_be_one(diagnose):
     text = "\tat org.apache.flink.A.b(A.java:1)\n\tat org.apache.flink.A.c(A.java:2)\n"
     assert diagnose(pasted=text).incidents[0].summary.startswith("The first fault is a stack trace")

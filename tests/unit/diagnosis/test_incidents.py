@@ -106,6 +106,17 @@ def test_evidence_points_at_the_line_of_the_cause_not_at_the_header(diagnose):
     assert text.split("\n")[evidence.line - 1].endswith("No space left on device")
 
 
+def test_a_fault_without_a_time_does_not_hide_since_when(diagnose):
+    untimed = (
+        'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n'
+        "\tat com.acme.Cache.put(Cache.java:3)\n"
+    )
+    assert diagnose(a=untimed).incidents[0].started_at is None
+    started_at = diagnose(a=untimed, b=failed(40, NPE)).incidents[0].started_at
+    assert started_at is not None
+    assert (started_at.minute, started_at.second) == (0, 40)
+
+
 def test_what_keeps_failing_outranks_the_innocent_first_failure(diagnose):
     text = completed(5, 4) + loop(NPE, 1) + loop(FULL, 3, start=14)
     incident = diagnose(jobmanager=text).incidents[0]

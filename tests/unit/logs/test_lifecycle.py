@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.logs.lifecycle import parse_lifecycle
+from flink_triage.logs.lifecycle import parse_lifecycle, task_in_text
 
 _ID = "0515f4b78c443e06ea1d8be626fa474c"
 
@@ -46,3 +46,16 @@ def test_clients_tell_the_state_of_the_job() -> None:
 
 def test_other_states_of_a_task_are_no_failure() -> None:
     assert parse_lifecycle("04/12/2017 09:08:07\tMap(1/1) switched to RUNNING ") is None
+
+
+def test_a_task_is_named_in_a_text() -> None:
+    told = (
+        "Task name with subtask : Source: Orders (1/2)#3 Failure reason: Checkpoint was declined."
+    )
+    assert task_in_text(told) == ("Source: Orders", 1, 2, 3)
+    assert task_in_text("Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0") == (
+        "Totals -> Sink",
+        1,
+        2,
+        0,
+    )

@@ -48,6 +48,11 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="a blank line inside a message ends nothing",
         ),
         pytest.param(
+            [_HEADER, 'Exception in thread "main" java.lang.Error: x', _FRAME],
+            [1, 2],
+            id="what the JVM prints of an exception that nobody caught is no logger's",
+        ),
+        pytest.param(
             [_SECOND, _FRAME, "...", f"Caused by: {_FIRST}", _FRAME],
             [1],
             id="dots for frames that a person left out end no trace",

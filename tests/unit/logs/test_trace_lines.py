@@ -35,11 +35,13 @@ HEADERS = {
     "simple name": "RocksDBException: Bad table magic number",
     "nested class": "org.apache.zookeeper.KeeperException$NoNodeException: x",
     "indented": "  java.io.IOException: x",
+    "of a remote server": "org.apache.hadoop.ipc.RemoteException(java.io.IOException): x",
 }
 NO_HEADERS = {
     "a word": "Error: foo",
     "another key": "foo: bar",
     "another class": "java.lang.String: x",
+    "a call": "com.acme.CodecException(code) x",
     "in the middle of prose": "java.lang.RuntimeException at foo",
     "behind a date": "2023-01-01 java.lang.IllegalStateException: a",
     "a logger's class": "org.apache.flink.runtime.taskmanager.Task: x",

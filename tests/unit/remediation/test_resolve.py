@@ -126,6 +126,14 @@ def test_a_computed_value_starts_from_what_runs(
     assert (change.value, change.action) == (text, "raise")
 
 
+def test_a_bound_is_no_value_where_the_present_one_was_not_read() -> None:
+    size = ConfigSpec("taskmanager.memory.process.size", ComputedValue(1.25, "1728 mb"), "raise")
+    unread = _only(_resolved(size, effective={}))
+    assert unread.value == "<1.25 times the present value, at least 1728 mb>"
+    unset = _only(_resolved(size, effective=OTHER))
+    assert unset.value == "1728 mb"
+
+
 def test_a_computed_value_that_its_bound_keeps_below_what_runs_is_already_set() -> None:
     entry = ConfigSpec(TIMEOUT, ComputedValue(2, None, "1 h"), "raise")
     assert _only(_resolved(entry, effective={TIMEOUT: "2 h"})).action == "already-set"
@@ -168,6 +176,8 @@ CONDITIONS = [
     ("a capture matches", When(captures={"path": "^file:"}), True),
     ("a capture does not match", When(captures={"path": "^s3:"}), False),
     ("a capture is missing", When(captures={"bucket": "."}), False),
+    ("a capture is missing, as it should be", When(captures={"bucket": "^$"}), True),
+    ("a capture is there that should be missing", When(captures={"path": "^$"}), False),
     ("every part must hold", When(">=1.15", {"state.backend.type": "rocksdb"}, {"path": "x"}),
      False),
     ("a hostile regex does not hold", When(captures={"long": "^(a+)+$"}), False),

@@ -200,6 +200,19 @@ SHAPES: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         f"{SERIALIZED}: {RT}: {IO}: full\n{AT_A}",
         [(RT, f"{IO}: full", 1)],
     ),
+    "thrown by a remote server": (
+        f"{IO}: x\n{AT_A}\nCaused by: org.apache.hadoop.ipc.RemoteException"
+        f"(org.apache.hadoop.security.AccessControlException): no\n{AT_A}",
+        [(IO, "x", 1), ("org.apache.hadoop.security.AccessControlException", "no", 1)],
+    ),
+    "thrown by a remote server, in one line": (
+        f"{IO}: x {AT_A} Caused by: org.apache.hadoop.ipc.RemoteException({IO}): no {AT_A}",
+        [(IO, "x", 1), (IO, "no", 1)],
+    ),
+    "thrown by a remote server, no class of a throwable": (
+        f"org.apache.hadoop.ipc.RemoteException(com.acme.Denied): no\n{AT_A}",
+        [("org.apache.hadoop.ipc.RemoteException", "no", 1)],
+    ),
     "serialized twice": (f"{SERIALIZED}: {SERIALIZED}: {IO}: full\n{AT_A}", [(IO, "full", 1)]),
     "serialized without a message": (f"{SERIALIZED}: {IO}\n{AT_A}", [(IO, "", 1)]),
     "serialized by old Flink": (f"{SERIALIZED}: disk full\n{AT_A}", [(SERIALIZED, "disk full", 1)]),
