@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from ..model import Checkpoint, Observation, Outcome
-from ..signatures import SignaturePack
+from ..signatures import Signature, SignaturePack
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # JobManager and TaskManager log one failure within moments of each other, on clocks that may
@@ -197,6 +197,7 @@ def _attempts(
     attempts: list[Attempt] = []
     faults: list[Moment] = []
     position = 0
+    is_well_again = False
 
     def close(failed_at: datetime | None) -> None:
         if faults:
@@ -207,12 +208,27 @@ def _attempts(
         while position < len(failures) and moment.at > failures[position] + SLACK:
             close(failures[position])
             position += 1
-        if is_fault(moment, pack):
-            if faults and _is_over(faults[-1].at, moment.at):
+        if moment.kind == "checkpoint-completed":
+            is_well_again = True
+        elif is_fault(moment, pack):
+            is_stop = is_well_again and _is_asked_for(moment, pack)
+            if faults and (is_stop or _is_over(faults[-1].at, moment.at)):
                 close(None)
             faults.append(moment)
+            is_well_again = False
     close(failures[position] if position < len(failures) else None)
     return attempts
+
+
+def _is_asked_for(moment: Moment, pack: SignaturePack) -> bool:
+    """Whether all that a fault tells is that somebody stopped something in order."""
+    signatures = [pack.signatures[match.signature] for match in moment.observation.matches]
+    return bool(signatures) and all(is_order(signature) for signature in signatures)
+
+
+def is_order(signature: Signature) -> bool:
+    """A minor trigger is what somebody asked for, an orderly stop."""
+    return signature.role == "trigger" and signature.severity == "minor"
 
 
 def _is_over(last_fault: datetime, at: datetime) -> bool:

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from ..model import Match, Role, Severity
 from ..signatures import Signature, SignaturePack, episode_match
-from .episodes import Episode, in_order
+from .episodes import Episode, in_order, is_order
 from .timeline import NO_TIME, Moment
 
 _ROLE_POINTS: Mapping[Role, float] = {
@@ -188,12 +188,11 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 
 
 def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
-    """Whether it is an orderly end of trouble: a minor trigger is what somebody asked for.
+    """Whether it is an orderly end of trouble.
 
     There was trouble if the job had failed before, or if something had shown again and again.
     """
-    signature = candidate.signature
-    if signature.role != "trigger" or signature.severity != "minor":
+    if not is_order(candidate.signature):
         return False
     earlier = episode.attempts[: candidate.hits[0].attempt]
     had_failed = any(attempt.failed_at is not None for attempt in earlier)

@@ -471,6 +471,15 @@ def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> N
     assert signatures(incident)[0] == "disk/full"
 
 
+def test_a_stop_long_after_the_job_was_well_again_is_no_part_of_the_trouble(diagnose) -> None:
+    text = completed(5, 0) + loop(FULL, 1) + completed(60, 9)
+    text += failed(90, STOPPED, 1) + state(90, "RUNNING", "RESTARTING")
+    trouble, stop = diagnose(jobmanager=text).incidents
+    assert (signatures(trouble)[0], trouble.outcome) == ("disk/full", "recovered")
+    assert "taskmanager/shutdown-requested" not in signatures(trouble)
+    assert signatures(stop) == ["taskmanager/shutdown-requested"]
+
+
 def test_a_stop_that_begins_the_trouble_is_its_cause(diagnose) -> None:
     gone = (
         "org.apache.flink.runtime.io.network.partition.PartitionNotFoundException: Partition"
