@@ -472,8 +472,8 @@ def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> N
 
 
 def test_a_stop_long_after_the_job_was_well_again_is_no_part_of_the_trouble(diagnose) -> None:
-    text = completed(5, 0) + loop(FULL, 1) + completed(60, 9)
-    text += failed(90, STOPPED, 1) + state(90, "RUNNING", "RESTARTING")
+    text = completed(5, 0) + loop(FULL, 1) + line(50, "Late.", "ERROR") + FULL
+    text += completed(60, 9) + failed(90, STOPPED, 1)
     trouble, stop = diagnose(jobmanager=text).incidents
     assert (signatures(trouble)[0], trouble.outcome) == ("disk/full", "recovered")
     assert "taskmanager/shutdown-requested" not in signatures(trouble)
