@@ -69,6 +69,7 @@ EXPECTED = {
     "rocksdb-suppressed": "rocksdb/sst-block-checksum-mismatch",
     "disk-full": "disk/full",
     "serialized-by-flink": "disk/full",
+    "thrown-by-a-hadoop-server": "checkpoint/storage-permission-denied",
     "checkpoint-disk-full": "disk/full",
     "network-buffers": "network/buffers-insufficient",
     "partition-not-found": "network/partition-not-found",

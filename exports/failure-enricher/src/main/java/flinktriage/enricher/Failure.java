@@ -7,6 +7,8 @@ import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.flink.util.SerializedThrowable;
 
 /**
@@ -22,6 +24,10 @@ public final class Failure {
     static final int MAX_SUPPRESSED_DEPTH = 8;
     static final int MAX_FRAMES = 20_000;
     static final int MAX_TEXT = 1024 * 1024;
+    private static final int MAX_TYPE = 512;
+    private static final Pattern REMOTE =
+            Pattern.compile(
+                    "\\(([A-Za-z_$][\\w.$]*(?:Exception|Error|Throwable|Failure|Fault))\\):");
     /** What is read of one text: its head and its tail. */
     static final int MAX_PIECE = 64 * 1024;
 
@@ -200,6 +206,10 @@ public final class Failure {
                 if (header == null || header.equals(type)) {
                     return "";
                 }
+                String remote = throwable.getClass().getName() + "(" + type + "):";
+                if (!isSerialized && header.startsWith(remote)) {
+                    return header.substring(remote.length()).strip();
+                }
                 boolean isNamed = header.startsWith(type + ":");
                 return isNamed ? header.substring(type.length() + 1).strip() : header.strip();
             } catch (RuntimeException problem) {
@@ -208,9 +218,27 @@ public final class Failure {
         }
 
         private static String typeOf(Throwable throwable) {
-            return throwable instanceof SerializedThrowable
-                    ? ((SerializedThrowable) throwable).getOriginalErrorClassName()
-                    : throwable.getClass().getName();
+            if (throwable instanceof SerializedThrowable) {
+                return ((SerializedThrowable) throwable).getOriginalErrorClassName();
+            }
+            String type = throwable.getClass().getName();
+            String remote = remoteType(throwable, type);
+            return remote == null ? type : remote;
+        }
+
+        /** The class that a server threw, which Hadoop's RemoteException prints in brackets. */
+        private static String remoteType(Throwable throwable, String type) {
+            try {
+                String header = throwable.toString();
+                if (header == null || !header.startsWith(type + "(")) {
+                    return null;
+                }
+                int end = Math.min(header.length(), type.length() + MAX_TYPE);
+                Matcher named = REMOTE.matcher(header).region(type.length(), end);
+                return named.lookingAt() ? named.group(1) : null;
+            } catch (RuntimeException problem) {
+                return null;
+            }
         }
 
         private static Throwable causeOf(Throwable throwable) {

@@ -107,6 +107,15 @@ final class Failures {
                         new SerializedThrowable(
                                 new RuntimeException(
                                         "outer", new IOException("No space left on device"))));
+        BY_NAME.put(
+                "thrown-by-a-hadoop-server",
+                () ->
+                        new IOException(
+                                "mkdir",
+                                new RemoteException(
+                                        "org.apache.hadoop.security.AccessControlException",
+                                        "Permission denied: user=flink, access=WRITE,"
+                                                + " inode=\"/data\":hdfs:supergroup:drwxr-xr-x")));
         BY_NAME.put("plain-user-code", () -> new IllegalStateException("order 17 is odd"));
         BY_NAME.put(
                 "nobody-knows-it",
@@ -121,6 +130,21 @@ final class Failures {
                     return failure;
                 });
         BY_NAME.put("user-frames-shared", Failures::sharingUserFrames);
+    }
+
+    /** Prints itself as Hadoop's org.apache.hadoop.ipc.RemoteException does. */
+    private static final class RemoteException extends IOException {
+        private final String className;
+
+        RemoteException(String className, String message) {
+            super(message);
+            this.className = className;
+        }
+
+        @Override
+        public String toString() {
+            return getClass().getName() + "(" + className + "): " + getMessage();
+        }
     }
 
     /** What is printed of the cause is only that it was thrown in Java; the rest is shared. */
