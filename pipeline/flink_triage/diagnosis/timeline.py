@@ -5,13 +5,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 from ..model import Observation
 from .skew import Skew, find_skews
 
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
+
+# Between a refused connection and the line that says for what it was.
+_TRY = timedelta(seconds=1)
 
 Timed = Sequence[tuple[Observation, datetime]]
 
@@ -84,7 +87,7 @@ def build_timeline(
     """
     observed = list(observations)
     skews = {path: skew for path, skew in find_skews(observed).items() if skew.correction}
-    timed = _with_omitted_stacks(_in_time_order(observed, skews))
+    timed = _with_omitted_stacks(_without_overcome(_in_time_order(observed, skews)))
     job_names = _job_names(timed)
     job_of_graph = _job_of_graph(timed)
     job_of_task = _job_of_task(timed, job_of_graph)
@@ -136,6 +139,35 @@ def _in_time_order(
             timed.append((observation, at - skew.correction if skew and is_moved else at))
     timed.sort(key=lambda pair: (pair[1], pair[0].event.path, pair[0].event.offset))
     return timed
+
+
+def _without_overcome(
+    timed: list[tuple[Observation, datetime]],
+) -> list[tuple[Observation, datetime]]:
+    """Without the matches of lines by which a process sought a ResourceManager that it then found.
+
+    Processes that start together seek each other for a while; each try may also be a line of the
+    RPC system's, that nothing answered at the address.
+    """
+    found: set[str] = set()
+    tried: dict[str, datetime] = {}
+    backwards = []
+    for observation, at in reversed(timed):
+        path, lifecycle = observation.event.path, observation.event.lifecycle
+        kind = lifecycle.kind if lifecycle is not None else None
+        if kind == "resourcemanager-found":
+            found.add(path)
+        elif kind == "resourcemanager-sought" and path in found:
+            tried[path] = at
+            observation = replace(observation, matches=())
+        elif path in tried and tried[path] - at <= _TRY and _is_of_rpc(observation):
+            observation = replace(observation, matches=())
+        backwards.append((observation, at))
+    return backwards[::-1]
+
+
+def _is_of_rpc(observation: Observation) -> bool:
+    return (observation.event.logger or "").startswith(("akka.remote.", "org.apache.pekko.remote."))
 
 
 # HotSpot throws these without a stack once it has compiled the place that throws them

@@ -139,6 +139,22 @@ _TABLE: tuple[_Kind, ...] = (
         "oading dynamic configuration property: ",
         r"Loading dynamic configuration property: (?P<key>[^,\s]+), (?P<value>.*)",
     ),
+    # RetryingRegistration, then TaskExecutor and JobMaster
+    _kind(
+        "resourcemanager-sought",
+        "Could not resolve ResourceManager address",
+        r"Could not resolve ResourceManager address (?P<value>[^\s,]+)",
+    ),
+    _kind(
+        "resourcemanager-found",
+        "Successful registration at resource manager",
+        r"Successful registration at resource manager (?P<value>\S+)",
+    ),
+    _kind(
+        "resourcemanager-found",
+        "successfully registered at ResourceManager",
+        r"successfully registered at (?P<value>ResourceManager)",
+    ),
     # ResourceManager, JobMaster
     _kind(
         "taskmanager-registered",

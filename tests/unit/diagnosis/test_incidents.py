@@ -471,6 +471,29 @@ def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> N
     assert signatures(incident)[0] == "disk/full"
 
 
+SOUGHT = (
+    "Could not resolve ResourceManager address pekko.tcp://flink@jm:6123/user/rpc/resourcemanager_*,"
+    " retrying in 10000 ms: Could not connect to rpc endpoint under address jm."
+)
+GATED = (
+    "Association with remote system [pekko.tcp://flink@jm:6123] has failed, address is now gated"
+    " for [50] ms. Reason: [Association failed with [pekko.tcp://flink@jm:6123]] Caused by:"
+    " [java.net.ConnectException: Connection refused: jm/10.0.0.5:6123]"
+)
+
+
+def test_a_taskmanager_that_finds_its_jobmanager_in_the_end_is_healthy(diagnose) -> None:
+    gated = line(1, GATED, "WARN", "org.apache.pekko.remote.ReliableDeliverySupervisor")
+    started = gated + line(1.1, SOUGHT)
+    found = line(12, "Successful registration at resource manager pekko.tcp://flink@jm:6123/u.")
+    (incident,) = diagnose(taskmanager=started + found).incidents
+    assert incident.verdict == "healthy"
+    (incident,) = diagnose(taskmanager=started).incidents
+    assert signatures(incident)[0] == "taskmanager/registration-timeout"
+    (incident,) = diagnose(taskmanager=found + gated.replace("05:00", "05:09")).incidents
+    assert signatures(incident)[0] == "rpc/association-gated"
+
+
 def test_a_stop_long_after_the_job_was_well_again_is_no_part_of_the_trouble(diagnose) -> None:
     text = completed(5, 0) + loop(FULL, 1) + line(50, "Late.", "ERROR") + FULL
     text += completed(60, 9) + failed(90, STOPPED, 1)
