@@ -13,6 +13,8 @@ from .skew import Skew, find_skews
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 
+# So long a TaskManager seeks before it gives up: taskmanager.registration.timeout.
+_PATIENCE = timedelta(minutes=5)
 # Between a refused connection and the line that says for what it was.
 _TRY = timedelta(seconds=1)
 
@@ -144,20 +146,20 @@ def _in_time_order(
 def _without_overcome(
     timed: list[tuple[Observation, datetime]],
 ) -> list[tuple[Observation, datetime]]:
-    """Without the matches of lines by which a process sought a ResourceManager that it then found.
+    """Without the matches of lines by which a process sought a ResourceManager that it soon found.
 
     Processes that start together seek each other for a while; each try may also be a line of the
     RPC system's, that nothing answered at the address.
     """
-    found: set[str] = set()
+    found: dict[str, datetime] = {}
     tried: dict[str, datetime] = {}
     backwards = []
     for observation, at in reversed(timed):
         path, lifecycle = observation.event.path, observation.event.lifecycle
         kind = lifecycle.kind if lifecycle is not None else None
         if kind == "resourcemanager-found":
-            found.add(path)
-        elif kind == "resourcemanager-sought" and path in found:
+            found[path] = at
+        elif kind == "resourcemanager-sought" and path in found and found[path] - at <= _PATIENCE:
             tried[path] = at
             observation = replace(observation, matches=())
         elif path in tried and tried[path] - at <= _TRY and _is_of_rpc(observation):
