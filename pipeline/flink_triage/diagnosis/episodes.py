@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from ..model import Checkpoint, Observation, Outcome
-from ..signatures import Signature, SignaturePack
+from ..signatures import SignaturePack
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # JobManager and TaskManager log one failure within moments of each other, on clocks that may
@@ -223,12 +223,7 @@ def _attempts(
 def _is_asked_for(moment: Moment, pack: SignaturePack) -> bool:
     """Whether all that a fault tells is that somebody stopped something in order."""
     signatures = [pack.signatures[match.signature] for match in moment.observation.matches]
-    return bool(signatures) and all(is_order(signature) for signature in signatures)
-
-
-def is_order(signature: Signature) -> bool:
-    """A minor trigger is what somebody asked for, an orderly stop."""
-    return signature.role == "trigger" and signature.severity == "minor"
+    return bool(signatures) and all(signature.is_order for signature in signatures)
 
 
 def _is_over(last_fault: datetime, at: datetime) -> bool:

@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 
 from ..model import Match, Role, Severity
 from ..signatures import Signature, SignaturePack, episode_match
-from .episodes import Episode, in_order, is_order
+from .episodes import Episode, in_order
 from .timeline import NO_TIME, Moment
 
 _ROLE_POINTS: Mapping[Role, float] = {
@@ -192,7 +192,7 @@ def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Epi
 
     There was trouble if the job had failed before, or if something had shown again and again.
     """
-    if not is_order(candidate.signature):
+    if not candidate.signature.is_order:
         return False
     earlier = episode.attempts[: candidate.hits[0].attempt]
     had_failed = any(attempt.failed_at is not None for attempt in earlier)

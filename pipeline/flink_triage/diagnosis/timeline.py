@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
 from ..model import Observation
+from ..signatures.conditions import is_logger
 from .skew import Skew, find_skews
 
 # Sorts before every real time; stands for "the log states no time at all".
@@ -15,6 +16,11 @@ NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 
 # So long a TaskManager seeks before it gives up: taskmanager.registration.timeout.
 _PATIENCE = timedelta(minutes=5)
+# They say that nothing answered; akka's before Flink 1.18.
+_RPC_LOGGERS = (
+    "org.apache.pekko.remote.ReliableDeliverySupervisor",
+    "org.apache.pekko.remote.transport.netty.NettyTransport",
+)
 # Between a refused connection and the line that says for what it was.
 _TRY = timedelta(seconds=1)
 
@@ -169,7 +175,8 @@ def _without_overcome(
 
 
 def _is_of_rpc(observation: Observation) -> bool:
-    return (observation.event.logger or "").startswith(("akka.remote.", "org.apache.pekko.remote."))
+    logger = observation.event.logger
+    return logger is not None and any(is_logger(logger, one) for one in _RPC_LOGGERS)
 
 
 # HotSpot throws these without a stack once it has compiled the place that throws them

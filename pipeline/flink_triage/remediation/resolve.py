@@ -154,20 +154,25 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
         return table.amount(key, line, text) if text is not None else None
 
     low, high, now = amount(value.at_least), amount(value.at_most), amount(current.value)
+    if current.value is None and not current.is_config_read and low is not None:
+        # What was not read may be larger than the bound.
+        return _times_present(value, f", at least {value.at_least}")
     wanted = now * value.factor if now else None
-    if wanted is None and not current.is_config_read and value.at_least and current.value is None:
-        # A value that was not read may be larger.
-        return f"<{value.factor:g} times the present value, at least {value.at_least}>"
     if wanted is None:
         wanted = low if low is not None else high
     if wanted is None:
-        return f"<{value.factor:g} times the present value>"
+        return _times_present(value)
     if low is not None:
         wanted = max(wanted, low)
     if high is not None:
         wanted = min(wanted, high)
     type_ = table.type_of(key, line) or "String"
     return values.format_amount(wanted, type_, table.default(key, line))
+
+
+def _times_present(value: ComputedValue, bound: str = "") -> str:
+    """What the reader has to work out; ``bound`` is said of it."""
+    return f"<{value.factor:g} times the present value{bound}>"
 
 
 def _is_satisfied(
@@ -267,7 +272,7 @@ def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str
     if isinstance(value, str):
         text = one_line(fill(value, running.captures))
     else:
-        text = value.at_least or value.at_most or f"<{value.factor:g} times the present value>"
+        text = value.at_least or value.at_most or _times_present(value)
     if is_sensitive(entry.key) and not values.is_placeholder(text):
         text = HIDDEN
     reason = one_line(fill(entry.reason, running.captures))

@@ -196,6 +196,11 @@ class Signature:
         return any(alternative.is_user_frame for alternative in self.alternatives)
 
     @property
+    def is_order(self) -> bool:
+        """True for an orderly stop: a minor trigger is what somebody asked for."""
+        return self.role == "trigger" and self.severity == "minor"
+
+    @property
     def is_episodic(self) -> bool:
         """True when one match is not enough: ask ``episode_match``."""
         return self.mode == "sequence" or self.count > 1

@@ -362,13 +362,12 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_string(column.type):
         return _texts(column)
     if pa.types.is_struct(column.type):
-        fields = [_values(field) for field in column.flatten()]
-        return [
-            Lifecycle(*one) if one[0] is not None else None for one in zip(*fields, strict=True)
-        ]
+        rows = zip(*map(_values, column.flatten()), strict=True)
+        return [Lifecycle(*one) if one[0] is not None else None for one in rows]
     if pa.types.is_list(column.type):
         return _matches(column)
-    return list(column.to_pylist())
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def _texts(column: pa.StringArray) -> list[str | None]:

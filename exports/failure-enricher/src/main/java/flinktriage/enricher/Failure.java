@@ -24,12 +24,13 @@ public final class Failure {
     static final int MAX_SUPPRESSED_DEPTH = 8;
     static final int MAX_FRAMES = 20_000;
     static final int MAX_TEXT = 1024 * 1024;
+    /** What is read of one text: its head and its tail. */
+    static final int MAX_PIECE = 64 * 1024;
+
     private static final int MAX_TYPE = 512;
     private static final Pattern REMOTE =
             Pattern.compile(
                     "\\(([A-Za-z_$][\\w.$]*(?:Exception|Error|Throwable|Failure|Fault))\\):");
-    /** What is read of one text: its head and its tail. */
-    static final int MAX_PIECE = 64 * 1024;
 
     /** A frame; {@code file} is null where the source is unknown. */
     public static final class Frame {
