@@ -27,7 +27,7 @@ from benchmarks.evaluate import Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
 from flink_triage.diagnosis.confidence import kind_of
 from flink_triage.diagnosis.ranking import Candidate
-from flink_triage.local import Options, number_lines, scan_inputs
+from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable
 from flink_triage.signatures import SignaturePack
@@ -69,7 +69,7 @@ def sample_trees(trees: Sequence[Path]) -> list[Sample]:
 def _samples(labelled: Labelled, root: frozenset[str]) -> Iterator[tuple[str, str, bool]]:
     options = Options()
     scanned = scan_inputs([str(labelled.path)], options, lambda done, total: None)
-    observations = list(number_lines(scanned.results))
+    observations = list(scanned.observations())
     for view, of_view in _views(observations, is_excerpt=labelled.path.is_file()):
         ranked = _leading(of_view, scanned.pack)
         for candidate in ranked:

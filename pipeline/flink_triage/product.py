@@ -56,6 +56,8 @@ _SERVERS = (
     "org.apache.hadoop.hdfs.server.",
     "org.apache.hadoop.yarn.server.",
     "org.apache.zookeeper.server.",
+    # As Logback and Log4j abbreviate org.apache.seatunnel.engine, and org.apache.spark.executor.
+    "o.a.s.e.",
 )
 
 # Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.

@@ -42,10 +42,13 @@ class Settings:
     max_archive_members: int = 10_000
     # Evidence lines kept per diagnosis; the rest is counted.
     max_evidence: int = 5
-    # Observations of one kind that the diagnosis of one job looks at; the rest is counted.
+    # Observations of one kind, file and minute that a diagnosis looks at; the rest is counted.
     max_observations_per_key: int = 50
     # Traces, apart from which they are of one kind, that it tells apart in a minute.
     max_traces_per_key: int = 100
+    # Observations of a deployment that one process holds (some 4 KB each): of more, what is alike
+    # in ten minutes, an hour, and so on is of one kind.
+    max_observations: int = 50_000
     # An unfinished last event of a file that was written to so recently is held back.
     settle_seconds: float = 10.0
     # Excerpts in results are for people.

@@ -65,7 +65,8 @@ def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
 
 def told(results: Sequence[RangeResult]) -> tuple[object, ...]:
     """Observations as a run keeps them, traces with their counts, and diagnoses."""
-    observations = fold(number_lines(results), Settings())
+    in_ranges = (observation for result in results for observation in result.observations)
+    observations = fold(number_lines(in_ranges, (r.scan for r in results)), Settings())
     traces: Counter[Fingerprint] = Counter()
     for result in results:
         for row in result.traces:

@@ -65,7 +65,8 @@ class Core:
             check_account(profile, of_file)
             results += of_file
         assert listing.files or listing.quarantined
-        observations = fold(number_lines(results), self._settings)
+        told = (observation for result in results for observation in result.observations)
+        observations = fold(number_lines(told, (r.scan for r in results)), self._settings)
         incidents, unknown, config = diagnose(
             observations, self._pack, self._options, self._settings, None, deployments=["fuzzed"]
         )

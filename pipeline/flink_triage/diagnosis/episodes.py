@@ -154,14 +154,21 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
 def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack) -> list[Episode]:
     groups: list[list[Attempt]] = []
     keys: set[str] = set()
+    until = NO_TIME
     for attempt in _attempts(history.moments, _failure_times(history.moments), pack):
         of_attempt = _trouble_keys(attempt, pack)
-        if groups and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt):
+        is_over = _is_over(until, attempt.faults[0].at)
+        if (
+            groups
+            and not is_over
+            and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt)
+        ):
             groups[-1].append(attempt)
             keys |= of_attempt
         else:
             groups.append([attempt])
             keys = of_attempt
+        until = max(until, *(moment.until for moment in attempt.faults))
     starts = [group[0].faults[0].at for group in groups]
     return [
         _episode(job_id, group, until, history)
@@ -197,6 +204,7 @@ def _attempts(
     attempts: list[Attempt] = []
     faults: list[Moment] = []
     position = 0
+    until = NO_TIME
     is_well_again = False
 
     def close(failed_at: datetime | None) -> None:
@@ -212,9 +220,10 @@ def _attempts(
             is_well_again = True
         elif is_fault(moment, pack):
             is_stop = is_well_again and _is_asked_for(moment, pack)
-            if faults and (is_stop or _is_over(faults[-1].at, moment.at)):
+            if faults and (is_stop or _is_over(until, moment.at)):
                 close(None)
             faults.append(moment)
+            until = max(until, moment.until)
             is_well_again = False
     close(failures[position] if position < len(failures) else None)
     return attempts
@@ -234,8 +243,6 @@ def _is_same_trouble(
     last: Attempt, attempt: Attempt, history: _History, keys: set[str], of_attempt: set[str]
 ) -> bool:
     before, after = last.faults[-1].at, attempt.faults[0].at
-    if _is_over(before, after):
-        return False
     if not history.has_checkpoint_between(before, after):
         return True
     return not keys.isdisjoint(of_attempt)
@@ -296,8 +303,11 @@ def _outcome(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
 
 
 def _restart_count(within: Sequence[Moment]) -> int:
-    by_state = sum(m.kind == "job-state" and m.to_state == "RESTARTING" for m in within)
-    return by_state or sum(m.kind == "restart" for m in within)
+    def count(kind: str, to_state: str | None = None) -> int:
+        told = (m for m in within if m.kind == kind and m.to_state == to_state)
+        return sum(moment.observation.occurrences for moment in told)
+
+    return count("job-state", "RESTARTING") or count("restart")
 
 
 def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -120,8 +120,17 @@ def build_incident(
             timeline.flink_version,
             table=options,
         ),
-        notes=tuple(skew.sentence for skew in timeline.skews),
+        notes=(*(skew.sentence for skew in timeline.skews), *_thinning(timeline)),
     )
+
+
+def _thinning(timeline: DeploymentTimeline) -> Iterator[str]:
+    if timeline.events is not None:
+        yield (
+            f"Of {timeline.events:,} notable events of this deployment {len(timeline.moments):,} "
+            "were read one by one and the others counted with them; --since and --until read a "
+            "shorter time more closely."
+        )
 
 
 def _matters(episode: Episode, answers: Sequence[Candidate]) -> bool:
@@ -303,6 +312,9 @@ def _summary(
 def _thrown(observation: Observation) -> str:
     """The innermost throwable with its message, as one line; empty where nothing is left of it."""
     if not observation.root_cause_type:
+        wrapped_in = observation.exception_type
+        if wrapped_in:
+            return f"{wrapped_in}, cut off before its cause"
         return observation.event.message[:_MAX_THROWN_CHARS]
     told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
     told = told[:_MAX_THROWN_CHARS].rstrip(" .")

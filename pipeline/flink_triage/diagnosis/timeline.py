@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 from ..model import Observation
 from ..signatures.conditions import is_logger
+from .fold import is_thinned
 from .skew import Skew, find_skews
 
 # Sorts before every real time; stands for "the log states no time at all".
@@ -47,6 +48,12 @@ class Moment:
         return self.observation.occurrences == 0
 
     @property
+    def until(self) -> datetime:
+        """The time of the last event that it stands for, where it counts more than one."""
+        first, last = self.observation.event.logged_at, self.observation.last_logged_at
+        return self.at if first is None or last is None else self.at + (last - first)
+
+    @property
     def kind(self) -> str | None:
         lifecycle = self.observation.event.lifecycle
         return lifecycle.kind if lifecycle is not None and not self.is_witness else None
@@ -63,8 +70,9 @@ class DeploymentTimeline:
 
     ``times`` are those of ``moments``; ``is_foreign`` says that these are logs of another product.
     ``skews`` are the clocks that were found to be off; ``hosts`` those that run TaskManagers, with
-    the time of their first moment.  The last three tell jobs, and of
-    each execution graph and task that is named the job, where it has one.
+    the time of their first moment.  ``events`` is the number of those that moments stand for, where
+    they were more than are read one by one.  The last three tell jobs, and of each execution graph
+    and task that is named the job, where it has one.
     """
 
     deployment: str
@@ -77,6 +85,7 @@ class DeploymentTimeline:
     is_foreign: bool = False
     skews: tuple[Skew, ...] = ()
     hosts: Mapping[str, datetime] = field(default_factory=dict)
+    events: int | None = None
     known_jobs: frozenset[str] = frozenset()
     job_of_graph: Mapping[str, str | None] = field(default_factory=dict)
     job_of_task: Mapping[str, str | None] = field(default_factory=dict)
@@ -115,6 +124,7 @@ def build_timeline(
         is_foreign=_is_foreign(timed),
         skews=tuple(skew for _, skew in sorted(skews.items())),
         hosts=_hosts(timed),
+        events=sum(o.occurrences for o in observed) if any(map(is_thinned, observed)) else None,
         known_jobs=frozenset(known_jobs),
         job_of_graph={g: job_of_graph.get(g) for o, _ in timed if (g := graph_of(o)) is not None},
         job_of_task={t: job_of_task.get(t) for o, _ in timed if (t := o.task) is not None},

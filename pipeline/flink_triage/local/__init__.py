@@ -27,6 +27,7 @@ from ..model import (
     ByteRange,
     Coverage,
     FileProfile,
+    Observation,
     Quarantined,
     Result,
     Run,
@@ -39,9 +40,9 @@ from .options import Options, Progress, ignored_in, pack_of, with_layouts, withi
 from .pool import Mapper, mapper
 from .work import (
     Account,
-    Analyzed,
     Bench,
     Concluded,
+    Gathering,
     Numbered,
     analyze_whole,
     analyze_with_skipped,
@@ -79,6 +80,11 @@ class Scanned:
     results: tuple[RangeResult, ...]
     quarantined: tuple[Quarantined, ...]
     skipped: tuple[SkippedSignature, ...]
+
+    def observations(self) -> Iterator[Observation]:
+        """Of all ranges, with lines of their files."""
+        told = (observation for result in self.results for observation in result.observations)
+        return number_lines(told, (result.scan for result in self.results))
 
 
 def run_local(
@@ -186,18 +192,17 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
     analyzed = call(analyze_with_skipped, [byte_range for _, byte_range in parts])
     finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
-    told: dict[str, list[tuple[int, Analyzed]]] = {name: [] for name in large}
+    told = {name: Gathering(bench.options.settings) for name in large}
     skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
     for index, (result, off) in analyzed:
         number, byte_range = parts[index]
-        told[byte_range.deployment].append((number, result))
+        told[byte_range.deployment].add(number, result)
         skipped[byte_range.deployment] += off
         done += _size(byte_range)
         progress(done, total)
     concluded = []
     for name in sorted(large):
-        in_order = sorted(told.pop(name), key=lambda one: one[0])
-        concluded.append(conclude(bench, name, in_order, skipped[name]))
+        concluded.append(conclude(bench, name, told.pop(name), skipped[name]))
     for index, one in finished:
         concluded.append(one)
         done += sizes[whole[index]]

@@ -6,9 +6,11 @@ These functions are called in this process or in one of a pool; ``Bench`` is wha
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import itemgetter
 
 from ..diagnosis import diagnose
 from ..diagnosis.cited import cut_trace, whole_trace
@@ -27,6 +29,7 @@ from ..model import (
     UnknownFailure,
 )
 from ..remediation import OptionTable
+from ..settings import Settings
 from ..signatures import SignaturePack
 from ..stages import Analyzer, RangeResult, collector_at_rest
 from .options import Options, within
@@ -59,13 +62,14 @@ class Bench:
 class Analyzed:
     """What one range told, after folding.
 
-    ``stack_traces`` counts events, ``fingerprints`` are their different traces.  ``exemplars`` are
-    the texts of those that ``observations`` name, where they were not told before, each at most
-    ``max_trace_chars`` long.
+    ``coarseness`` is its folder's; ``stack_traces`` counts events, ``fingerprints`` are their
+    different traces.  ``exemplars`` are the texts of those that ``observations`` name, where they
+    were not told before, each at most ``max_trace_chars`` long.
     """
 
     scan: RangeScan
     observations: tuple[Observation, ...]
+    coarseness: int
     stack_traces: int
     fingerprints: frozenset[str]
     exemplars: dict[str, str]
@@ -162,7 +166,7 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyz
 
     with collector_at_rest():
         for portion in bench.analyzer.read(byte_range, tally, told=told):
-            folder.add(portion.observations)
+            folder.add(within(portion.observations, bench.options))
             stack_traces += portion.trace_count
             for row in portion.traces:
                 text = whole_trace(row.trace.thrown.text, row.exemplar)
@@ -175,7 +179,8 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyz
                 most = 2 * len(exemplars) + _MANY_EXEMPLARS
         leave_out()
         scan, kept = tally.finish(byte_range), tuple(folder.take())
-    return Analyzed(scan, kept, stack_traces, frozenset(fingerprints), exemplars)
+    found = frozenset(fingerprints)
+    return Analyzed(scan, kept, folder.coarseness, stack_traces, found, exemplars)
 
 
 def analyze_with_skipped(
@@ -188,43 +193,65 @@ def analyze_whole(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
     """All that the range told; what repeats is folded, and every trace is told apart."""
-    every_trace = replace(bench.options.settings, max_traces_per_key=sys.maxsize)
+    limits = bench.options.settings
+    every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():
         result = bench.analyzer.analyze(byte_range)
         folded = tuple(fold(result.observations, every_trace))
     return replace(result, observations=folded), bench.analyzer.skipped
 
 
+class Gathering:
+    """What the ranges of one deployment told, in whatever order; what repeats is counted."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._folder = Folder(settings)
+        self._ranges: list[tuple[int, Analyzed]] = []
+
+    def add(self, number: int, result: Analyzed) -> None:
+        self._folder.add(result.observations, result.coarseness)
+        self._ranges.append((number, replace(result, observations=())))
+
+    @property
+    def numbered(self) -> list[tuple[int, Analyzed]]:
+        """The ranges in order, without their observations."""
+        return sorted(self._ranges, key=itemgetter(0))
+
+    def take(self) -> Iterator[Observation]:
+        """The observations, with lines of their files; they are held no more."""
+        return number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
+
+
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
     """A whole deployment, from its bytes to its incidents."""
     deployment, ranges = work
-    numbered = []
+    gathering = Gathering(bench.options.settings)
     told: set[str] = set()
     for number, byte_range in ranges:
-        numbered.append((number, analyze_range(bench, byte_range, told)))
-    return conclude(bench, deployment, numbered, bench.analyzer.skipped)
+        gathering.add(number, analyze_range(bench, byte_range, told))
+    return conclude(bench, deployment, gathering, bench.analyzer.skipped)
 
 
 def conclude(
     bench: Bench,
     deployment: str,
-    numbered: Sequence[tuple[int, Analyzed]],
+    gathering: Gathering,
     skipped: tuple[SkippedSignature, ...] = (),
 ) -> Concluded:
     """Diagnose a deployment by what its ranges told."""
-    options, settings = bench.options, bench.options.settings
+    options = bench.options
+    numbered = gathering.numbered
     results = [result for _, result in numbered]
     account = Account.of(results)
     if results and all(result.scan.range.profile.problem for result in results):
         # Of what could not be read nothing is said, least of all that it is healthy.
         return Concluded(deployment, account, skipped=skipped)
     with collector_at_rest():
-        observations = within(number_lines(results), options)
         incidents, unknown, config = diagnose(
-            fold(observations, settings),
+            gathering.take(),
             bench.pack,
             bench.option_table,
-            settings,
+            options.settings,
             options.flink_version,
             deployments=[deployment],
         )
@@ -253,20 +280,24 @@ def _exemplars(
     return found
 
 
-def number_lines(results: Iterable[Analyzed | RangeResult]) -> Iterator[Observation]:
-    """Observations with line numbers of their file, from ranges whose lines count from 1."""
-    base: dict[str, int] = {}
-    for result in sorted(results, key=_range_order):
-        path = result.scan.range.profile.path
-        before = base.get(path, 0)
-        base[path] = before + result.scan.newline_count
-        if not before:
-            yield from result.observations
-            continue
-        for observation in result.observations:
-            event = observation.event
-            yield replace(observation, event=replace(event, line=event.line + before))
+def number_lines(
+    observations: Iterable[Observation], scans: Iterable[RangeScan]
+) -> Iterator[Observation]:
+    """Observations with lines of their file, from ranges whose lines count from 1.
 
-
-def _range_order(result: Analyzed | RangeResult) -> tuple[str, int]:
-    return result.scan.range.profile.path, result.scan.range.start
+    ``scans`` are those of all ranges of the files.
+    """
+    starts: dict[str, list[int]] = {}
+    before: dict[str, list[int]] = {}
+    for scan in sorted(scans, key=lambda scan: (scan.range.profile.path, scan.range.start)):
+        path = scan.range.profile.path
+        lines = before.setdefault(path, [0])
+        starts.setdefault(path, []).append(scan.range.start)
+        lines.append(lines[-1] + scan.newline_count)
+    for observation in observations:
+        event = observation.event
+        position = bisect_right(starts[event.path], event.offset) - 1
+        lines_before = before[event.path][position]
+        if lines_before:
+            observation = replace(observation, event=replace(event, line=event.line + lines_before))
+        yield observation

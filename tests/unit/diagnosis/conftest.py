@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.diagnosis import DeploymentDiagnosis, diagnose_deployment
-from flink_triage.local import Options, number_lines, scan_inputs
+from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
@@ -31,7 +31,7 @@ def observe(tmp_path: Path) -> Observe:
         folder.mkdir(exist_ok=True)
         for name, text in files.items():
             (folder / f"flink-{name}.log").write_text(text)
-        return list(number_lines(scan_inputs([str(folder)], Options(), lambda a, b: None).results))
+        return list(scan_inputs([str(folder)], Options(), lambda a, b: None).observations())
 
     return read
 

@@ -14,7 +14,7 @@ import pytest
 
 from flink_triage.diagnosis import Carried, Told, diagnose, diagnose_on, worst_first
 from flink_triage.diagnosis.unknown import merge_unknown
-from flink_triage.local import Options, number_lines, scan_inputs
+from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Incident, Lifecycle, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -37,7 +37,7 @@ Parts = tuple[tuple[Incident, ...], tuple[UnknownFailure, ...]]
 @cache
 def recorded(name: str) -> tuple[Observation, ...]:
     scanned = scan_inputs([str(LOGS / name / "logs")], Options(), lambda done, total: None)
-    return tuple(replace(o, deployment="d") for o in number_lines(scanned.results))
+    return tuple(replace(o, deployment="d") for o in scanned.observations())
 
 
 def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[Observation]:

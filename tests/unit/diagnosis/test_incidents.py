@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from flink_triage.diagnosis.fold import fold
-from flink_triage.settings import Settings
-
-FEW = Settings(max_observations_per_key=5, max_traces_per_key=4)
 JOB = "9b1a51e416dc4303171d4287e9e52830"
 GRAPH = "ad5498bd8e6af42420707a08aa2fb304"
+START = datetime(2026, 11, 21, 5)
 
 
 def line(second: float, message: str, level: str = "INFO", logger: str = "a.B") -> str:
-    minute, rest = divmod(second, 60)
-    at = f"2026-11-21 05:{int(minute):02d}:{rest:06.3f}".replace(".", ",")
-    return f"{at} {level:<5} {logger} [] - {message}\n"
+    at = START + timedelta(seconds=second)
+    time = at.isoformat(" ", "milliseconds").replace(".", ",")
+    return f"{time} {level:<5} {logger} [] - {message}\n"
 
 
 def state(second: float, before: str, after: str, job: str = JOB) -> str:
@@ -402,36 +398,6 @@ def test_the_version_is_that_of_the_banner_or_else_of_the_jars(diagnose, observe
     assert diagnose(taskmanager=trace).incidents[0].flink_version == "1.11.2"
     assert diagnose(taskmanager=trace + banner).incidents[0].flink_version == "1.16.0"
     assert {o.flink_version for o in observe(taskmanager=trace)} == {"1.11.2"}
-
-
-def test_folding_keeps_counts_and_is_associative(observe):
-    observations = observe(
-        taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(40))
-    )
-    whole = fold(observations, FEW)
-    parts = fold([*fold(observations[:17], FEW), *fold(observations[17:], FEW)], FEW)
-    assert whole == parts
-    assert len(whole) == 5
-    assert sum(o.occurrences for o in whole) == 40
-
-
-def test_a_flood_of_different_traces_is_counted_and_its_first_is_kept(observe):
-    def trace(number: int) -> str:
-        return f"a.B: x\n\tat a.B.call{'abcdefghijklmnopqrstuvwxyz'[number]}(B.java:1)\n"
-
-    numbers = [n * 7 % 20 for n in range(60)]
-    text = "".join(line(1 + i / 100, "x", "WARN") + trace(n) for i, n in enumerate(numbers))
-    observations = observe(taskmanager=text)
-    whole = fold(observations, FEW)
-    assert len({o.fingerprint for o in whole}) == 5
-    assert sum(o.occurrences for o in whole) == 60
-    assert sorted(o.occurrences for o in whole) == [1] * 12 + [48]
-    assert observations[0].fingerprint in {o.fingerprint for o in whole}
-    chance = random.Random(1)
-    for _ in range(20):
-        shuffled = chance.sample(observations, len(observations))
-        cut = chance.randrange(60)
-        assert fold([*fold(shuffled[:cut], FEW), *fold(shuffled[cut:], FEW)], FEW) == whole
 
 
 STOPPED = (

@@ -57,3 +57,17 @@ def test_a_fault_that_names_no_job_counts_once_however_many_jobs_it_may_be_of(di
     assert len(found.incidents) == 2
     (unknown,) = group_unknown(found.unknown_faults, 5)
     assert unknown.count == 1
+
+
+def test_of_a_trace_that_ends_above_its_cause_what_was_thrown_is_told(diagnose):
+    text = (
+        "2026-11-21 05:00:01\n"
+        "java.lang.RuntimeException: Failed to frobnicate the bundle! INFO:root:Starting up.\n"
+        "Traceback (most recent call last):\n"
+        '  File "/venv/site-packages/pyflink/fn_execution/beam/beam_boot.py", line 1, in <module>\n'
+        "    from apache_beam.runners.worker import bundle_processor\n"
+    )
+    (incident,) = diagnose(taskmanager=text).incidents
+    assert incident.summary == (
+        "No signature names the first fault: java.lang.RuntimeException, cut off before its cause."
+    )

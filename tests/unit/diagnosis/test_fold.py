@@ -1,0 +1,191 @@
+"""Far more events than a diagnosis holds: what is kept of them, and that it tells the same."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from test_incidents import FULL, NPE, completed, failed, line, state
+
+from flink_triage.diagnosis import diagnose_deployment
+from flink_triage.diagnosis.fold import Folder, fold
+from flink_triage.model import Incident, Observation
+from flink_triage.remediation import OptionTable
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+FEW = Settings(max_observations_per_key=5, max_traces_per_key=4)
+
+
+def failure(second: float, trace: str, attempt: int) -> str:
+    return (
+        failed(second, trace, attempt)
+        + state(second, "RUNNING", "RESTARTING")
+        + state(second + 3, "RESTARTING", "RUNNING")
+    )
+
+
+def loop(count: int, every: float, trace: str = FULL) -> str:
+    """Failures, each followed by a checkpoint: the job comes up and fails again."""
+    steps = []
+    for attempt in range(count):
+        at = every * attempt
+        steps += [failure(at, trace, attempt), completed(at + every / 2, attempt + 1)]
+    return "".join(steps)
+
+
+def shuffled(observations: Sequence[Observation], seed: int) -> list[Observation]:
+    return random.Random(seed).sample(observations, len(observations))
+
+
+def in_parts(observations: Sequence[Observation], settings: Settings, seed: int) -> list:
+    """Folded in three parts, and these together."""
+    first, second = sorted(random.Random(seed).sample(range(len(observations)), 2))
+    together = Folder(settings)
+    for part in (observations[second:], observations[:first], observations[first:second]):
+        folder = Folder(settings)
+        folder.add(part)
+        together.add(folder.take(), folder.coarseness)
+    return together.take()
+
+
+def total(observations: Sequence[Observation]) -> int:
+    """Events that they stand for, but for completed checkpoints."""
+    return sum(o.occurrences for o in observations if not o.event.message.startswith("Completed"))
+
+
+def test_what_says_the_same_within_a_minute_is_kept_at_its_ends_and_counted(observe):
+    observations = observe(
+        taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(40))
+    )
+    kept = fold(observations, FEW)
+    assert [o.event.offset for o in kept] == [
+        o.event.offset for o in [*observations[:4], observations[-1]]
+    ]
+    assert [o.occurrences for o in kept] == [1, 1, 1, 36, 1]
+    assert kept[3].last_logged_at == observations[-2].event.logged_at
+    assert all(in_parts(shuffled(observations, seed), FEW, seed) == kept for seed in range(20))
+
+
+def test_a_flood_of_different_traces_is_counted_and_its_first_is_kept(observe):
+    def trace(number: int) -> str:
+        return f"a.B: x\n\tat a.B.call{'abcdefghijklmnopqrstuvwxyz'[number]}(B.java:1)\n"
+
+    numbers = [n * 7 % 20 for n in range(60)]
+    text = "".join(line(1 + i / 100, "x", "WARN") + trace(n) for i, n in enumerate(numbers))
+    observations = observe(taskmanager=text)
+    kept = fold(observations, FEW)
+    assert sorted(o.occurrences for o in kept) == [1] * 13 + [47]
+    assert {observations[0].fingerprint, observations[-1].fingerprint} <= {
+        o.fingerprint for o in kept
+    }
+    assert all(in_parts(shuffled(observations, seed), FEW, seed) == kept for seed in range(20))
+
+
+@pytest.mark.parametrize("most", [2_000, 700, 150, 60])
+def test_what_memory_does_not_hold_is_kept_at_the_ends_of_longer_times(observe, most):
+    observations = observe(jobmanager=loop(800, 40))
+    settings = replace(DEFAULT_SETTINGS, max_observations=most)
+    everything = fold(observations, DEFAULT_SETTINGS)
+    kept = fold(observations, settings)
+    assert len(kept) <= most < len(everything)
+    assert total(kept) == total(everything)
+    faults = [o for o in observations if o.fingerprint is not None]
+    told = [o for o in kept if o.fingerprint is not None]
+    assert told[0].event.offset == faults[0].event.offset
+    assert told[-1] == faults[-1]
+    assert all(in_parts(observations, settings, seed) == kept for seed in range(10))
+
+
+def test_no_less_is_kept_than_memory_holds(observe):
+    observations = observe(jobmanager=loop(100, 40))
+    exactly = replace(DEFAULT_SETTINGS, max_observations=len(fold(observations, DEFAULT_SETTINGS)))
+    assert fold(observations, exactly) == fold(observations, DEFAULT_SETTINGS)
+
+
+def test_a_folder_holds_little_of_what_comes_bit_by_bit(observe):
+    settings = replace(DEFAULT_SETTINGS, max_observations=100)
+    observations = observe(jobmanager=loop(300, 40))
+    folder = Folder(settings)
+    for at in range(0, len(observations), 10):
+        folder.add(observations[at : at + 10])
+        assert len(folder.fold()) <= 100
+    assert folder.take() == fold(observations, settings)
+    assert folder.take() == []
+
+
+def test_options_of_every_start_are_kept_once_and_the_last_word_counts(observe):
+    def start(number: int) -> str:
+        loading = "Loading configuration property: "
+        second = 100.0 * number
+        return "".join(
+            line(second, loading + option, logger="org.apache.flink.configuration.Glob")
+            for option in ("state.backend, rocksdb", f"parallelism.default, {1 + number % 2}")
+        )
+
+    observations = observe(jobmanager="".join(map(start, range(300))))
+    kept = fold(observations, replace(DEFAULT_SETTINGS, max_observations=20))
+    assert len(kept) == 6
+    assert total(kept) == 600
+    assert kept[-1] == observations[-1]
+
+
+def facts(incident: Incident) -> dict[str, object]:
+    """What must not depend on how many events were read one by one."""
+    best = incident.diagnoses[0]
+    return {
+        "id": incident.incident_id,
+        "cause": [diagnosis.signature for diagnosis in incident.diagnoses],
+        "seen": (best.occurrences, best.first_seen_at, best.last_seen_at),
+        "when": (incident.started_at, incident.ended_at, incident.outcome),
+        "restarts": incident.restarts,
+        "first fault": incident.first_fault,
+        "healthy": incident.last_healthy,
+    }
+
+
+@pytest.mark.parametrize("most", [2_000, 300, 60])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(completed(-60, 1) + loop(700, 40), id="recovers each time"),
+        pytest.param(
+            loop(700, 40) + failure(28_000, FULL, 700) + state(28_004, "RUNNING", "FAILED"),
+            id="fails in the end",
+        ),
+        pytest.param(
+            loop(50, 40) + failure(18_000, FULL, 51) + loop(50, 40).replace("05:", "14:"),
+            id="comes back within hours",
+        ),
+    ],
+)
+def test_the_diagnosis_is_the_same_and_says_what_it_counted(observe, pack, text, most):
+    observations = observe(jobmanager=text)
+
+    def diagnosed(settings: Settings) -> Incident:
+        kept = fold(observations, settings)
+        found = diagnose_deployment("d", kept, pack, OptionTable.load(), settings)
+        (incident,) = found.incidents
+        return incident
+
+    whole = diagnosed(DEFAULT_SETTINGS)
+    thinned = diagnosed(replace(DEFAULT_SETTINGS, max_observations=most))
+    assert facts(thinned) == facts(whole)
+    is_thinned = len(fold(observations, DEFAULT_SETTINGS)) > most
+    assert [note.startswith("Of ") for note in thinned.notes] == [True] * is_thinned
+    assert not whole.notes
+
+
+def test_another_cause_that_takes_over_is_still_told(observe, pack):
+    later = loop(400, 40, NPE).replace("Totals (1/2)", "Enrich (1/2)")
+    shift = {f"2026-11-21 {hour:02d}": f"2026-11-22 {hour:02d}" for hour in range(24)}
+    for before, after in shift.items():
+        later = later.replace(before, after)
+    observations = observe(jobmanager=loop(400, 40) + later)
+    kept = fold(observations, replace(DEFAULT_SETTINGS, max_observations=100))
+    incidents = diagnose_deployment("d", kept, pack, OptionTable.load()).incidents
+    assert {i.diagnoses[0].signature for i in incidents} == {
+        "disk/full",
+        "operator/user-code-exception",
+    }
