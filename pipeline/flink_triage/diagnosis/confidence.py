@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from .ranking import Candidate
+from .ranking import ANSWERS, Candidate
 
 # Points below which a rival that nothing explains is a real alternative.
 _CLOSE_POINTS = 12.0
-_ANSWERS = frozenset({"trigger", "contributing", "symptom"})
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
@@ -31,9 +30,9 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
 def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
     """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
     ``reporting`` for what is never an answer; each part narrows the kinds before it."""
-    if candidate.signature.role not in _ANSWERS:
+    if candidate.signature.role not in ANSWERS:
         return "reporting"
-    first = next(other for other in ranked if other.signature.role in _ANSWERS)
+    first = next(other for other in ranked if other.signature.role in ANSWERS)
     if first.id != candidate.id:
         return f"following/{'explained' if candidate.explained_by else 'rival'}"
     role = "generic" if candidate.signature.is_generic else candidate.signature.role
@@ -51,7 +50,7 @@ def _has_close_rival(candidate: Candidate, ranked: Sequence[Candidate]) -> bool:
     return any(
         other.id != candidate.id
         and not other.explained_by
-        and other.signature.role in _ANSWERS
+        and other.signature.role in ANSWERS
         and other.score > candidate.score - _CLOSE_POINTS
         for other in ranked
     )

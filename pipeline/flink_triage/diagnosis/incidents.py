@@ -21,8 +21,8 @@ from ..signatures import Signature, SignaturePack
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
-from .ranking import Candidate, Hit
-from .reach import ANSWERS, blast_radius
+from .ranking import ANSWERS, Candidate, Hit
+from .reach import blast_radius
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
 

@@ -48,6 +48,9 @@ _SEVERITY_POINTS: Mapping[Severity, float] = {
     "minor": 0.0,
     "info": -20.0,
 }
+# Roles of what may be an answer, and severities of what may take another's place as one.
+ANSWERS: frozenset[Role] = frozenset({"trigger", "contributing", "symptom"})
+_MATTERS: frozenset[Severity] = frozenset({"critical", "major"})
 _EXPLAINED_POINTS = -45.0
 _AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
@@ -127,8 +130,8 @@ def rank(
         _scored(c, episode, candidates, causes.get(c.id, set()), c.id in afterwards, hosts)
         for c in candidates
     ]
-    scored = _with_explains(scored)
-    return sorted(scored, key=_rank_key)
+    placed = _behind_causes(scored, afterwards)
+    return sorted(_with_explains(placed), key=_rank_key)
 
 
 def _rank_key(candidate: Candidate) -> tuple[float, int, datetime, str]:
@@ -332,6 +335,29 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
             )
         elif len(seen) == parallelism:
             yield f"all {parallelism} subtasks of {task} show it"
+
+
+def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) -> list[Candidate]:
+    """None stands before what explains it and matters, whatever the roles of both."""
+    causes = {
+        c.id: c.score
+        for c in candidates
+        if c.signature.role in ANSWERS
+        and c.signature.severity in _MATTERS
+        and not c.explained_by
+        and c.id not in afterwards
+    }
+    placed = []
+    for candidate in candidates:
+        best = max((causes[c] for c in candidate.explained_by if c in causes), default=None)
+        if best is not None and candidate.score >= best:
+            points = best - 1.0 - candidate.score
+            reason = f"it stands behind what explains it ({points:+.0f})"
+            candidate = replace(
+                candidate, score=candidate.score + points, reasons=(*candidate.reasons, reason)
+            )
+        placed.append(candidate)
+    return placed
 
 
 def _with_explains(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -17,12 +17,11 @@ import regex as re
 from ..model import AffectedJob, BlastRadius, MinuteCount, Outcome
 from ..signatures import SignaturePack
 from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
-from .ranking import Candidate, rank, reachable
+from .ranking import ANSWERS, Candidate, rank, reachable
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 Ranked = tuple[Episode, list[Candidate]]
 
-ANSWERS = frozenset({"trigger", "contributing", "symptom"})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
 # Two hours by the minute say how a trouble began and spread; the rest is in the tables.
 _MAX_MINUTES = 120
@@ -181,4 +180,4 @@ def _per_minute(faults: Iterable[Moment]) -> tuple[MinuteCount, ...]:
     )
 
 
-__all__ = ["ANSWERS", "blast_radius", "rank_episodes", "taskmanagers_named"]
+__all__ = ["blast_radius", "rank_episodes", "taskmanagers_named"]

@@ -38,6 +38,7 @@ _SECTION = re.compile(
 # What the JVM itself prints of an exception that nobody caught.
 _OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
 _BLANK = ("", " ", "\t")
+_TRACEBACK = "Traceback (most recent call last):"
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -200,6 +201,7 @@ class _Open:
         "_frames_seen",
         "_head",
         "_head_bytes",
+        "_in_traceback",
         "_last",
         "_tail",
         "_tail_bytes",
@@ -234,6 +236,7 @@ class _Open:
         self._head_bytes = self._tail_bytes = self._dropped = 0
         self._blank_seen = False
         self._frames_seen = False
+        self._in_traceback = False
         self._throwable_open = False
         self._last = ""
         self._count(line)
@@ -280,6 +283,8 @@ class _Open:
             self._blank_seen = True
             return
         self._blank_seen = False
+        if text[:1] not in _BLANK:
+            self._in_traceback = text.startswith(_TRACEBACK)
         kind = kind_of(text)
         if kind is LineKind.OTHER and self._frames_seen and is_elision(text):
             return
@@ -301,6 +306,9 @@ class _Open:
         if _SECTION.match(text) or text.startswith(_OF_NO_LOGGER):
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
+            if self._in_traceback and not self._blank_seen:
+                # Python names the error below the frames.
+                return False
             if self._throwable_open:
                 # One without frames ended at the blank line.
                 return self._blank_seen

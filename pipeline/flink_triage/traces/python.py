@@ -22,7 +22,10 @@ _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
-_MODULE_ROOT = re.compile(r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?)/")
+# Flink brings its Python modules and what they need in zip files.
+_MODULE_ROOT = re.compile(
+    r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?|[^/]{1,200}\.zip)/"
+)
 
 
 def read_traceback(
@@ -104,5 +107,5 @@ def _module(path: str) -> tuple[str, Origin]:
         return module, "user"
     if module.startswith("pyflink."):
         return module, "flink"
-    is_package = "site-packages" in path or "dist-packages" in path
+    is_package = any(place in path for place in ("site-packages", "dist-packages", ".zip/"))
     return module, "library" if is_package else "jdk"

@@ -93,6 +93,23 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="a throwable in backticks is one",
         ),
         pytest.param(
+            [
+                "Traceback (most recent call last):",
+                '  File "job.py", line 3, in <module>',
+                "    main()",
+                "TypeError: 'JavaPackage' object is not callable",
+                _FIRST,
+                _FRAME,
+            ],
+            [1],
+            id="Python names its error below the frames",
+        ),
+        pytest.param(
+            ["Traceback (most recent call last):", '  File "job.py", line 3', "", _FIRST, _FRAME],
+            [4],
+            id="a blank line ends a traceback that was cut off",
+        ),
+        pytest.param(
             [_FIRST, _FRAME, _SECOND, _FRAME],
             [1, 3],
             id="a throwable after frames begins an event",

@@ -393,6 +393,21 @@ def test_python_around_java() -> None:
     assert [(t, n) for t, _, n in chain(text)] == [("py4j.protocol.Py4JJavaError", 2), (IO, 1)]
 
 
+@pytest.mark.parametrize(
+    ("path", "module", "origin"),
+    [
+        ("/opt/flink/opt/python/pyflink.zip/pyflink/table/udf.py", "pyflink.table.udf", "flink"),
+        ("/opt/cloudpickle-2.2.0-src.zip/cloudpickle/fast.py", "cloudpickle.fast", "library"),
+        ("/opt/app/jobs/orders.py", "orders", "user"),
+    ],
+)
+def test_modules_that_flink_brings_in_zip_files(path: str, module: str, origin: str) -> None:
+    _, trace = extract("", PYTHON.replace("/tmp/job.py", path))
+    assert trace is not None
+    frame = trace.root_cause.frames[0]
+    assert (frame.class_name, frame.origin) == (module, origin)
+
+
 HOSTILE = {
     "parentheses": "(",
     "dots": "a.",

@@ -1,0 +1,36 @@
+"""What is said first, where the words of one fault would weigh more than those of its cause."""
+
+from __future__ import annotations
+
+from test_incidents import completed, line, state
+
+NO_SLOTS = (
+    "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
+    "Could not acquire the minimum required resources.\n"
+    "\tat org.apache.flink.runtime.jobmaster.slotpool.SlotPool.fail(SlotPool.java:1)\n"
+)
+SEEKING = (
+    "Could not resolve ResourceManager address pekko.tcp://flink@jm:26999/user/rpc/"
+    "resourcemanager_*, retrying in 10000 ms: Could not connect to rpc endpoint under address "
+    "pekko.tcp://flink@jm:26999/user/rpc/resourcemanager_*."
+)
+EXECUTOR = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
+
+
+def test_what_explains_a_fault_stands_before_it(diagnose):
+    found = diagnose(
+        jobmanager=completed(5, 4)
+        + line(300, "Job orders failed.", "WARN")
+        + NO_SLOTS
+        + state(300, "RUNNING", "FAILING"),
+        taskmanager="".join(
+            line(second, SEEKING, "INFO", EXECUTOR) for second in range(310, 610, 10)
+        ),
+    )
+    (incident,) = found.incidents
+    first, second = incident.diagnoses[:2]
+    assert first.signature == "taskmanager/registration-timeout"
+    assert second.signature == "resources/slots-unavailable"
+    assert second.signature in first.explains
+    assert second.confidence < first.confidence
+    assert any(reason.startswith("it stands behind what explains it") for reason in second.reasons)
