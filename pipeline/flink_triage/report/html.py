@@ -19,7 +19,7 @@ from flink_triage.remediation import render_patch
 from flink_triage.report import extent, facts, timeline
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.page import Limits, link_of, page_of
-from flink_triage.report.patches import PatchRenderer, now
+from flink_triage.report.patches import PatchRenderer, already, now
 
 # A page beyond this opens slowly and is refused by mail; it is rendered with less instead.
 MAX_BYTES = 4_000_000
@@ -55,7 +55,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        facts=facts, extent=extent, timeline=timeline, link_of=link_of, now=now
+        facts=facts, extent=extent, timeline=timeline, link_of=link_of, now=now, already=already
     )
     environment.globals["get_all"] = "in the JSON (--format json)"
     environment.filters.update(line=one_line)

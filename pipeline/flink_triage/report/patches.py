@@ -62,6 +62,14 @@ def now(change: ConfigChange) -> str:
     return f"{word} {one_line(change.current)}"
 
 
+def already(change: ConfigChange) -> str:
+    """That what is wanted holds, and what that means; most reasons begin so themselves."""
+    said = f"{change.key} is already"
+    if change.reason.startswith(said):
+        return change.reason
+    return f"{said} {change.current or change.value}: {change.reason}"
+
+
 def _line(change: ConfigChange) -> str:
     key = one_line(change.key)
     if change.action == "remove":

@@ -15,7 +15,7 @@ from flink_triage.report import extent, facts
 from flink_triage.report.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts import capped, count
 from flink_triage.report.failure import failure_at, failure_of, naming
-from flink_triage.report.patches import PatchRenderer, now, patches_of
+from flink_triage.report.patches import PatchRenderer, already, now, patches_of
 
 _STYLES = {
     "title": "1",
@@ -281,8 +281,7 @@ class _Writer:
                 page.verbatim(line, indent=_INDENT + 6)
         for change in remediation.config:
             if change.action == "already-set":
-                said = f"{change.key} is already {change.current or change.value}: {change.reason}"
-                page.add(said, indent=_INDENT + 4, label="- ")
+                page.add(already(change), indent=_INDENT + 4, label="- ")
             elif self._verbose:
                 said = f"{change.key} ({now(change)}): {change.reason}"
                 page.add(said, indent=_INDENT + 4, label="- ")

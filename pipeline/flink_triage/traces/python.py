@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from flink_triage.logs.trace_lines import is_throwable_header
 from flink_triage.model import Frame, Origin, Throwable
+from flink_triage.traces.frames import PYTHON_STRING
 from flink_triage.traces.lines import Line
 
 TRACEBACK = "Traceback (most recent call last):"
@@ -97,12 +98,18 @@ def _frame(match: re.Match[str]) -> Frame:
 
 def _module(path: str) -> tuple[str, Origin]:
     root = _MODULE_ROOT.match(path)
+    if path == PYTHON_STRING:
+        return path, "jdk"
     if path.startswith("<frozen "):
         return path.strip("<>").removeprefix("frozen "), "jdk"
     inner = path[root.end() :] if root is not None else path.rpartition("/")[2]
     while (deeper := _MODULE_ROOT.match("/" + inner)) is not None:
         inner = ("/" + inner)[deeper.end() :]
     module = inner.removesuffix(".py").replace("/", ".") or path
+    # Cython prints a path from the package's root.
+    if root is None and path.startswith(("apache_beam/", "pyflink/")):
+        module = path.removesuffix(".pyx").removesuffix(".py").replace("/", ".")
+        return module, "flink" if path.startswith("pyflink/") else "library"
     if root is None:
         return module, "user"
     if module.startswith("pyflink."):

@@ -10,8 +10,10 @@ from dataclasses import replace
 import pytest
 
 from flink_triage.errors import UsageError
+from flink_triage.model import ConfigChange
 from flink_triage.report import render, render_text, wants_color
 from flink_triage.report.clean import columns_of
+from flink_triage.report.patches import already
 from tests.unit.report import examples, hostile
 
 OPTION = "execution.checkpointing.tolerable-failed-checkpoints"
@@ -154,3 +156,9 @@ def test_a_narrow_terminal_gets_narrow_lines() -> None:
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(UsageError, match="allowed: text, json, jsonl, markdown, html"):
         render(examples.healthy(), "pdf")  # type: ignore[arg-type]
+
+
+def test_what_holds_already_is_said_once() -> None:
+    done = ConfigChange(OPTION, "3", "already-set", f"{OPTION} is already 3: look elsewhere")
+    assert already(done) == done.reason
+    assert already(replace(done, reason="Not that.")) == f"{OPTION} is already 3: Not that."

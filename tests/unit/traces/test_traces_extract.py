@@ -399,9 +399,16 @@ def test_python_around_java() -> None:
         ("/opt/flink/opt/python/pyflink.zip/pyflink/table/udf.py", "pyflink.table.udf", "flink"),
         ("/opt/cloudpickle-2.2.0-src.zip/cloudpickle/fast.py", "cloudpickle.fast", "library"),
         ("/opt/app/jobs/orders.py", "orders", "user"),
+        (
+            "apache_beam/runners/worker/operations.py",
+            "apache_beam.runners.worker.operations",
+            "library",
+        ),
+        ("pyflink/fn_execution/beam/fast.pyx", "pyflink.fn_execution.beam.fast", "flink"),
+        ("<string>", "<string>", "jdk"),
     ],
 )
-def test_modules_that_flink_brings_in_zip_files(path: str, module: str, origin: str) -> None:
+def test_whose_code_a_python_file_is(path: str, module: str, origin: str) -> None:
     _, trace = extract("", PYTHON.replace("/tmp/job.py", path))
     assert trace is not None
     frame = trace.root_cause.frames[0]
