@@ -23,9 +23,10 @@ _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
-# Flink brings its Python modules and what they need in zip files.
+# Flink brings its Python modules and what they need in zip files, as users bring theirs.
 _MODULE_ROOT = re.compile(
-    r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?|[^/]{1,200}\.zip)/"
+    r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?"
+    r"|(?:pyflink|py4j|cloudpickle)[^/]{0,200}\.zip)/"
 )
 
 

@@ -399,6 +399,7 @@ def test_python_around_java() -> None:
         ("/opt/flink/opt/python/pyflink.zip/pyflink/table/udf.py", "pyflink.table.udf", "flink"),
         ("/opt/cloudpickle-2.2.0-src.zip/cloudpickle/fast.py", "cloudpickle.fast", "library"),
         ("/opt/app/jobs/orders.py", "orders", "user"),
+        ("/tmp/python-dist-1/python-files/blob_p-1/job.zip/orders.py", "orders", "user"),
         (
             "apache_beam/runners/worker/operations.py",
             "apache_beam.runners.worker.operations",
