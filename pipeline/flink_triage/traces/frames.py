@@ -12,7 +12,7 @@ NATIVE_METHOD = "Native Method"
 # The file, and in the JVM the class, of code that Python was given as a text.
 PYTHON_STRING = "<string>"
 
-JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.")
+JDK = ("java.", "javax.", "jdk.", "sun.", "com.sun.", PYTHON_STRING)
 
 CONNECTOR = (
     "org.apache.flink.connector.",
@@ -176,7 +176,7 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
     Shaded copies belong to what was shaded; a class of no known package is the user's.  ``native``
     is a native method of a library (RocksDB's JNI); the JDK's native methods stay ``jdk``.
     """
-    if class_name.startswith(JDK) or class_name == PYTHON_STRING:
+    if class_name.startswith(JDK):
         return "jdk"
     shaded = SHADED.search(class_name)
     if shaded is not None:
