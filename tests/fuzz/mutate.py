@@ -274,7 +274,7 @@ MUTATIONS: tuple[Mutation, ...] = (
 
 
 def _packed(drawn: random.Random, data: bytes) -> bytes:
-    pack = drawn.choice((gzip.compress, bz2.compress, lzma.compress, _tar, _zip, _tar_gz))
+    pack = drawn.choice((_gzip, bz2.compress, lzma.compress, _tar, _zip, _tar_gz))
     packed = pack(data)
     if drawn.random() < 0.3:
         packed += drawn.choice((pack(data[:500]), b"\0" * 100, b"garbage", packed[:10]))
@@ -309,13 +309,20 @@ def _tar(data: bytes) -> bytes:
     return out.getvalue()
 
 
+def _gzip(data: bytes) -> bytes:
+    """Without the time, as everything that is made of a seed."""
+    return gzip.compress(data, mtime=0)
+
+
 def _tar_gz(data: bytes) -> bytes:
-    return gzip.compress(_tar(data))
+    return _gzip(_tar(data))
 
 
 def _zip(data: bytes) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, name in enumerate(_NAMES):
-            archive.writestr(name, data[: len(data) // (number + 1)])
+            member = zipfile.ZipInfo(name)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, data[: len(data) // (number + 1)])
     return out.getvalue()
