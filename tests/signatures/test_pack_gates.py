@@ -92,6 +92,13 @@ def test_the_owner_of_a_sample_stands_first_on_it() -> None:
     assert surprises == []
 
 
+def test_a_minor_trigger_is_an_orderly_stop() -> None:
+    """The diagnosis takes it for one: what followed was asked for."""
+    assert [one.id for one in PACK.signatures.values() if one.is_order] == [
+        "taskmanager/shutdown-requested"
+    ]
+
+
 def test_every_accepted_overlap_still_occurs() -> None:
     occurring = {(o.owner, other) for o in overlap_matrix(PACK) for other in o.beaten_by}
     assert set(KNOWN_OVERLAPS) - occurring == set()
