@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from flink_triage.diagnosis import diagnose
 from flink_triage.diagnosis.fold import fold
-from flink_triage.local import number_lines
+from flink_triage.local import in_files
 from flink_triage.logs.files import list_inputs
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.plan import plan_ranges
@@ -65,8 +65,7 @@ def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
 
 def told(results: Sequence[RangeResult]) -> tuple[object, ...]:
     """Observations as a run keeps them, traces with their counts, and diagnoses."""
-    in_ranges = (observation for result in results for observation in result.observations)
-    observations = fold(number_lines(in_ranges, (r.scan for r in results)), Settings())
+    observations = fold(in_files(results), Settings())
     traces: Counter[Fingerprint] = Counter()
     for result in results:
         for row in result.traces:

@@ -19,7 +19,7 @@ from types import FrameType
 
 from flink_triage.diagnosis import diagnose
 from flink_triage.diagnosis.fold import fold
-from flink_triage.local import number_lines
+from flink_triage.local import in_files
 from flink_triage.logs.files import list_inputs
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
@@ -65,8 +65,7 @@ class Core:
             check_account(profile, of_file)
             results += of_file
         assert listing.files or listing.quarantined
-        told = (observation for result in results for observation in result.observations)
-        observations = fold(number_lines(told, (r.scan for r in results)), self._settings)
+        observations = fold(in_files(results), self._settings)
         incidents, unknown, config = diagnose(
             observations, self._pack, self._options, self._settings, None, deployments=["fuzzed"]
         )

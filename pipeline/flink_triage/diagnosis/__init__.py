@@ -14,7 +14,7 @@ from .carrying import Carried, carry, is_in_time, split, tells_the_same
 from .episodes import find_episodes
 from .fold import fold
 from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
-from .ranking import Candidate
+from .ranking import SERIOUS, Candidate
 from .reach import Ranked, rank_episodes
 from .timeline import DeploymentTimeline, build_timeline
 from .unknown import group_unknown, is_unknown
@@ -211,7 +211,7 @@ def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST
     return (
-        0 if best is None or best.severity in ("critical", "major") else 1,
+        0 if best is None or best.severity in SERIOUS else 1,
         _OUTCOME_ORDER[incident.outcome],
         0 if incident.verdict == "diagnosed" else 1,
         _SEVERITY_ORDER[best.severity] if best is not None else 1,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from .ranking import ANSWERS, Candidate
+from .ranking import Candidate
 
 # Points below which a rival that nothing explains is a real alternative.
 _CLOSE_POINTS = 12.0
@@ -30,9 +30,9 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
 def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
     """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
     ``reporting`` for what is never an answer; each part narrows the kinds before it."""
-    if candidate.signature.role not in ANSWERS:
+    if not candidate.signature.is_answer:
         return "reporting"
-    first = next(other for other in ranked if other.signature.role in ANSWERS)
+    first = next(other for other in ranked if other.signature.is_answer)
     if first.id != candidate.id:
         return f"following/{'explained' if candidate.explained_by else 'rival'}"
     role = "generic" if candidate.signature.is_generic else candidate.signature.role
@@ -50,7 +50,7 @@ def _has_close_rival(candidate: Candidate, ranked: Sequence[Candidate]) -> bool:
     return any(
         other.id != candidate.id
         and not other.explained_by
-        and other.signature.role in ANSWERS
+        and other.signature.is_answer
         and other.score > candidate.score - _CLOSE_POINTS
         for other in ranked
     )

@@ -154,21 +154,17 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
 def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack) -> list[Episode]:
     groups: list[list[Attempt]] = []
     keys: set[str] = set()
-    until = NO_TIME
+    last_fault = NO_TIME
     for attempt in _attempts(history.moments, _failure_times(history.moments), pack):
         of_attempt = _trouble_keys(attempt, pack)
-        is_over = _is_over(until, attempt.faults[0].at)
-        if (
-            groups
-            and not is_over
-            and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt)
-        ):
+        goes_on = bool(groups) and not _is_over(last_fault, attempt.faults[0].at)
+        if goes_on and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt):
             groups[-1].append(attempt)
             keys |= of_attempt
         else:
             groups.append([attempt])
             keys = of_attempt
-        until = max(until, *(moment.until for moment in attempt.faults))
+        last_fault = max(last_fault, *(moment.until for moment in attempt.faults))
     starts = [group[0].faults[0].at for group in groups]
     return [
         _episode(job_id, group, until, history)
@@ -204,7 +200,7 @@ def _attempts(
     attempts: list[Attempt] = []
     faults: list[Moment] = []
     position = 0
-    until = NO_TIME
+    last_fault = NO_TIME
     is_well_again = False
 
     def close(failed_at: datetime | None) -> None:
@@ -220,10 +216,10 @@ def _attempts(
             is_well_again = True
         elif is_fault(moment, pack):
             is_stop = is_well_again and _is_asked_for(moment, pack)
-            if faults and (is_stop or _is_over(until, moment.at)):
+            if faults and (is_stop or _is_over(last_fault, moment.at)):
                 close(None)
             faults.append(moment)
-            until = max(until, moment.until)
+            last_fault = max(last_fault, moment.until)
             is_well_again = False
     close(failures[position] if position < len(failures) else None)
     return attempts
@@ -255,7 +251,7 @@ def _trouble_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
         telling = [
             m.signature
             for m in moment.observation.matches
-            if pack.signatures[m.signature].role in ("trigger", "contributing", "symptom")
+            if pack.signatures[m.signature].is_answer
         ]
         keys.update(telling)
         if not telling and moment.observation.fingerprint is not None:

@@ -138,9 +138,7 @@ def _fold_to(
         key, keep = _kind_of(observation, grain)
         trace = observation.fingerprint.full if observation.fingerprint else ""
         group = kinds.setdefault(key, {}).setdefault(trace, [])
-        group.append(observation)
-        if len(group) > keep:
-            _count_last_but_one(group)
+        _keep_ends(group, observation, keep)
     for by_trace in kinds.values():
         if len(by_trace) > settings.max_traces_per_key:
             _fold_traces(by_trace, settings.max_traces_per_key)
@@ -159,16 +157,16 @@ def _fold_traces(by_trace: dict[str, list[Observation]], keep: int) -> None:
     others = [by_trace.pop(trace) for trace in sorted(by_trace)[keep:]]
     group: list[Observation] = []
     for observation in sorted((o for of_trace in others for o in of_trace), key=_place):
-        group.append(observation)
-        if len(group) > 2:
-            _count_last_but_one(group)
+        _keep_ends(group, observation, 2)
     by_trace[_OTHERS] = group
 
 
-def _count_last_but_one(group: list[Observation]) -> None:
-    """Of the last three let the first count the second, which goes."""
-    group[-3] = _absorb(group[-3], group[-2])
-    del group[-2]
+def _keep_ends(group: list[Observation], observation: Observation, keep: int) -> None:
+    """Append to ``group``; beyond ``keep`` the one before the last counts what was between."""
+    group.append(observation)
+    if len(group) > keep:
+        group[-3] = _absorb(group[-3], group[-2])
+        del group[-2]
 
 
 def _routine_key(observation: Observation, grain: _Grain) -> Hashable | None:
@@ -194,9 +192,9 @@ def _kind_of(observation: Observation, grain: _Grain) -> tuple[tuple[object, ...
     """What observations of one kind have in common, and how many of them are kept."""
     event, lifecycle = observation.event, observation.event.lifecycle
     kind = lifecycle.kind if lifecycle is not None else None
-    told: tuple[object, ...] = ()
     if lifecycle is not None and kind in _SAID_AT_START:
         return (event.path, kind, lifecycle.key, lifecycle.value), 2
+    told: tuple[object, ...] = ()
     if lifecycle is not None and kind in _KEPT_KINDS:
         told = lifecycle.job_id, lifecycle.to_state
     key = (

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ..model import OtherCause, Verdict
 from ..signatures import Signature, SignaturePack
 from .episodes import Episode
-from .ranking import Candidate
+from .ranking import SERIOUS, Candidate
 from .reach import taskmanagers_named
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
@@ -22,7 +22,6 @@ _MAX_PLACES = 3
 _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
-_SEVERITIES = ("critical", "major")
 # What tells that a fault happened on the JobManager, or before there was a job.
 _COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
 _BEFORE_A_JOB = (
@@ -194,13 +193,13 @@ def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature
         causes = [
             s
             for s in pack.signatures.values()
-            if effect in s.explains and s.role == "trigger" and s.severity in _SEVERITIES
+            if effect in s.explains and s.role == "trigger" and s.severity in SERIOUS
         ]
         causes.sort(
             key=lambda s: (
                 s.id.partition("/")[0] not in subsystems,
                 s.explains.index(effect),
-                _SEVERITIES.index(s.severity),
+                SERIOUS.index(s.severity),
                 s.id,
             )
         )

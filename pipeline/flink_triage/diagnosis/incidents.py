@@ -21,7 +21,7 @@ from ..signatures import Signature, SignaturePack
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
-from .ranking import ANSWERS, Candidate, Hit
+from .ranking import Candidate, Hit
 from .reach import blast_radius
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
@@ -79,12 +79,12 @@ def build_incident(
 
     ``None`` when it holds nothing that anyone must act on.
     """
-    answers = [c for c in ranked if c.signature.role in ANSWERS]
+    answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
     if not episode.has_failed and not _matters(episode, answers):
         return None
     verdict = _verdict(answers, unknown)
-    wrappers = [c for c in ranked if c.signature.role not in ANSWERS]
+    wrappers = [c for c in ranked if not c.signature.is_answer]
     hollow = None if answers else _hollow(wrappers, unknown)
     ordered = [*answers, *wrappers]
     diagnoses = tuple(

@@ -48,9 +48,8 @@ _SEVERITY_POINTS: Mapping[Severity, float] = {
     "minor": 0.0,
     "info": -20.0,
 }
-# Roles of what may be an answer, and severities of what may take another's place as one.
-ANSWERS: frozenset[Role] = frozenset({"trigger", "contributing", "symptom"})
-_MATTERS: frozenset[Severity] = frozenset({"critical", "major"})
+# Severities of what fails a job; the worst first.
+SERIOUS: tuple[Severity, ...] = ("critical", "major")
 _EXPLAINED_POINTS = -45.0
 _AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
@@ -342,8 +341,8 @@ def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) 
     causes = {
         c.id: c.score
         for c in candidates
-        if c.signature.role in ANSWERS
-        and c.signature.severity in _MATTERS
+        if c.signature.is_answer
+        and c.signature.severity in SERIOUS
         and not c.explained_by
         and c.id not in afterwards
     }
@@ -351,11 +350,9 @@ def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) 
     for candidate in candidates:
         best = max((causes[c] for c in candidate.explained_by if c in causes), default=None)
         if best is not None and candidate.score >= best:
-            points = best - 1.0 - candidate.score
-            reason = f"it stands behind what explains it ({points:+.0f})"
-            candidate = replace(
-                candidate, score=candidate.score + points, reasons=(*candidate.reasons, reason)
-            )
+            score = best - 1.0
+            reason = f"it stands behind what explains it ({score - candidate.score:+.0f})"
+            candidate = replace(candidate, score=score, reasons=(*candidate.reasons, reason))
         placed.append(candidate)
     return placed
 

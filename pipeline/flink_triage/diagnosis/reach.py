@@ -17,7 +17,7 @@ import regex as re
 from ..model import AffectedJob, BlastRadius, MinuteCount, Outcome
 from ..signatures import SignaturePack
 from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
-from .ranking import ANSWERS, Candidate, rank, reachable
+from .ranking import Candidate, rank, reachable
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 Ranked = tuple[Episode, list[Candidate]]
@@ -43,7 +43,7 @@ def rank_episodes(
     open_: list[_Group] = []
     for episode in episodes:
         ranked = rank(episode, pack, _hosts_by(episode, hosts))
-        best = next((c for c in ranked if c.signature.role in ANSWERS), None)
+        best = next((c for c in ranked if c.signature.is_answer), None)
         start = episode.first_fault.at
         open_ = [g for g in open_ if g.end == NO_TIME or g.end + CLUSTER_LEAD >= start]
         group = next((g for g in open_ if g.shares(best, start, pack)), None)

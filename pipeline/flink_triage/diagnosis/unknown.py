@@ -11,8 +11,6 @@ from ..signatures import SignaturePack
 from .episodes import Episode
 from .timeline import Moment
 
-_ANSWERS = frozenset({"trigger", "contributing", "symptom", "benign"})
-
 
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     """Whether a stack trace has a root cause that no signature speaks of.
@@ -27,10 +25,11 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     is_root_named |= _library_of(observation.exception_type) == _library_of(
         observation.root_cause_type
     )
-    roles = [(pack.signatures[m.signature].role, m.depth_from_root) for m in observation.matches]
+    matched = [(pack.signatures[m.signature], m.depth_from_root) for m in observation.matches]
     return not any(
-        role in _ANSWERS and (role != "symptom" or not depth or is_root_named)
-        for role, depth in roles
+        (signature.is_answer or signature.role == "benign")
+        and (signature.role != "symptom" or not depth or is_root_named)
+        for signature, depth in matched
     )
 
 

@@ -48,7 +48,7 @@ from .work import (
     analyze_with_skipped,
     conclude,
     conclude_ranges,
-    number_lines,
+    in_files,
     probe_file,
 )
 
@@ -57,7 +57,7 @@ __all__ = [
     "Progress",
     "Scanned",
     "ignored_in",
-    "number_lines",
+    "in_files",
     "pack_of",
     "run_local",
     "scan_inputs",
@@ -83,8 +83,7 @@ class Scanned:
 
     def observations(self) -> Iterator[Observation]:
         """Of all ranges, with lines of their files."""
-        told = (observation for result in self.results for observation in result.observations)
-        return number_lines(told, (result.scan for result in self.results))
+        return in_files(self.results)
 
 
 def run_local(

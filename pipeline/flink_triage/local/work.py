@@ -219,7 +219,7 @@ class Gathering:
 
     def take(self) -> Iterator[Observation]:
         """The observations, with lines of their files; they are held no more."""
-        return number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
+        return _number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
 
 
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
@@ -280,7 +280,13 @@ def _exemplars(
     return found
 
 
-def number_lines(
+def in_files(results: Sequence[RangeResult]) -> Iterator[Observation]:
+    """The observations of all ranges, with lines of their files."""
+    told = (observation for result in results for observation in result.observations)
+    return _number_lines(told, (result.scan for result in results))
+
+
+def _number_lines(
     observations: Iterable[Observation], scans: Iterable[RangeScan]
 ) -> Iterator[Observation]:
     """Observations with lines of their file, from ranges whose lines count from 1.

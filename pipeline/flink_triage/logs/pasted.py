@@ -26,7 +26,7 @@ from .physical import PhysicalLine
 from .tally import Tally
 from .text import store_texts
 from .throwables import LineKind, kind_of
-from .trace_lines import is_elision
+from .trace_lines import TRACEBACK, is_elision
 
 # Streams that share a file; beyond this the one longest silent is closed.
 _MAX_OPEN_SOURCES = 256
@@ -38,7 +38,6 @@ _SECTION = re.compile(
 # What the JVM itself prints of an exception that nobody caught.
 _OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
 _BLANK = ("", " ", "\t")
-_TRACEBACK = "Traceback (most recent call last):"
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -284,7 +283,7 @@ class _Open:
             return
         self._blank_seen = False
         if text[:1] not in _BLANK:
-            self._in_traceback = text.startswith(_TRACEBACK)
+            self._in_traceback = text.startswith(TRACEBACK)
         kind = kind_of(text)
         if kind is LineKind.OTHER and self._frames_seen and is_elision(text):
             return

@@ -196,6 +196,11 @@ class Signature:
         return any(alternative.is_user_frame for alternative in self.alternatives)
 
     @property
+    def is_answer(self) -> bool:
+        """True when it may be the answer, rather than what reports or accompanies a failure."""
+        return self.role in ("trigger", "contributing", "symptom")
+
+    @property
     def is_order(self) -> bool:
         """True for an orderly stop: a minor trigger is what somebody asked for."""
         return self.role == "trigger" and self.severity == "minor"

@@ -12,6 +12,7 @@ from flink_triage.logs.trace_lines import (
     MORE,
     NAME,
     SUPPRESSED,
+    TRACEBACK,
     is_elision,
     is_throwable_type,
 )
@@ -19,7 +20,7 @@ from flink_triage.model import StackTrace
 from flink_triage.traces.build import Assembly
 from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
-from flink_triage.traces.python import TRACEBACK, read_traceback
+from flink_triage.traces.python import read_traceback
 
 # Foreign lines (another thread's, a wrapped tail) inside the frames of one trace.
 _MAX_NOISE_LINES = 3

@@ -11,12 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from flink_triage.logs.trace_lines import is_throwable_header
+from flink_triage.logs.trace_lines import TRACEBACK, is_throwable_header
 from flink_triage.model import Frame, Origin, Throwable
 from flink_triage.traces.frames import PYTHON_STRING
 from flink_triage.traces.lines import Line
-
-TRACEBACK = "Traceback (most recent call last):"
 
 _FILE = re.compile(r'File "(?P<file>[^"\n]{1,1024})", line (?P<line>\d{1,9})(?:, in (?P<name>.*))?')
 _ERROR = re.compile(
@@ -98,11 +96,11 @@ def _frame(match: re.Match[str]) -> Frame:
 
 
 def _module(path: str) -> tuple[str, Origin]:
-    root = _MODULE_ROOT.match(path)
     if path == PYTHON_STRING:
         return path, "jdk"
     if path.startswith("<frozen "):
         return path.strip("<>").removeprefix("frozen "), "jdk"
+    root = _MODULE_ROOT.match(path)
     inner = path[root.end() :] if root is not None else path.rpartition("/")[2]
     while (deeper := _MODULE_ROOT.match("/" + inner)) is not None:
         inner = ("/" + inner)[deeper.end() :]
