@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 
 from ..logs.routine import drop_routine, routine_key
 from ..model import Observation
@@ -62,7 +63,7 @@ class Folder:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._grains = _grains(settings)
+        self._grains = _grains(settings.max_observations_per_key)
         self._kept: list[Observation] = []
         self._new: list[Observation] = []
 
@@ -104,12 +105,12 @@ def fold(observations: Iterable[Observation], settings: Settings) -> list[Observ
     If more than ``max_observations`` were kept, those of a longer time are of one kind: no longer
     than has to be.  The sum of ``occurrences`` is unchanged, but for checkpoints in good health.
     """
-    return _fold(observations, _grains(settings), settings)[0]
+    return _fold(observations, _grains(settings.max_observations_per_key), settings)[0]
 
 
-def _grains(settings: Settings) -> tuple[_Grain, ...]:
-    """From the finest to the coarsest."""
-    keep = settings.max_observations_per_key
+@cache
+def _grains(keep: int) -> tuple[_Grain, ...]:
+    """From the finest, which keeps so many, to the coarsest."""
     return _Grain(1, keep, is_finest=True), *(
         replace(grain, keep=min(grain.keep, keep)) for grain in _COARSER
     )

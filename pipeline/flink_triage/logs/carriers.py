@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
-from .layouts.headers import Header, parse_header
-from .layouts.json_lines import parse_json_line, unwrap_json_line
+from .layouts.json_lines import kind_of_line, unwrap_json_line
 from .layouts.timestamps import match_timestamp, mostly_plain, parse_timestamp
 from .text import clean
 from .trace_lines import continues_trace, is_throwable_header
@@ -274,7 +273,9 @@ def _wrap_width(lines: Sequence[str]) -> int | None:
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
-    if width not in _WIDTHS or len({_DIGITS.sub("", lines[i])[:80] for i in full}) < 2:
+    if width not in _WIDTHS or len(full) < 2:
+        return None
+    if len({_DIGITS.sub("", lines[index])[:80] for index in full}) < 2:
         return None
     if not any(begins_line(lines[index]) for index in full):
         return None
@@ -349,13 +350,8 @@ def _is_counting(lines: Sequence[str]) -> bool:
     return growing * 10 >= 8 * (len(numbers) - 1)
 
 
-def header_of(text: str) -> Header | None:
-    """The header of a line without its carrier, in JSON or in words."""
-    return parse_json_line(text) if text.startswith("{") else parse_header(text)
-
-
 def _is_header(text: str) -> bool:
-    return header_of(text) is not None
+    return kind_of_line(text) is not None
 
 
 def _looks_logged(texts: Sequence[str], name: str) -> bool:

@@ -72,7 +72,7 @@ def _folder(path: str, root: str) -> tuple[Parts, Parts]:
 
 
 def _from_here(path: str) -> str:
-    return path if is_uri(path) else os.path.join(os.getcwd(), path)
+    return path if os.path.isabs(path) or is_uri(path) else os.path.join(os.getcwd(), path)
 
 
 # Asked several times for each file, and of many files of one folder.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from flink_triage.model import Process
 
-from .layouts.headers import Header
+from .layouts.headers import HeaderKind
 
 _BANNER_CHARS = 16 * 1024
 _STATED_VERSION = re.compile(
@@ -98,25 +98,31 @@ _STANDALONE_NAME = re.compile(
 )
 
 
-def process_of(text: str, headers: Sequence[Header | None], path: str) -> Process | None:
+def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Process | None:
+    """What wrote a log, by its banner, its file's name, or the loggers of its headers."""
+    possible = [
+        (process, pattern)
+        for process, words, pattern in _PROCESSES
+        if any(word in text for word in words)
+    ]
     # The first banner counts, and most logs begin with it.
     for end in (_BANNER_CHARS, len(text)):
         banners = [
             (match.start(), process)
-            for process, words, pattern in _PROCESSES
-            if any(word in text for word in words) and (match := pattern.search(text, 0, end))
+            for process, pattern in possible
+            if (match := pattern.search(text, 0, end))
         ]
         if banners:
             return min(banners)[1]
-    votes: Counter[Process] = Counter()
-    loggers = Counter(header.logger for header in headers if header is not None)
-    for logger, count in loggers.items():
-        for process, pattern in _LOGGERS:
-            votes[process] += count * bool(logger and pattern.search(logger))
     name = os.path.basename(path)
     for process, pattern in _NAMES:
         if pattern.search(name):
             return process
+    votes: Counter[Process] = Counter()
+    loggers = Counter(kind.logger for kind in kinds if kind is not None)
+    for logger, count in loggers.items():
+        for process, pattern in _LOGGERS:
+            votes[process] += count * bool(logger and pattern.search(logger))
     best = votes.most_common(1)
     return best[0][0] if best and best[0][1] else None
 

@@ -10,16 +10,18 @@ import codecs
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from flink_triage.model import FileProfile, Process
 from flink_triage.settings import Settings
 
-from .carriers import carriers_named, detect_carriers, header_of, peel_line
+from .carriers import carriers_named, detect_carriers, peel_line
 from .compression import missing_package, open_decompressed
 from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
-from .layouts.headers import Header
+from .layouts.headers import HeaderKind
+from .layouts.json_lines import kind_of_line
 from .layouts.own import OWN_LAYOUT, OwnLayouts
 from .layouts.shape import Shape, shape_of, timestamp_columns
 from .origin import host_of, process_of, version_of
@@ -62,18 +64,18 @@ class _Head:
 
 def probe(file: InputFile, settings: Settings) -> FileProfile:
     """The profile of ``file``, from its first 256 KiB; never raises for what the file holds."""
-    profile = FileProfile(file.path, file.size_bytes)
     try:
         head = _read_head(file, settings)
     except OSError as error:
-        return replace(profile, problem=(error.strerror or str(error)).lower())
-    profile = replace(profile, compression=head.compression)
+        reason = (error.strerror or str(error)).lower()
+        return FileProfile(file.path, file.size_bytes, problem=reason)
+    profiled = partial(FileProfile, file.path, file.size_bytes, compression=head.compression)
     if head.problem and not head.data:
-        return replace(profile, problem=head.problem)
+        return profiled(problem=head.problem)
     encoding = encoding_of(head.data, settings.reading.encoding)
     problem = _binary_problem(head.data, encoding)
     if problem:
-        return replace(profile, problem=problem)
+        return profiled(problem=problem)
     kind = _export_kind_of(head.data, encoding, file.size_bytes)
     if kind is None:
         lines = _head_lines(head.data, encoding)
@@ -88,8 +90,7 @@ def probe(file: InputFile, settings: Settings) -> FileProfile:
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain
-    return replace(
-        profile,
+    return profiled(
         encoding=encoding,
         carrier=carrier if kind is None else f"{kind}+{carrier}".removesuffix("+none"),
         layout=shape.name if shape is not None and is_shaped else layout,
@@ -118,10 +119,10 @@ def _by_all(lines: Sequence[str], path: str) -> _Told:
     carrier = detect_carriers(lines)
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines] if peels else lines
-    headers = [header_of(text) for text in texts]
+    kinds = [kind_of_line(text) for text in texts]
     text = "\n".join(texts)
-    process = process_of(text, headers, path)
-    return _Told(carrier, texts, *_layout_of(texts, headers), process, version_of(text))
+    process = process_of(text, kinds, path)
+    return _Told(carrier, texts, *_layout_of(texts, kinds), process, version_of(text))
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
@@ -129,8 +130,8 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
         return None
-    headers = [header_of(line) for line in sample]
-    layout, confidence, shape = _layout_of(sample, headers)
+    kinds = [kind_of_line(line) for line in sample]
+    layout, confidence, shape = _layout_of(sample, kinds)
     if shape is None:
         return None
     explained = total = 0
@@ -140,10 +141,10 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
         total += 1
         if shape.is_header(line.encode()) or _is_inside(line):
             explained += 1
-        elif header_of(line) is not None:
+        elif kind_of_line(line) is not None:
             return None
     text = "\n".join(lines)
-    process = process_of(text, headers, path)
+    process = process_of(text, kinds, path)
     if process is None or explained < _SHAPED_CONFIDENCE * total:
         return None
     sampled = sum(1 for line in sample if line.strip())
@@ -235,7 +236,7 @@ def _head_lines(head: bytes, encoding: str) -> list[str]:
 
 
 def _layout_of(
-    lines: Sequence[str], headers: Sequence[Header | None]
+    lines: Sequence[str], kinds: Sequence[HeaderKind | None]
 ) -> tuple[str, float, Shape | None]:
     """Layout name, confidence, and the shape if the file can be read by it."""
     names: Counter[str] = Counter()
@@ -243,16 +244,16 @@ def _layout_of(
     starts: list[str] = []
     explained = total = undated = 0
     has_other_json = False
-    for line, header in zip(lines, headers, strict=True):
+    for line, kind in zip(lines, kinds, strict=True):
         if not line.strip():
             continue
         total += 1
-        if header is not None:
-            names[header.layout] += 1
+        if kind is not None:
+            names[kind.layout] += 1
             explained += 1
-            has_other_json |= header.layout == "json"
+            has_other_json |= kind.layout == "json"
             # A TaskManager repeats its start script's undated lines inside one dated event.
-            if header.layout == "json":
+            if kind.layout == "json":
                 continue
             start = timestamp_columns(line)
             if start is not None:
@@ -272,7 +273,7 @@ def _layout_of(
     if shape is None or undated > len(dated):
         return layout, confidence, None
     # Each header the general grammar sees must be one by the shape, and the other way round.
-    strangers = sum(1 for line in lines if shape.is_header(line.encode())) - len(dated)
+    strangers = shape.count_headers(lines) - len(dated)
     return layout, confidence, shape if abs(strangers) * 100 <= len(dated) else None
 
 

@@ -33,8 +33,8 @@ def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64
     """The first 32 bytes at each start as four words; what lies past the end reads as zero."""
     size = len(data)
     rows = np.zeros((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
-    inside = int(np.searchsorted(starts, size - SHAPE_WIDTH, side="right"))
-    if len(starts) and not bool(np.all(starts[:-1] <= starts[1:])):
+    inside = int(starts.searchsorted(size - SHAPE_WIDTH, side="right"))
+    if len(starts) and not bool((starts[:-1] <= starts[1:]).all()):
         return _unsorted_rows(data, starts)
     if inside > 0:
         view: npt.NDArray[np.void] = np.ndarray(

@@ -192,7 +192,7 @@ class _Blocks:
     def _take_events(self, data: bytes) -> int:
         """Counts and keeps all events of ``data`` but the last, which may go on; bytes taken."""
         array = np.frombuffer(data, dtype=np.uint8)
-        newlines = np.flatnonzero(array == 10)
+        newlines = (array == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0
         np.add(newlines, 1, out=starts[1:])
@@ -200,7 +200,7 @@ class _Blocks:
         is_header = self._masks.are_headers(rows)
         begins_with_header = bool(is_header[0])
         is_header[0] = True
-        header_lines = np.flatnonzero(is_header)
+        header_lines = is_header.nonzero()[0]
         owned = len(header_lines) - 1
         if self._window.end is not None:
             limit = self._window.end - self._offset
@@ -217,14 +217,14 @@ class _Blocks:
 
     def _count_events(self, view: WholeEvents, newlines: npt.NDArray[np.int64]) -> None:
         levels = self._quiet_levels(view, newlines)
-        sizes = np.diff(view.bounds)
-        line_counts = np.diff(view.lines)
+        sizes = view.bounds[1:] - view.bounds[:-1]
+        line_counts = view.lines[1:] - view.lines[:-1]
         # These are judged whatever words they hold; only in all others a literal decides.
         is_judged = (levels == _UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
         is_candidate = is_judged | self._may_hold_literals(view, is_judged)
         self._tally.newline_count += int(view.lines[-1])
         self._tally.counted_bytes += int(view.bounds[-1])
-        candidates = np.flatnonzero(is_candidate)
+        candidates = is_candidate.nonzero()[0]
         for index, start, end, line, judged in zip(
             candidates.tolist(),
             view.bounds[candidates].tolist(),
@@ -289,7 +289,9 @@ class _Blocks:
     ) -> npt.NDArray[np.bool_]:
         """Which of the events that are not judged anyway the finder suspects."""
         found = np.zeros(len(is_judged), dtype=np.bool_)
-        edges = np.flatnonzero(np.diff(is_judged, prepend=True, append=True))
+        fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
+        fenced[1:-1] = is_judged
+        edges = (fenced[1:] != fenced[:-1]).nonzero()[0]
         places = view.bounds[edges].tolist()
         ends: list[int] = []
         data = memoryview(view.data)
@@ -355,15 +357,15 @@ class _Blocks:
             if mask:
                 keys = view.rows[:, word] & mask
                 is_first[1:] |= keys[1:] != keys[:-1]
-        segments = np.cumsum(is_first) - 1
+        segments = is_first.cumsum() - 1
         width = len(_LEVELS)
         cells = segments * width + levels
         cell_count = (int(segments[-1]) + 1) * width
         events = np.bincount(cells, minlength=cell_count)
         lines = np.bincount(cells, weights=line_counts, minlength=cell_count)
         sums = np.bincount(cells, weights=sizes, minlength=cell_count)
-        firsts = np.flatnonzero(is_first)
-        for cell in np.flatnonzero(events).tolist():
+        firsts = is_first.nonzero()[0]
+        for cell in events.nonzero()[0].tolist():
             first = int(firsts[cell // width])
             minute = None
             if first or view.begins_with_header:

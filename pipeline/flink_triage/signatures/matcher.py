@@ -72,11 +72,8 @@ class Matcher:
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
         """Signatures that did not read every event to its end, in id order."""
-        return tuple(
-            SkippedSignature(signature_id, self._reason(spent))
-            for signature_id, spent in sorted(self._spent.items())
-            if spent.is_off or spent.timeouts
-        )
+        slow = [item for item in self._spent.items() if item[1].is_off or item[1].timeouts]
+        return tuple(SkippedSignature(name, self._reason(spent)) for name, spent in sorted(slow))
 
     def _reason(self, spent: _Spent) -> str:
         limit = self._settings.regex_timeout_seconds

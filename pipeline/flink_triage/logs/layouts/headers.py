@@ -1,8 +1,8 @@
 """One header line of text in, its parts out: time, level, logger, thread, job and message.
 
-A small table of ``Layout`` objects covers what Flink, its users and its neighbours print; each is
-one verbose regex behind a cheap test.  What no layout knows goes through ``_parse_house_layout``,
-a grammar of tokens for patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
+A line is tried against the known layouts, behind a cheap test.  What none of them explains goes
+through ``_parse_house_layout``, a grammar of tokens for patterns such as
+``[%d] [%t] %-5level %logger{36} - %m``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from functools import lru_cache
+from typing import NamedTuple
 
-from .timestamps import TIMESTAMP, match_timestamp, time_of_columns, timestamp_of
+from .known import GROUPED, LAYOUTS, LEVELS, Layout
+from .timestamps import match_timestamp, time_of_columns, timestamp_of
 
 # No header's fixed part is longer: operator names stand in thread names and reach some hundreds
 # of characters, and the message is never looked into.
@@ -33,8 +35,6 @@ class Header:
     stack: str | None = None
 
 
-LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
-_LEVEL = rf"(?P<level>{LEVELS})"
 _ANY_CASE_LEVEL = re.compile(
     rf"(?:{LEVELS}|Trace|Debug|Info|Warning|Warn|Error|Fatal"
     r"|trace|debug|info|warning|warn|error|fatal|severe|critical|notice|INF|WRN|ERR|DBG|TRC)"
@@ -56,102 +56,9 @@ _CANONICAL_LEVEL = {
 }
 WARN_AND_ABOVE = frozenset({"WARN", "ERROR", "FATAL"})
 
-_LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
-# Nested brackets occur in thread names: "[Writer[1] (1/2)#0]".
-_BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
-# A bare %X prints a map of the MDC: "{flink-job-id=…, tenant=acme}".
-_GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
-_BRACKETS = rf"{_GROUPED}(?:[ ]*{_GROUPED}){{0,3}}"
-_NDC = rf"(?P<ndc>{_BRACKET})"
-_MESSAGE = r"(?P<message>.*)"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """One header layout: its name, an example, and the regex of a whole line.
-
-    ``after_time`` is the part of that regex behind the timestamp, for readers that know where the
-    timestamp ends; ``None`` where the layout states no time.
-    """
-
-    name: str
-    example: str
-    pattern: re.Pattern[str]
-    after_time: re.Pattern[str] | None
-
-
-def _layout(name: str, example: str, pattern: str) -> Layout:
-    flags = re.VERBOSE | re.DOTALL
-    _, time, after = pattern.partition(TIMESTAMP)
-    return Layout(
-        name, example, re.compile(pattern, flags), re.compile(after, flags) if time else None
-    )
-
-
-LAYOUTS: tuple[Layout, ...] = (
-    # flink-dist/conf/log4j.properties since 1.11: %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %-60c %x - %m%n
-    # (before 1.11 log4j 1 printed nothing for an empty %x, log4j 2 prints []).
-    _layout(
-        "log4j2",
-        "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
-        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
-    ),
-    # FLIP-251 / FLINK-31080: MDC with the job id, and whatever else a house puts in brackets.
-    _layout(
-        "log4j2-mdc",
-        "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",
-        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?P<groups>{_BRACKETS})[ ]*"
-        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
-    ),
-    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and ISO forms of it.
-    _layout(
-        "logback",
-        "06:47:23.468 [main] INFO  o.a.f.runtime.Foo - message",
-        rf"\[?{TIMESTAMP}\]?[ ]+(?P<groups>{_BRACKETS})[ ]+\[?{_LEVEL}[ ]*\]?[ ]+"
-        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
-    ),
-    # log4j 1 of Hadoop and Spark distributions: %d{yy/MM/dd HH:mm:ss} %p %c{2}: %m%n
-    _layout(
-        "log4j1",
-        "26/11/21 06:40:14 INFO taskexecutor.TaskManagerRunner: message",
-        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?:{_NDC}[ ]+)?{_LOGGER}[ ]?:(?:[ ]|$){_MESSAGE}",
-    ),
-    # Spring Boot: 2026-11-21T06:47:23.468Z  INFO 1 --- [app] [main] o.a.Foo : message
-    _layout(
-        "spring-boot",
-        "2026-11-21 06:47:23.468  INFO 4711 --- [main] o.a.f.runtime.Foo : message",
-        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+\d{{1,10}}[ ]---[ ](?P<groups>{_BRACKETS})"
-        rf"[ ]+{_LOGGER}[ ]*:(?:[ ]|$){_MESSAGE}",
-    ),
-    # ZooKeeper: %d{ISO8601} [myid:%X{myid}] - %-5p [%t:%C{1}@%L] - %m%n
-    _layout(
-        "zookeeper",
-        "2026-11-21 06:47:23,468 [myid:1] - INFO  [main:QuorumPeer@774] - message",
-        rf"{TIMESTAMP}[ ]+(?:{_BRACKET}[ ]+)?-[ ]{_LEVEL}[ ]+\["
-        rf"(?P<thread>(?:[^\[\]]|\[[^\[\]]{{0,400}}\])"
-        rf"{{0,1000}}?):(?P<logger>[\w$.]{{1,200}})@\d{{1,6}}\][ ]-(?:[ ]|$){_MESSAGE}",
-    ),
-    # No date: %-5p %c %x - %m%n (log4j-console of some images) and %-5p [%t] %c - %m%n
-    _layout(
-        "level-first",
-        "ERROR org.apache.flink.runtime.Foo [] - message",
-        rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
-        rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
-    ),
-    # Log4j's own StatusLogger, on stderr: no pattern of the user's, no logger, and the bare name of
-    # the thread, which of a task is "Source: a -> b (1/2)#0". The words are those of its appenders.
-    _layout(
-        "log4j-status",
-        "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
-        rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+"
-        r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
-        r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
-    ),
-)
-
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
 _JOB_ID = re.compile(r"(?:job[-_]?id\s?[=:]\s?|^)\"?(?P<id>[0-9a-f]{32})\b", re.IGNORECASE)
-_GROUP = re.compile(_GROUPED, re.DOTALL)
+_GROUP = re.compile(GROUPED, re.DOTALL)
 # "[tenant=acme]" and "[{flink-job-id=…}]" are context, "[Source: a (1/2)#0]" is a thread.
 _CONTEXT = re.compile(r"\{|[\w.-]{1,64}=")
 _CHEAP = re.compile(
@@ -187,6 +94,29 @@ def parse_header(
             header = _try(candidate, line, default_timezone)
             if header is not None:
                 return header
+    return _without_layout(line, default_timezone)
+
+
+class HeaderKind(NamedTuple):
+    """What headers have in common that one layout explains and one logger wrote."""
+
+    layout: str
+    logger: str | None
+
+
+def header_kind_of(line: str) -> HeaderKind | None:
+    """The kind of the header that ``parse_header`` would read on this line, in half the time."""
+    if not _CHEAP.match(line):
+        return None
+    for layout in LAYOUTS:
+        found = _match(layout, line)
+        if found is not None:
+            return HeaderKind(layout.name, found[0]["logger"])
+    header = _without_layout(line, timezone.utc)
+    return HeaderKind(header.layout, header.logger) if header is not None else None
+
+
+def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     if _TIME_ONLY.match(line):
         return _time_only(line, default_timezone)
     return _parse_house_layout(line, default_timezone)
@@ -197,22 +127,25 @@ _PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+
 
 
 def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
-    time = _PLAIN_TIME.match(line) if layout.after_time is not None else None
-    if time is not None and layout.after_time is not None:
-        match = layout.after_time.match(line, time.end())
-        if match is None:
-            return _try_all_of(layout, line, default_timezone)
-        moment = time_of_columns(line[:19], time[1], default_timezone)
-        return header_of_match(layout.name, match, moment)
-    return _try_all_of(layout, line, default_timezone)
-
-
-def _try_all_of(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
-    match = layout.pattern.match(line)
-    if match is None:
+    found = _match(layout, line)
+    if found is None:
         return None
-    logged_at = timestamp_of(match, default_timezone) if layout.after_time else None
+    match, time = found
+    if time is not None:
+        logged_at = time_of_columns(line[:19], time[1], default_timezone)
+    else:
+        logged_at = timestamp_of(match, default_timezone) if layout.after_time else None
     return header_of_match(layout.name, match, logged_at)
+
+
+def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
+    """The match of a layout, and that of the time where only what is behind it was matched."""
+    if layout.after_time is not None and (time := _PLAIN_TIME.match(line)) is not None:
+        behind = layout.after_time.match(line, time.end())
+        if behind is not None:
+            return behind, time
+    match = layout.pattern.match(line)
+    return (match, None) if match is not None else None
 
 
 def layout_named(name: str) -> Layout | None:

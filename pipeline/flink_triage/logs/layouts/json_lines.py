@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any
 
-from .headers import Header, canonical_level
+from .headers import Header, HeaderKind, canonical_level, header_kind_of
 from .timestamps import parse_timestamp
 
 _TIME = (
@@ -120,6 +120,14 @@ _SOURCE = (
 )  # fmt: skip
 _MAX_DEPTH = 6
 _MAX_CAUSES = 50
+
+
+def kind_of_line(text: str) -> HeaderKind | None:
+    """The kind of the header on a line without its carrier, in JSON or in words."""
+    if not text.startswith("{"):
+        return header_kind_of(text)
+    header = parse_json_line(text)
+    return HeaderKind(header.layout, header.logger) if header is not None else None
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = timezone.utc) -> Header | None:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from .headers import LEVELS
+from .known import LEVELS
 from .timestamps import match_timestamp
 
 # Four 64-bit words: the longest timestamp, "[2026-11-21T06:54:27.012+08:00] ", fills them.
@@ -28,6 +28,9 @@ _SHAPE_IN_NAME = re.compile(
 )
 
 _DIGITS = str.maketrans("0123456789", "9999999999")
+_LEVEL_WITHIN = 400
+# No timestamp is longer, with a bracket before it and what of its following is looked at.
+_TIMESTAMP_CHARS = 48
 _BEHIND = re.compile(r"[ \])>|\t]*")
 _PLAIN_TIME = re.compile(
     r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? "
@@ -48,6 +51,10 @@ class Shape:
 
     def is_header(self, line: bytes) -> bool:
         return _pattern(self.columns).match(line) is not None
+
+    def count_headers(self, lines: Iterable[str]) -> int:
+        match = _text_pattern(self.columns).match
+        return sum(1 for line in lines if match(line) is not None)
 
     def level_of(self, line: bytes) -> bytes | None:
         """The level word at the anchor, or ``None`` when something else stands there."""
@@ -76,10 +83,7 @@ class Shape:
 
         ``None`` unless the shape is a whole timestamp of a plain form and a blank behind it.
         """
-        match = _PLAIN_TIME.fullmatch(self.columns)
-        return (
-            (match.start("second"), match.start("fraction"), match.end("time")) if match else None
-        )
+        return _time_columns(self.columns)
 
     def next_header(self, data: bytes | bytearray, start: int) -> int:
         """Offset of the first header line that begins after a newline at or after ``start``."""
@@ -89,8 +93,18 @@ class Shape:
 
 @lru_cache(maxsize=64)
 def _pattern(columns: str) -> re.Pattern[bytes]:
-    text = "".join(r"[0-9]" if c == "9" else re.escape(c) for c in columns)
-    return re.compile(text.encode())
+    return re.compile(_text_pattern(columns).pattern.encode())
+
+
+@lru_cache(maxsize=64)
+def _text_pattern(columns: str) -> re.Pattern[str]:
+    return re.compile("".join(r"[0-9]" if c == "9" else re.escape(c) for c in columns))
+
+
+@lru_cache(maxsize=64)
+def _time_columns(columns: str) -> tuple[int, int, int] | None:
+    match = _PLAIN_TIME.fullmatch(columns)
+    return (match.start("second"), match.start("fraction"), match.end("time")) if match else None
 
 
 @lru_cache(maxsize=64)
@@ -98,6 +112,7 @@ def _following(columns: str) -> re.Pattern[bytes]:
     return re.compile(b"\n" + _pattern(columns).pattern)
 
 
+@lru_cache(maxsize=64)
 def shape_named(name: str) -> Shape | None:
     """The shape that a profile's layout name carries, or ``None``."""
     match = _SHAPE_IN_NAME.match(name)
@@ -122,13 +137,20 @@ def timestamp_columns(line: str) -> str | None:
     """The columns of the timestamp that a line begins with, maybe in a bracket, and of what follows
     it at once; digits as ``9``.  ``None`` where there is none, or one of a form without columns.
     """
+    return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
+
+
+# Lines of one logger begin alike but for their digits.
+@lru_cache(maxsize=4096)
+def _columns_of(line: str) -> str | None:
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
-    if match is None or match["epoch"] or match["dmy"] or match["mdy"]:
+    # Of ten nines none is an epoch, which begins with 1; it has no columns either way.
+    if match is None or match["dmy"] or match["mdy"]:
         return None
     behind = _BEHIND.match(line, match.end(), max(match.end(), min(match.end() + 2, SHAPE_WIDTH)))
     assert behind is not None  # the pattern matches the empty string
-    return line[: min(match.end(), SHAPE_WIDTH)].translate(_DIGITS) + behind.group()
+    return line[: min(match.end(), SHAPE_WIDTH)] + behind.group()
 
 
 def _common(texts: Sequence[str]) -> str:
@@ -143,7 +165,7 @@ def _anchor_of(lines: Sequence[bytes]) -> str | None:
     """Where nine of ten lines have their level: a column, or behind the n-th bracket."""
     found: Counter[str] = Counter()
     for line in lines:
-        match = _LEVEL.search(line[:400])
+        match = _LEVEL.search(line, 0, _LEVEL_WITHIN)
         if match is None:
             continue
         found[f"@{match.start()}"] += 1
@@ -202,6 +224,7 @@ def masks_of(shape: Shape) -> ShapeMasks:
     return ShapeMasks(words[0], words[1], words[2], words[3], (len(columns) + 7) // 8)
 
 
+@lru_cache(maxsize=64)
 def sub_minute_columns(columns: str) -> frozenset[int]:
     """Columns of the seconds and of the fraction; date, hours, minutes and offset tell minutes."""
     match = re.search(r"(?<=99:99:)99(?:[.,:]9+)?", columns)

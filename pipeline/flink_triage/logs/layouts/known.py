@@ -1,0 +1,106 @@
+"""The layouts that have a name: what Flink, its users and its neighbours print before a message.
+
+Each is one verbose regex of a whole line.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .timestamps import TIMESTAMP
+
+LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
+_LEVEL = rf"(?P<level>{LEVELS})"
+_LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
+# Nested brackets occur in thread names: "[Writer[1] (1/2)#0]".
+_BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
+# A bare %X prints a map of the MDC: "{flink-job-id=…, tenant=acme}".
+GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
+_BRACKETS = rf"{GROUPED}(?:[ ]*{GROUPED}){{0,3}}"
+_NDC = rf"(?P<ndc>{_BRACKET})"
+_MESSAGE = r"(?P<message>.*)"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """One header layout: its name, an example, and the regex of a whole line.
+
+    ``after_time`` is the part of that regex behind the timestamp, for readers that know where the
+    timestamp ends; ``None`` where the layout states no time.
+    """
+
+    name: str
+    example: str
+    pattern: re.Pattern[str]
+    after_time: re.Pattern[str] | None
+
+
+def _layout(name: str, example: str, pattern: str) -> Layout:
+    flags = re.VERBOSE | re.DOTALL
+    _, time, after = pattern.partition(TIMESTAMP)
+    return Layout(
+        name, example, re.compile(pattern, flags), re.compile(after, flags) if time else None
+    )
+
+
+LAYOUTS: tuple[Layout, ...] = (
+    # flink-dist/conf/log4j.properties since 1.11: %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %-60c %x - %m%n
+    # (before 1.11 log4j 1 printed nothing for an empty %x, log4j 2 prints []).
+    _layout(
+        "log4j2",
+        "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
+    ),
+    # FLIP-251 / FLINK-31080: MDC with the job id, and whatever else a house puts in brackets.
+    _layout(
+        "log4j2-mdc",
+        "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?P<groups>{_BRACKETS})[ ]*"
+        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
+    ),
+    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and ISO forms of it.
+    _layout(
+        "logback",
+        "06:47:23.468 [main] INFO  o.a.f.runtime.Foo - message",
+        rf"\[?{TIMESTAMP}\]?[ ]+(?P<groups>{_BRACKETS})[ ]+\[?{_LEVEL}[ ]*\]?[ ]+"
+        rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
+    ),
+    # log4j 1 of Hadoop and Spark distributions: %d{yy/MM/dd HH:mm:ss} %p %c{2}: %m%n
+    _layout(
+        "log4j1",
+        "26/11/21 06:40:14 INFO taskexecutor.TaskManagerRunner: message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?:{_NDC}[ ]+)?{_LOGGER}[ ]?:(?:[ ]|$){_MESSAGE}",
+    ),
+    # Spring Boot: 2026-11-21T06:47:23.468Z  INFO 1 --- [app] [main] o.a.Foo : message
+    _layout(
+        "spring-boot",
+        "2026-11-21 06:47:23.468  INFO 4711 --- [main] o.a.f.runtime.Foo : message",
+        rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+\d{{1,10}}[ ]---[ ](?P<groups>{_BRACKETS})"
+        rf"[ ]+{_LOGGER}[ ]*:(?:[ ]|$){_MESSAGE}",
+    ),
+    # ZooKeeper: %d{ISO8601} [myid:%X{myid}] - %-5p [%t:%C{1}@%L] - %m%n
+    _layout(
+        "zookeeper",
+        "2026-11-21 06:47:23,468 [myid:1] - INFO  [main:QuorumPeer@774] - message",
+        rf"{TIMESTAMP}[ ]+(?:{_BRACKET}[ ]+)?-[ ]{_LEVEL}[ ]+\["
+        rf"(?P<thread>(?:[^\[\]]|\[[^\[\]]{{0,400}}\])"
+        rf"{{0,1000}}?):(?P<logger>[\w$.]{{1,200}})@\d{{1,6}}\][ ]-(?:[ ]|$){_MESSAGE}",
+    ),
+    # No date: %-5p %c %x - %m%n (log4j-console of some images) and %-5p [%t] %c - %m%n
+    _layout(
+        "level-first",
+        "ERROR org.apache.flink.runtime.Foo [] - message",
+        rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
+        rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
+    ),
+    # Log4j's own StatusLogger, on stderr: no pattern of the user's, no logger, and the bare name of
+    # the thread, which of a task is "Source: a -> b (1/2)#0". The words are those of its appenders.
+    _layout(
+        "log4j-status",
+        "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
+        rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+"
+        r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
+        r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
+    ),
+)
