@@ -14,6 +14,9 @@ from .traces import origin_of
 # Products that embed the libraries that Flink embeds; class prefixes of their own code.
 _OTHER_PRODUCTS = (
     "akka.kafka.",
+    # Its client and source are in jobs of Flink.
+    "com.alibaba.fluss.server.",
+    "com.zendesk.maxwell.",
     "hudson.",
     "io.confluent.",
     "io.druid.",
@@ -25,6 +28,7 @@ _OTHER_PRODUCTS = (
     "org.apache.curator.",
     "org.apache.druid.",
     "org.apache.flume.",
+    "org.apache.fluss.server.",
     "org.apache.hadoop.hbase.",
     "org.apache.hadoop.hive.ql.",
     # What a server does with a caller; its other frames reach clients in a RemoteException.

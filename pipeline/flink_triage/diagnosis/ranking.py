@@ -53,6 +53,7 @@ SERIOUS: tuple[Severity, ...] = ("critical", "major")
 _EXPLAINED_POINTS = -45.0
 _AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
+_WARNED_POINTS = -15.0
 # An effect may be logged a little before its cause: other process, other clock, other buffer.
 _SKEW = timedelta(seconds=30)
 # What a stop in order does to others is told within moments of it.
@@ -241,6 +242,8 @@ def _scored(
     score.add(_ROLE_POINTS[signature.role], _ROLE_REASON[signature.role])
     _score_specificity(score, candidate)
     _score_persistence(score, candidate, episode, all_)
+    if episode.has_failed and _is_only_warned_of(candidate, all_):
+        score.add(_WARNED_POINTS, "it was only warned of, before what was thrown")
     if _is_at_first_fault(candidate, all_):
         score.add(8.0, "it is there at the first fault of the episode")
     if episode.has_failed or signature.severity == "info":
@@ -270,6 +273,23 @@ def _score_specificity(score: _Score, candidate: Candidate) -> None:
         score.add(5.0, "it wraps the root cause of its stack trace")
     else:
         score.add(0.0, f"it stands {depth} causes above the root of its stack trace")
+
+
+def _is_only_warned_of(candidate: Candidate, all_: Sequence[Candidate]) -> bool:
+    """Whether a process said so in passing, and one then met with an exception of another cause."""
+    observed = [hit.moment.observation for hit in candidate.hits]
+    levels = {observation.event.level for observation in observed}
+    if "WARN" not in levels or not levels.isdisjoint(("ERROR", "FATAL")):
+        return False
+    if any(observation.fingerprint is not None for observation in observed):
+        return False
+    return any(
+        other.signature.role == "trigger"
+        and other.signature.severity in SERIOUS
+        and other.depth is not None
+        and candidate.last_at < other.first_at
+        for other in all_
+    )
 
 
 def _is_at_first_fault(candidate: Candidate, all_: Sequence[Candidate]) -> bool:

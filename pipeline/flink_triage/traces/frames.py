@@ -66,6 +66,7 @@ LIBRARY = (
     "avro.",
     "ch.qos.logback.",
     "clojure.",
+    "com.alibaba.fluss.",
     "com.amazon.",
     "com.amazonaws.",
     "com.azure.",

@@ -34,3 +34,37 @@ def test_what_explains_a_fault_stands_before_it(diagnose):
     assert second.signature in first.explains
     assert second.confidence < first.confidence
     assert any(reason.startswith("it stands behind what explains it") for reason in second.reasons)
+
+
+SKIPPED_LINE = (
+    "Error while trying to split key and value in configuration file /opt/flink/conf/"
+    "flink-conf.yaml:10: Line is not a key-value pair (missing space after ':'?)"
+)
+CONFIGURATION = "org.apache.flink.configuration.GlobalConfiguration"
+NO_DATABASE = (
+    "org.postgresql.util.PSQLException: The connection attempt failed.\n"
+    "\tat org.postgresql.core.v3.ConnectionFactoryImpl.openConnectionImpl(Factory.java:358)\n"
+    "Caused by: java.net.UnknownHostException: postgres-service\n"
+    "\tat org.postgresql.core.PGStream.createSocket(PGStream.java:243)\n"
+)
+
+
+def failing_after(first: str) -> str:
+    return (
+        first
+        + completed(2, 4)
+        + line(300, "Job orders failed.", "WARN")
+        + NO_DATABASE
+        + state(300, "RUNNING", "FAILED")
+    )
+
+
+def test_what_was_only_warned_of_stands_behind_what_failed_the_job(diagnose):
+    warned = line(0, SKIPPED_LINE, "WARN", CONFIGURATION)
+    (incident,) = diagnose(jobmanager=failing_after(warned)).incidents
+    assert [d.signature for d in incident.diagnoses] == [
+        "jdbc/connection-failed",
+        "config/file-invalid",
+    ]
+    (incident,) = diagnose(jobmanager=failing_after(warned.replace(" WARN ", " ERROR "))).incidents
+    assert incident.diagnoses[0].signature == "config/file-invalid"
