@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
-from flink_triage.logs.layouts import parse_header
+from flink_triage.logs.layouts import LAYOUTS, parse_header
+from flink_triage.logs.layouts.headers import header_kind_of
 from flink_triage.logs.layouts.json_lines import parse_json_line
 
 _AT = datetime(2026, 11, 21, 6, 47, 23, 468000, tzinfo=timezone.utc)
@@ -188,3 +190,15 @@ def test_a_year_in_which_no_flink_ran_is_no_time(year: str) -> None:
     header = parse_header(f"{year}-01-01 00:00:00,000 ERROR a.b.C [] - x")
     assert header is not None
     assert (header.logged_at, header.message) == (None, "x")
+
+
+def test_the_kind_of_a_header_is_that_of_its_parts() -> None:
+    rendered = Path(__file__).parents[2] / "logs" / "layouts"
+    lines = [layout.example for layout in LAYOUTS]
+    for path in sorted(rendered.rglob("*.log")):
+        lines += path.read_text(encoding="utf-8", errors="replace").split("\n")[:200]
+    assert len({kind.layout for line in lines if (kind := header_kind_of(line))}) > len(LAYOUTS)
+    for line in lines:
+        header, kind = parse_header(line), header_kind_of(line)
+        told = (header.layout, header.logger) if header is not None else None
+        assert kind == told, line
