@@ -332,8 +332,9 @@ def test_a_task_that_failed_is_flinks_where_nothing_else_says_so(diagnose):
 
 def test_a_class_that_a_log_could_not_find_does_not_make_it_another_products(diagnose):
     text = "Caused by: java.lang.ClassNotFoundException: org.apache.hadoop.mapred.JobConf\n"
-    (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
-    assert diagnosis.signature == "classloading/user-class-missing"
+    first, second = diagnose(pasted=text).incidents[0].diagnoses
+    assert first.signature == "filesystem/hadoop-classpath-missing"
+    assert second.signature == "classloading/user-class-missing"
 
 
 def test_the_jars_of_frames_say_that_a_trace_is_flinks(diagnose):
