@@ -25,13 +25,14 @@ _LEAD = r"[ \t\u00a0>]*"
 NAME = r"[\w$.<>/@+\-\[\]\u2026]{1,1024}"
 
 # Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, and
-# nothing at all.  Java source names never hold parentheses.
+# nothing at all.  Java source names never hold parentheses.  Of "~[jar:version]" some web pages
+# leave the first character.
 FRAME = re.compile(
     rf"""
     ^{_LEAD}at[ \t]+
     (?P<name>{NAME})
     [ ]?\((?P<source>[^()\n]{{0,256}})\)
-    (?P<tail>[ \t]*(?:~?\[[^\]\n]{{0,512}}\][ \t]*){{0,2}})$
+    (?P<tail>[ \t]*(?:~?\[[^\]\n]{{0,512}}\][ \t]*){{0,2}})(?:~[ \t]*)?$
     """,
     re.VERBOSE,
 )

@@ -7,6 +7,7 @@ import pytest
 from flink_triage.logs import trace_lines as grammar
 
 FRAMES = {
+    "a jar that a web page took for a link": "\tat a.b.C.m(File.java:12) ~",
     "log4j2 with a jar": "\tat a.b.C.m(File.java:12) ~[flink-dist-1.16.0.jar:1.16.0]",
     "log4j2 without a known jar": "\tat a.b.C.m(File.java:12) [?:?]",
     "not indented": "at a.b.C.m(File.java:12)",
