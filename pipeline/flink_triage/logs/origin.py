@@ -106,7 +106,7 @@ def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Proc
         if any(word in text for word in words)
     ]
     # The first banner counts, and most logs begin with it.
-    for end in (_BANNER_CHARS, len(text)):
+    for end in sorted({min(_BANNER_CHARS, len(text)), len(text)}):
         banners = [
             (match.start(), process)
             for process, pattern in possible

@@ -139,7 +139,7 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
         if not line or line.isspace():
             continue
         total += 1
-        if shape.is_header(line.encode()) or _is_inside(line):
+        if shape.is_header_text(line) or _is_inside(line):
             explained += 1
         elif kind_of_line(line) is not None:
             return None
@@ -273,7 +273,7 @@ def _layout_of(
     if shape is None or undated > len(dated):
         return layout, confidence, None
     # Each header the general grammar sees must be one by the shape, and the other way round.
-    strangers = shape.count_headers(lines) - len(dated)
+    strangers = sum(map(shape.is_header_text, lines)) - len(dated)
     return layout, confidence, shape if abs(strangers) * 100 <= len(dated) else None
 
 

@@ -35,6 +35,13 @@ class Header:
     stack: str | None = None
 
 
+class HeaderKind(NamedTuple):
+    """What headers have in common that one layout explains and one logger wrote."""
+
+    layout: str
+    logger: str | None
+
+
 _ANY_CASE_LEVEL = re.compile(
     rf"(?:{LEVELS}|Trace|Debug|Info|Warning|Warn|Error|Fatal"
     r"|trace|debug|info|warning|warn|error|fatal|severe|critical|notice|INF|WRN|ERR|DBG|TRC)"
@@ -95,13 +102,6 @@ def parse_header(
             if header is not None:
                 return header
     return _without_layout(line, default_timezone)
-
-
-class HeaderKind(NamedTuple):
-    """What headers have in common that one layout explains and one logger wrote."""
-
-    layout: str
-    logger: str | None
 
 
 def header_kind_of(line: str) -> HeaderKind | None:

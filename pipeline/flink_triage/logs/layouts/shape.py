@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -52,9 +52,8 @@ class Shape:
     def is_header(self, line: bytes) -> bool:
         return _pattern(self.columns).match(line) is not None
 
-    def count_headers(self, lines: Iterable[str]) -> int:
-        match = _text_pattern(self.columns).match
-        return sum(1 for line in lines if match(line) is not None)
+    def is_header_text(self, line: str) -> bool:
+        return _text_pattern(self.columns).match(line) is not None
 
     def level_of(self, line: bytes) -> bytes | None:
         """The level word at the anchor, or ``None`` when something else stands there."""
