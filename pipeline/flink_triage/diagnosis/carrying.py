@@ -19,12 +19,13 @@ from ..model import Observation
 from ..signatures import SignaturePack
 from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, failure_word, is_fault
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
+from .requests import REGISTERED, REQUESTED
 from .timeline import NO_TIME, OMITTED_STACKS, DeploymentTimeline, Moment, graph_of
 
 # Logs of one deployment are read a little apart, and shipped a little late: so much is waited for.
 LATE = timedelta(hours=1)
 
-_KEPT_KINDS = FAULT_KINDS | SHOWN_KINDS | {"job-state", "restart", COMPLETED}
+_KEPT_KINDS = FAULT_KINDS | SHOWN_KINDS | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +101,16 @@ def carry(
     ids = {id(moment) for moment in kept}
     told = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
     return Carried(
-        tuple(moment.observation for moment in told),
+        tuple(_as_read(moment) for moment in told),
         _in_time_from(timeline) if timeline.times else NO_TIME,
         has_closed,
     )
+
+
+def _as_read(moment: Moment) -> Observation:
+    if not moment.withheld:
+        return moment.observation
+    return replace(moment.observation, matches=moment.withheld)
 
 
 def _in_time_from(timeline: DeploymentTimeline) -> datetime:

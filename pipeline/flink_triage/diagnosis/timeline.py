@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 
-from ..model import Observation
+from ..model import Match, Observation
 from ..signatures.conditions import is_logger
 from .fold import is_thinned
+from .requests import not_missed
 from .skew import Skew, find_skews
 
 # Sorts before every real time; stands for "the log states no time at all".
@@ -37,11 +38,15 @@ class Moment:
 
     A witness (``occurrences`` is 0) stands for events that an earlier diagnosis is done with: it
     tells what holds for the whole deployment, as a job's name, and is itself nothing that happened.
+
+    ``withheld`` are matches that tell of no trouble as far as is known, and that the observation
+    therefore lacks: what comes later may say otherwise.
     """
 
     observation: Observation
     at: datetime
     job_id: str | None
+    withheld: tuple[Match, ...] = ()
 
     @property
     def is_witness(self) -> bool:
@@ -110,8 +115,13 @@ def build_timeline(
     job_of_task = _job_of_task(timed, job_of_graph)
     known_jobs = sorted({o.event.job_id for o, _ in timed if o.event.job_id} | set(job_names))
     only_job = known_jobs[0] if len(known_jobs) == 1 else None
+    jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
+    idle = not_missed(timed)
     moments = tuple(
-        Moment(o, at, _job_of(o, job_of_graph, job_of_task) or only_job) for o, at in timed
+        Moment(replace(o, matches=()), at, job, withheld=o.matches)
+        if index in idle
+        else Moment(o, at, job)
+        for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
     )
     return DeploymentTimeline(
         deployment=deployment,

@@ -155,6 +155,22 @@ _TABLE: tuple[_Kind, ...] = (
         "successfully registered at ResourceManager",
         r"successfully registered at (?P<value>ResourceManager)",
     ),
+    # ActiveResourceManager; before 1.12 YarnResourceManager and KubernetesResourceManager
+    _kind(
+        "taskmanager-requested",
+        "Requesting new worker with resource spec",
+        r"Requesting new (?P<value>worker) with resource spec",
+    ),
+    _kind(
+        "taskmanager-requested",
+        "Requesting new TaskExecutor container with resources",
+        r"Requesting new TaskExecutor (?P<value>container) with resources",
+    ),
+    _kind(
+        "taskmanager-requested",
+        "Requesting new TaskManager pod with",
+        r"Requesting new TaskManager (?P<value>pod) with",
+    ),
     # ResourceManager, JobMaster
     _kind(
         "taskmanager-registered",

@@ -28,6 +28,8 @@ NPE = "operator/user-code-exception/npe-1.16.0"
 LOST = "taskmanager/heartbeat-timeout/frozen-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 CLIENT_ONLY = "classloading/user-class-missing/client-only-1.16.0"
+YARN = "healthy/yarn-1.20.3"
+ASKED_IN_VAIN = "resources/taskmanager-not-registered/yarn-queue-full-1.20.3"
 HOUR = timedelta(hours=1)
 
 OPTIONS = OptionTable.load()
@@ -112,6 +114,7 @@ STORIES = {
     "health all along": ([HEALTHY] * 6, 5 * HOUR),
     "lost TaskManagers": ([LOST, HEALTHY, LOST, NPE, HEALTHY], 7 * HOUR),
     "two troubles at each start": ([NPE_THEN_FULL] * 4, 8 * HOUR),
+    "TaskManagers on demand": ([YARN, ASKED_IN_VAIN, YARN, ASKED_IN_VAIN], 2 * HOUR),
     "clients beside a cluster": ([HEALTHY, CLIENT_ONLY, CLIENT_ONLY, HEALTHY], 9 * HOUR),
 }
 
@@ -147,3 +150,20 @@ def test_run_by_run_says_what_one_run_says(
     assert together([*told, continued.open]) == at_once(events, pack)
     # Each recording has a configuration, jobs and tasks of its own; else most runs go on.
     assert wholes <= 3 + 4 * len(set(parts)), wholes
+
+
+def test_a_request_of_an_earlier_run_is_what_a_job_misses_in_a_later_one(
+    pack: SignaturePack,
+) -> None:
+    events = list(recorded(ASKED_IN_VAIN))
+    asked = next(o.event for o in events if "Requesting new worker" in o.event.message)
+    assert asked.logged_at is not None
+    before, after = cut(events, [asked.logged_at + timedelta(seconds=1)])
+    first = diagnose_on("d", None, before, pack, OPTIONS)
+    assert first is not None
+    assert first.carried is not None
+    second = diagnose_on("d", first.carried, after, pack, OPTIONS)
+    assert second is not None
+    found = together([first.closed, second.closed, second.open])
+    assert found == at_once(events, pack)
+    assert found[0][0].diagnoses[0].signature == "resources/taskmanager-not-registered"
