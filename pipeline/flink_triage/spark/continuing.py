@@ -24,7 +24,7 @@ from flink_triage.spark.diagnosing import DIAGNOSED_ROWS, STATE
 from flink_triage.spark.parcels import Standing
 from flink_triage.spark.points import reached
 from flink_triage.spark.publishing import Batch, options_of
-from flink_triage.spark.recovery import Attempt
+from flink_triage.spark.recovery import Attempt, frame_of
 from flink_triage.spark.rematching import counted_runs, with_newest_matches
 from flink_triage.spark.results import current_deployments, current_incidents
 from flink_triage.spark.row_types import TEXT, spark_schema, spark_type
@@ -115,7 +115,7 @@ def diagnose_batch(
             diagnosed = stages.diagnosed(events, states, tasks, batch.pack, batch.options)
         told = None
         if is_told:
-            told = current_incidents(spark, house).join(
+            told = current_incidents(spark, house, frame_of(spark, batch.runs)).join(
                 F.broadcast(names), "deployment", "left_semi"
             )
         parts.append(staged(diagnosed, "whole", told))
@@ -151,7 +151,7 @@ def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> li
     """What the newest published run that touched each deployment of the batch left of it."""
     if not batch.runs or not house.exists(spark, DEPLOYMENTS):
         return []
-    rows = current_deployments(spark, house).select(
+    rows = current_deployments(spark, house, frame_of(spark, batch.runs)).select(
         "deployment",
         "run_id",
         ((F.col("basis") == basis) & F.col("in_time_from").isNotNull()).alias("goes_on"),

@@ -207,7 +207,9 @@ def _counts(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple
 def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
     """deployment, cause, occurrences as one run found them, over all events up to it."""
     touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
-    known = current_incidents(spark, house, run_id).select("run_id", "deployment", "incident_id")
+    known = current_incidents(spark, house, house.runs(spark, run_id)).select(
+        "run_id", "deployment", "incident_id"
+    )
     known = known.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     diagnoses = house.published(spark, DIAGNOSES).join(
         F.broadcast(known), ["run_id", "deployment", "incident_id"], "left_semi"
@@ -270,7 +272,9 @@ def _effective(spark: SparkSession, house: Warehouse, period: Period) -> dict[tu
     """(deployment, option) -> the value printed by the last start before the period's end."""
     if period.run_id is not None:
         touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
-        rows = current_config(spark, house, period.run_id).select("deployment", "key", "value")
+        rows = current_config(spark, house, house.runs(spark, period.run_id)).select(
+            "deployment", "key", "value"
+        )
         rows = rows.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     else:
         events = house.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")

@@ -18,7 +18,7 @@ from flink_triage.spark.content import (
     sha256,
 )
 from flink_triage.spark.ledger import Alias, LedgerEntry, WorkPlan
-from flink_triage.spark.schemas import LOG_FILES, RUNS
+from flink_triage.spark.schemas import LOG_FILES
 from flink_triage.spark.staging import RangeTask
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.tasks import FileToRead
@@ -27,20 +27,21 @@ COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_erro
 Row = dict[str, Any]
 
 
-def latest_files(spark: SparkSession, house: Warehouse) -> DataFrame:
-    """The newest published row of each path."""
-    runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
+def latest_files(spark: SparkSession, house: Warehouse, runs: DataFrame | None = None) -> DataFrame:
+    """The newest published row of each path, or the newest of those of ``runs``."""
+    runs = house.runs(spark) if runs is None else runs
     rows = house.read(spark, LOG_FILES).join(F.broadcast(runs), "run_id")
     newest = Window.partitionBy("path").orderBy(F.desc("at"), F.desc("run_id"))
     rows = rows.withColumn("newest", F.row_number().over(newest)).where(F.col("newest") == 1)
     return rows.select(*LOG_FILES.column_names)
 
 
-def read_entries(spark: SparkSession, house: Warehouse) -> tuple[LedgerEntry, ...]:
-    """The ledger as the last published run left it; empty before the first."""
-    if not house.exists(spark, RUNS) or not house.exists(spark, LOG_FILES):
+def read_entries(spark: SparkSession, house: Warehouse, runs: DataFrame) -> tuple[LedgerEntry, ...]:
+    """The ledger as the last of ``runs`` (`Warehouse.runs`) left it."""
+    if not house.exists(spark, LOG_FILES):
         return ()
-    return tuple(entry_of(row) for row in latest_files(spark, house).toArrow().to_pylist())
+    rows = latest_files(spark, house, runs).toArrow().to_pylist()
+    return tuple(map(entry_of, rows))
 
 
 def entry_of(row: Mapping[str, Any]) -> LedgerEntry:

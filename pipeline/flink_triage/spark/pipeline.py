@@ -46,6 +46,7 @@ from flink_triage.spark.recovery import (
     PublishedRun,
     clean,
     drop,
+    frame_of,
     open_attempt,
     published_runs,
 )
@@ -71,6 +72,7 @@ from flink_triage.spark.schemas import (
     Table,
     arrow_schema,
 )
+from flink_triage.spark.session import suit
 from flink_triage.spark.staging import RangeTask
 from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
@@ -173,7 +175,9 @@ def diagnose_again(
     def attempt() -> str:
         runs = _recovered(spark, house)
         newest = _newest(house, runs).run_id
-        files = latest_files(spark, house).where(F.col("deployment").isNotNull())
+        files = latest_files(spark, house, frame_of(spark, runs)).where(
+            F.col("deployment").isNotNull()
+        )
         names = files.select("deployment").distinct().toArrow().column(0).to_pylist()
         asked = json.dumps(options_of(options), sort_keys=True)
         kind = "rematch" if is_rematch else "again"
@@ -208,7 +212,7 @@ def _plan(
 ) -> WorkPlan:
     return plan_work(
         listing.files,
-        read_entries(spark, house) if runs else (),
+        read_entries(spark, house, frame_of(spark, runs)) if runs else (),
         open_plain,
         deployment_of=lambda file: deployment_of(file, options.group_by),
         refused=listing.quarantined,
@@ -242,6 +246,7 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     staged = Staged()
     if tasks:
         progress(f"reading {len(tasks)} ranges of {len(batch.files)} files")
+        suit(spark, sum(task.size_bytes for task in tasks))
         staged = _stage(spark, house, batch, attempt, tasks)
     written: list[Table] = []
     if batch.is_rematch:

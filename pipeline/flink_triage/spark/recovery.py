@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.errors import FlinkTriageError
 from flink_triage.logs.storage import remove_stored, use_options
@@ -96,6 +97,13 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
         if not house.exists(spark, TABLES[name]):
             raise damaged(house, name)
     return runs
+
+
+def frame_of(spark: SparkSession, runs: Sequence[PublishedRun]) -> DataFrame:
+    """run_id, at: what `Warehouse.runs` reads from the tables, of runs that are known already."""
+    at = pa.array([run.finished_at for run in runs], pa.timestamp("us", tz="UTC"))
+    ids = pa.array([run.run_id for run in runs], pa.string())
+    return spark.createDataFrame(pa.table({"run_id": ids, "at": at}))
 
 
 def open_attempt(house: Warehouse, batch_id: str, base: str) -> Attempt:

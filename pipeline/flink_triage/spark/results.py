@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -40,6 +42,18 @@ from flink_triage.spark.stages import last_words
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 
+# What a result tells of the runs that it is made of.
+_OF_RUNS = (
+    "run_id",
+    "started_at",
+    "finished_at",
+    "tool_version",
+    "signature_set",
+    "signatures_evaluated",
+    "signatures_skipped",
+    "options_json",
+)
+
 
 def read_result(
     spark: SparkSession,
@@ -53,42 +67,59 @@ def read_result(
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     if not house.exists(spark, RUNS):
         raise UsageError(f"{house.location('runs')}: no run has been published here")
-    newest = house.read(spark, RUNS).orderBy(F.desc("finished_at"), F.desc("run_id")).limit(1)
-    run = newest.toArrow().to_pylist()[0]
-    incidents, unknown = _found(spark, house, run["run_id"])
-    merged = merge_unknown(unknown, max_evidence)
-    return Result(
-        tool={"name": "flink-triage", "version": run["tool_version"]},
-        run=Run(run["run_id"], run["started_at"], run["finished_at"], run["signature_set"]),
-        coverage=_coverage(spark, house, run),
-        incidents=tuple(incidents),
-        unknown=merged,
-        effective_config=_config(spark, house),
-        stack_traces=_traces(spark, house, cited_traces(incidents, merged)),
-    )
+    told = house.read(spark, RUNS).select(*_OF_RUNS).toArrow()
+    run = told.sort_by([("finished_at", "descending"), ("run_id", "descending")]).slice(0, 1)
+    newest = run.to_pylist()[0]
+    # Every query joins the runs: they are looked up once.
+    runs = told.group_by("run_id").aggregate([("finished_at", "max")])
+    runs = runs.select(["run_id", "finished_at_max"]).rename_columns(["run_id", "at"])
+    known = spark.createDataFrame(runs)
+    # Each of these plans more than it computes, which one thread of Spark's does.
+    with ThreadPoolExecutor() as beside:
+        coverage = beside.submit(_coverage, spark, house, newest, known)
+        config = beside.submit(_config, spark, house, known)
+        incidents, unknown = _found(spark, house, newest["run_id"], known)
+        merged = merge_unknown(unknown, max_evidence)
+        traces = _traces(spark, house, cited_traces(incidents, merged), known)
+        return Result(
+            tool={"name": "flink-triage", "version": newest["tool_version"]},
+            run=Run(
+                newest["run_id"],
+                newest["started_at"],
+                newest["finished_at"],
+                newest["signature_set"],
+            ),
+            coverage=coverage.result(),
+            incidents=tuple(incidents),
+            unknown=merged,
+            effective_config=config.result(),
+            stack_traces=traces,
+        )
 
 
 def _found(
-    spark: SparkSession, house: Warehouse, run_id: str
+    spark: SparkSession, house: Warehouse, run_id: str, runs: DataFrame
 ) -> tuple[list[Incident], list[UnknownFailure]]:
     """What counts of each deployment, as the run ``run_id`` told it."""
     if not house.exists(spark, INCIDENTS):
         return [], []
-    told = current_deployments(spark, house).select("deployment", "unknown_json")
+    columns = ("deployment", "run_id", "whole_run_id", "unknown_json")
+    told = current_deployments(spark, house, runs).select(*columns).toArrow()
     unknown = [
         from_plain(UnknownFailure, value)
-        for row in told.orderBy("deployment").toArrow().to_pylist()
+        for row in sorted(told.to_pylist(), key=itemgetter("deployment"))
         for value in json.loads(row["unknown_json"])
     ]
-    return _incidents(spark, house, run_id), unknown
+    deployments = spark.createDataFrame(told.drop_columns(["unknown_json"]))
+    rows = _counting(house.published(spark, INCIDENTS, runs), deployments)
+    return _incidents(rows, run_id), unknown
 
 
-def _incidents(spark: SparkSession, house: Warehouse, run_id: str) -> list[Incident]:
+def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
     """By deployment, worst first; of those that the newest run did not touch nothing is news."""
     columns = ("run_id", "is_closed", "status", "incident_json")
-    rows = current_incidents(spark, house).select(*columns).toArrow().to_pylist()
     found = []
-    for row in rows:
+    for row in rows.select(*columns).toArrow().to_pylist():
         incident = from_plain(Incident, json.loads(row["incident_json"]))
         status = row["status"]
         if row["run_id"] != run_id:
@@ -98,7 +129,9 @@ def _incidents(spark: SparkSession, house: Warehouse, run_id: str) -> list[Incid
     return sorted(found, key=lambda incident: (incident.deployment, worst_first(incident)))
 
 
-def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dict[str, str]:
+def _traces(
+    spark: SparkSession, house: Warehouse, wanted: Sequence[str], runs: DataFrame
+) -> dict[str, str]:
     """The exemplar of each wanted trace, from the run that saw it first."""
     if not wanted or not house.exists(spark, STACK_TRACES):
         return {}
@@ -106,7 +139,7 @@ def _traces(spark: SparkSession, house: Warehouse, wanted: Sequence[str]) -> dic
     thrown = F.col("throwables")[0]
     told = F.struct("exemplar", thrown["type"].alias("type"), thrown["message"].alias("message"))
     rows = (
-        house.published(spark, STACK_TRACES)
+        house.published(spark, STACK_TRACES, runs)
         .join(F.broadcast(names), "fingerprint", "left_semi")
         .groupBy("fingerprint")
         .agg(F.min_by(told, F.struct("first_seen_at", "run_id")).alias("row"))
@@ -135,57 +168,61 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
 
 
 def newest_rows(
-    spark: SparkSession, house: Warehouse, table: Table, by: Sequence[str], until: str | None = None
+    spark: SparkSession,
+    house: Warehouse,
+    table: Table,
+    by: Sequence[str],
+    runs: DataFrame | None = None,
 ) -> DataFrame:
-    """Of the published rows that agree in ``by`` those of the newest run, or of runs up to one."""
-    rows = house.read(spark, table).join(F.broadcast(_runs(spark, house, until)), "run_id")
+    """Of the published rows that agree in ``by`` those of the newest run, or of the newest of
+    ``runs`` (`Warehouse.runs`)."""
+    runs = house.runs(spark) if runs is None else runs
+    rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
     newest = Window.partitionBy(*by).orderBy(F.desc("at"), F.desc("run_id"))
     ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
     return ranked.select(*table.column_names)
 
 
-def cited_now(spark: SparkSession, house: Warehouse) -> tuple[str, ...]:
-    """Fingerprints of the stack traces that the newest results cite."""
-    return cited_traces(*_found(spark, house, ""))
+def cited_now(spark: SparkSession, house: Warehouse, runs: DataFrame) -> tuple[str, ...]:
+    """Fingerprints of the stack traces that the newest results, those of ``runs``, cite."""
+    return cited_traces(*_found(spark, house, "", runs))
 
 
 def current_deployments(
-    spark: SparkSession, house: Warehouse, until: str | None = None
+    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
 ) -> DataFrame:
-    """The row of each deployment that the newest run to touch it left, or the newest of those up
-    to the run ``until``."""
-    return newest_rows(spark, house, DEPLOYMENTS, ["deployment"], until)
+    """The row of each deployment that the newest run to touch it left, published or of ``runs``."""
+    return newest_rows(spark, house, DEPLOYMENTS, ["deployment"], runs)
 
 
-def current_incidents(spark: SparkSession, house: Warehouse, until: str | None = None) -> DataFrame:
+def current_incidents(
+    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
+) -> DataFrame:
     """All incidents of each deployment: those that its newest run told, and the closed ones."""
-    told = current_deployments(spark, house, until).select(
-        "deployment", "whole_run_id", F.col("run_id").alias("told_by")
-    )
-    runs = _runs(spark, house, until).select("run_id")
-    rows = house.read(spark, INCIDENTS).join(F.broadcast(runs), "run_id", "left_semi")
-    rows = rows.join(F.broadcast(told), ["deployment", "whole_run_id"])
+    deployments = current_deployments(spark, house, runs)
+    return _counting(house.published(spark, INCIDENTS, runs), deployments)
+
+
+def _counting(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
+    """Those that ``deployments`` were left with, out of all."""
+    told = deployments.select("deployment", "whole_run_id", F.col("run_id").alias("told_by"))
+    rows = incidents.join(F.broadcast(told), ["deployment", "whole_run_id"])
     counts = F.col("is_closed") | (F.col("run_id") == F.col("told_by"))
     return rows.where(counts).select(*INCIDENTS.column_names)
 
 
-def current_config(spark: SparkSession, house: Warehouse, until: str | None = None) -> DataFrame:
+def current_config(
+    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
+) -> DataFrame:
     """The last word on each option of each deployment."""
-    rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(_runs(spark, house, until)), "run_id")
+    runs = house.runs(spark) if runs is None else runs
+    rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(runs), "run_id")
     return last_words(rows, FLINK_CONFIG.column_names, "at")
 
 
-def _runs(spark: SparkSession, house: Warehouse, until: str | None) -> DataFrame:
-    """run_id, at: the published runs, or those up to the run ``until``."""
-    runs = house.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
-    if until is None:
-        return runs
-    bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
-    known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
-    return known.select("run_id", "at")
-
-
-def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Coverage:
+def _coverage(
+    spark: SparkSession, house: Warehouse, run: dict[str, Any], runs: DataFrame
+) -> Coverage:
     columns = (
         "path",
         "file_id",
@@ -199,7 +236,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
         "problems",
         *COUNTED,
     )
-    files = latest_files(spark, house).select(*columns).toArrow().to_pylist()
+    files = latest_files(spark, house, runs).select(*columns).toArrow().to_pylist()
     bad = {
         Quarantined(file["path"], file["reason"])
         for file in files
@@ -211,7 +248,7 @@ def _coverage(spark: SparkSession, house: Warehouse, run: dict[str, Any]) -> Cov
     read = list({(file["file_id"], file["generation"]): file for file in files}.values())
     fingerprints = 0
     if house.exists(spark, STACK_TRACES):
-        traces = house.published(spark, STACK_TRACES)
+        traces = house.published(spark, STACK_TRACES, runs)
         fingerprints = int(traces.select("fingerprint").distinct().count())
     return Coverage(
         # A path that could not be opened has no head.
@@ -239,10 +276,10 @@ def _bytes_of(file: Mapping[str, Any]) -> int:
     return int(file["consumed_bytes"] + file["held_back_bytes"])
 
 
-def _config(spark: SparkSession, house: Warehouse) -> dict[str, dict[str, str]]:
+def _config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> dict[str, dict[str, str]]:
     config: dict[str, dict[str, str]] = defaultdict(dict)
     if house.exists(spark, FLINK_CONFIG):
-        rows = current_config(spark, house).select("deployment", "key", "value")
+        rows = current_config(spark, house, runs).select("deployment", "key", "value")
         for row in rows.orderBy("deployment", "key").toArrow().to_pylist():
             config[row["deployment"]][row["key"]] = row["value"]
     return dict(config)

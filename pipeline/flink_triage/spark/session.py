@@ -37,6 +37,7 @@ DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+OWN_SESSION = "spark.flinkTriage.ownSession"
 # What results depend on, wherever the session comes from.
 RESULT_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
@@ -172,30 +173,45 @@ def session_options(
     # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
-    options = {
+    return {
         "spark.jars": ",".join(str(jar) for jar in jars),
         **DELTA_OPTIONS,
         **RESULT_OPTIONS,
+        OWN_SESSION: "true",
         "spark.driver.extraJavaOptions": jvm,
         "spark.driver.memory": os.environ.get("FLINK_TRIAGE_DRIVER_MEMORY", "2g"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true" if verbose else "false",
-        "spark.sql.shuffle.partitions": "2" if small else "16",
-        "spark.databricks.delta.snapshotPartitions": "1" if small else "8",
         # Python workers live on between the stages of a run.
         "spark.python.worker.reuse": "true",
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        **query_options(size_bytes),
+    }
+
+
+def query_options(size_bytes: int | None) -> dict[str, str]:
+    """How queries over so many bytes are planned and run; what is not known is taken for little."""
+    small = size_bytes is None or size_bytes < SMALL_BYTES
+    return {
+        "spark.sql.shuffle.partitions": "2" if small else "16",
+        "spark.databricks.delta.snapshotPartitions": "1" if small else "8",
         # VACUUM lists a folder in so many tasks, of which there are 10,000 by default.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4" if small else "64",
-    }
-    if small:
         # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
         # adaptive execution has nothing to adapt in two partitions.
-        options |= {
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        }
-    return options
+        "spark.sql.adaptive.enabled": "false" if small else "true",
+        "spark.sql.codegen.wholeStage": "false" if small else "true",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if small else "FALLBACK",
+    }
+
+
+def suit(spark: SparkSession, size_bytes: int) -> None:
+    """Make a session that we started one for queries over so many bytes; leave others as they are.
+
+    How much is new is known only when the inputs have been compared with the tables.
+    """
+    if spark.conf.get(OWN_SESSION, "false") == "true":
+        for key, value in query_options(size_bytes).items():
+            spark.conf.set(key, value)

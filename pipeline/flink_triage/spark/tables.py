@@ -207,13 +207,24 @@ class Warehouse:
         for table in tables:
             spark.sql(create_statement(table, self.identifier(table)))
 
-    def published(self, spark: SparkSession, table: Table) -> DataFrame:
-        """Rows of published runs."""
-        runs = self.read(spark, RUNS)
-        if table is RUNS:
-            return runs
+    def published(
+        self, spark: SparkSession, table: Table, runs: DataFrame | None = None
+    ) -> DataFrame:
+        """Rows of published runs, or of ``runs``, which have a ``run_id``."""
         rows = self.read(spark, table)
-        return rows.join(F.broadcast(runs.select("run_id").distinct()), "run_id", "left_semi")
+        if table is RUNS:
+            return rows
+        ids = (self.runs(spark) if runs is None else runs).select("run_id")
+        return rows.join(F.broadcast(ids), "run_id", "left_semi")
+
+    def runs(self, spark: SparkSession, until: str | None = None) -> DataFrame:
+        """run_id, at: the published runs, or those up to the run ``until``."""
+        runs = self.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
+        if until is None:
+            return runs
+        bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
+        known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
+        return known.select("run_id", "at")
 
     # --- staging: what workers hand over, kept until the run is published ---------------------
 

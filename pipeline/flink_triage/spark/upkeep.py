@@ -7,7 +7,7 @@ traces that it cites.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -19,7 +19,7 @@ from flink_triage.errors import UsageError
 from flink_triage.spark.faults import explained
 from flink_triage.spark.ledger_rows import latest_files
 from flink_triage.spark.points import reached
-from flink_triage.spark.recovery import PublishedRun, clean, published_runs
+from flink_triage.spark.recovery import PublishedRun, clean, frame_of, published_runs
 from flink_triage.spark.results import (
     cited_now,
     current_config,
@@ -108,27 +108,28 @@ def maintain(
 
 
 def _forget(
-    spark: SparkSession, house: Warehouse, runs: Iterable[PublishedRun], before: datetime
+    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
     """Delete rows of runs that were published before; those that are still the newest word stay.
 
     A kill between two tables leaves rows that nobody misses; the next pass deletes them.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
+    known = frame_of(spark, runs)
     for table in SEEN:
         _delete(spark, house, table, old)
     if house.exists(spark, DEPLOYMENTS):
-        told = _ids(current_incidents(spark, house))
+        told = _ids(current_incidents(spark, house, known))
         newest = {
             INCIDENTS: told,
             DIAGNOSES: told,
-            FLINK_CONFIG: _ids(current_config(spark, house)),
-            DEPLOYMENTS: _ids(current_deployments(spark, house)),
+            FLINK_CONFIG: _ids(current_config(spark, house, known)),
+            DEPLOYMENTS: _ids(current_deployments(spark, house, known)),
         }
         for table in MADE:
             _delete(spark, house, table, old - newest[table])
-    _delete(spark, house, STACK_TRACES, old, cited_now(spark, house))
-    _delete(spark, house, LOG_FILES, old - _ids(latest_files(spark, house)))
+    _delete(spark, house, STACK_TRACES, old, cited_now(spark, house, known))
+    _delete(spark, house, LOG_FILES, old - _ids(latest_files(spark, house, known)))
 
 
 def _ids(rows: DataFrame) -> set[str]:
