@@ -37,7 +37,30 @@ DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
+# Says of a session that we started it, and for how much.
 OWN_SESSION = "spark.flinkTriage.ownSession"
+# How queries over little and over much are planned and run.
+QUERIES: dict[str, dict[str, str]] = {
+    "little": {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # VACUUM lists a folder in so many tasks, of which there are 10,000 by default.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+        # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
+        # adaptive execution has nothing to adapt in two partitions.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    },
+    "much": {
+        "spark.sql.shuffle.partitions": "16",
+        "spark.databricks.delta.snapshotPartitions": "8",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    },
+}
 # What results depend on, wherever the session comes from.
 RESULT_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
@@ -177,7 +200,7 @@ def session_options(
         "spark.jars": ",".join(str(jar) for jar in jars),
         **DELTA_OPTIONS,
         **RESULT_OPTIONS,
-        OWN_SESSION: "true",
+        OWN_SESSION: _amount(size_bytes),
         "spark.driver.extraJavaOptions": jvm,
         "spark.driver.memory": os.environ.get("FLINK_TRIAGE_DRIVER_MEMORY", "2g"),
         "spark.ui.enabled": "false",
@@ -187,31 +210,26 @@ def session_options(
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        **query_options(size_bytes),
-    }
-
-
-def query_options(size_bytes: int | None) -> dict[str, str]:
-    """How queries over so many bytes are planned and run; what is not known is taken for little."""
-    small = size_bytes is None or size_bytes < SMALL_BYTES
-    return {
-        "spark.sql.shuffle.partitions": "2" if small else "16",
-        "spark.databricks.delta.snapshotPartitions": "1" if small else "8",
-        # VACUUM lists a folder in so many tasks, of which there are 10,000 by default.
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4" if small else "64",
-        # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
-        # adaptive execution has nothing to adapt in two partitions.
-        "spark.sql.adaptive.enabled": "false" if small else "true",
-        "spark.sql.codegen.wholeStage": "false" if small else "true",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if small else "FALLBACK",
+        **QUERIES[_amount(size_bytes)],
     }
 
 
 def suit(spark: SparkSession, size_bytes: int) -> None:
     """Make a session that we started one for queries over so many bytes; leave others as they are.
 
-    How much is new is known only when the inputs have been compared with the tables.
+    How much is new is known only when the inputs have been compared with the tables.  What was set
+    otherwise since the session was started stays.
     """
-    if spark.conf.get(OWN_SESSION, "false") == "true":
-        for key, value in query_options(size_bytes).items():
+    before = QUERIES.get(spark.conf.get(OWN_SESSION, "") or "")
+    if before is None:
+        return
+    amount = _amount(size_bytes)
+    for key, value in QUERIES[amount].items():
+        if spark.conf.get(key, None) == before[key]:
             spark.conf.set(key, value)
+    spark.conf.set(OWN_SESSION, amount)
+
+
+def _amount(size_bytes: int | None) -> str:
+    """What is not known is taken for little."""
+    return "little" if size_bytes is None or size_bytes < SMALL_BYTES else "much"

@@ -1,0 +1,40 @@
+"""A session of our own follows what a run has to do; what others set stays."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from flink_triage.settings import GIB
+from flink_triage.spark.session import OWN_SESSION, QUERIES, suit
+
+
+def queries_of(spark: SparkSession) -> dict[str, str | None]:
+    return {key: spark.conf.get(key, None) for key in QUERIES["much"]}
+
+
+def test_a_session_is_set_for_what_is_new(spark: SparkSession) -> None:
+    suit(spark, 10 * GIB)
+    assert queries_of(spark) == QUERIES["much"]
+    suit(spark, 1)
+    assert queries_of(spark) == QUERIES["little"]
+
+
+def test_what_was_set_since_is_left(spark: SparkSession) -> None:
+    partitions = "spark.sql.shuffle.partitions"
+    suit(spark, 1)
+    spark.conf.set(partitions, "7")
+    try:
+        suit(spark, 10 * GIB)
+        assert queries_of(spark) == QUERIES["much"] | {partitions: "7"}
+        suit(spark, 1)
+        assert queries_of(spark) == QUERIES["little"] | {partitions: "7"}
+    finally:
+        spark.conf.set(partitions, QUERIES["little"][partitions])
+
+
+def test_a_session_that_somebody_else_started_is_left_alone(spark: SparkSession) -> None:
+    suit(spark, 1)
+    other = spark.newSession()
+    other.conf.set(OWN_SESSION, "")
+    suit(other, 10 * GIB)
+    assert queries_of(other) == queries_of(spark)
