@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 from ..model import Observation
 
-# slot.request.timeout is 5 minutes.  What nobody missed for so long is not waited for.
+# slot.request.timeout is 5 minutes.  What nobody missed for so long is not waited for; no longer
+# than `carrying.LATE`, for which requests are kept from run to run.
 WAITED = timedelta(hours=1)
 REQUESTED, REGISTERED = "taskmanager-requested", "taskmanager-registered"
 _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException"

@@ -169,7 +169,8 @@ def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
 
 def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
     """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
-    now = _causes(current_incidents(spark, house), current_deployments(spark, house))
+    runs = house.runs(spark)
+    now = _causes(current_incidents(spark, house, runs), current_deployments(spark, house, runs))
     causes = now.select("deployment", "cause").distinct()
     events = house.published(spark, EVENTS)
     named = events.select(
@@ -184,7 +185,7 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
 def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
     """cause, title: of signatures their titles, of fingerprints the exception."""
     named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
-    unknown = current_deployments(spark, house).select(
+    unknown = current_deployments(spark, house, house.runs(spark)).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))

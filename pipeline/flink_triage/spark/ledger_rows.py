@@ -27,9 +27,8 @@ COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_erro
 Row = dict[str, Any]
 
 
-def latest_files(spark: SparkSession, house: Warehouse, runs: DataFrame | None = None) -> DataFrame:
-    """The newest published row of each path, or the newest of those of ``runs``."""
-    runs = house.runs(spark) if runs is None else runs
+def latest_files(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
+    """The newest row of each path that one of ``runs`` (`Warehouse.runs`) wrote."""
     rows = house.read(spark, LOG_FILES).join(F.broadcast(runs), "run_id")
     newest = Window.partitionBy("path").orderBy(F.desc("at"), F.desc("run_id"))
     rows = rows.withColumn("newest", F.row_number().over(newest)).where(F.col("newest") == 1)

@@ -101,9 +101,12 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
 
 def frame_of(spark: SparkSession, runs: Sequence[PublishedRun]) -> DataFrame:
     """run_id, at: what `Warehouse.runs` reads from the tables, of runs that are known already."""
-    at = pa.array([run.finished_at for run in runs], pa.timestamp("us", tz="UTC"))
-    ids = pa.array([run.run_id for run in runs], pa.string())
-    return spark.createDataFrame(pa.table({"run_id": ids, "at": at}))
+    at = {run.run_id: run.finished_at for run in runs}
+    columns = {
+        "run_id": pa.array(list(at), pa.string()),
+        "at": pa.array(list(at.values()), pa.timestamp("us", tz="UTC")),
+    }
+    return spark.createDataFrame(pa.table(columns))
 
 
 def open_attempt(house: Warehouse, batch_id: str, base: str) -> Attempt:

@@ -106,7 +106,7 @@ def match_stored(
     traces = house.read(spark, STACK_TRACES).select(
         "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
     )
-    layouts = latest_files(spark, house).groupBy("file_id", "generation")
+    layouts = latest_files(spark, house, house.runs(spark)).groupBy("file_id", "generation")
     lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
     rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")

@@ -29,6 +29,7 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ledger_rows import COUNTED, latest_files
+from flink_triage.spark.recovery import PublishedRun, frame_of
 from flink_triage.spark.schemas import (
     DEPLOYMENTS,
     FLINK_CONFIG,
@@ -67,13 +68,11 @@ def read_result(
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     if not house.exists(spark, RUNS):
         raise UsageError(f"{house.location('runs')}: no run has been published here")
-    told = house.read(spark, RUNS).select(*_OF_RUNS).toArrow()
-    run = told.sort_by([("finished_at", "descending"), ("run_id", "descending")]).slice(0, 1)
-    newest = run.to_pylist()[0]
+    rows = house.read(spark, RUNS).select(*_OF_RUNS).toArrow().to_pylist()
+    rows.sort(key=itemgetter("finished_at", "run_id"))
+    newest = rows[-1]
     # Every query joins the runs: they are looked up once.
-    runs = told.group_by("run_id").aggregate([("finished_at", "max")])
-    runs = runs.select(["run_id", "finished_at_max"]).rename_columns(["run_id", "at"])
-    known = spark.createDataFrame(runs)
+    known = frame_of(spark, [PublishedRun(row["run_id"], row["finished_at"]) for row in rows])
     # Each of these plans more than it computes, which one thread of Spark's does.
     with ThreadPoolExecutor() as beside:
         coverage = beside.submit(_coverage, spark, house, newest, known)
@@ -172,11 +171,9 @@ def newest_rows(
     house: Warehouse,
     table: Table,
     by: Sequence[str],
-    runs: DataFrame | None = None,
+    runs: DataFrame,
 ) -> DataFrame:
-    """Of the published rows that agree in ``by`` those of the newest run, or of the newest of
-    ``runs`` (`Warehouse.runs`)."""
-    runs = house.runs(spark) if runs is None else runs
+    """Of the rows that agree in ``by`` those of the newest of ``runs`` (`Warehouse.runs`)."""
     rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
     newest = Window.partitionBy(*by).orderBy(F.desc("at"), F.desc("run_id"))
     ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
@@ -188,16 +185,12 @@ def cited_now(spark: SparkSession, house: Warehouse, runs: DataFrame) -> tuple[s
     return cited_traces(*_found(spark, house, "", runs))
 
 
-def current_deployments(
-    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
-) -> DataFrame:
-    """The row of each deployment that the newest run to touch it left, published or of ``runs``."""
+def current_deployments(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
+    """The row of each deployment that the newest of ``runs`` to touch it left."""
     return newest_rows(spark, house, DEPLOYMENTS, ["deployment"], runs)
 
 
-def current_incidents(
-    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
-) -> DataFrame:
+def current_incidents(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
     """All incidents of each deployment: those that its newest run told, and the closed ones."""
     deployments = current_deployments(spark, house, runs)
     return _counting(house.published(spark, INCIDENTS, runs), deployments)
@@ -211,11 +204,8 @@ def _counting(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
     return rows.where(counts).select(*INCIDENTS.column_names)
 
 
-def current_config(
-    spark: SparkSession, house: Warehouse, runs: DataFrame | None = None
-) -> DataFrame:
+def current_config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
     """The last word on each option of each deployment."""
-    runs = house.runs(spark) if runs is None else runs
     rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(runs), "run_id")
     return last_words(rows, FLINK_CONFIG.column_names, "at")
 

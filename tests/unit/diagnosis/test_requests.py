@@ -25,11 +25,8 @@ def registered(second: float, name: str) -> str:
 
 def refused(second: float) -> str:
     told = "Map (1/2) (0123456789abcdef0123456789abcdef_0_0_0) switched from SCHEDULED to FAILED"
-    return line(second, f"{told} on [unassigned resource].") + REFUSED + restarting(second)
-
-
-def restarting(second: float) -> str:
-    return state(second + 0.1, "RUNNING", "RESTARTING")
+    restarting = state(second + 0.1, "RUNNING", "RESTARTING")
+    return line(second, f"{told} on [unassigned resource].") + REFUSED + restarting
 
 
 @pytest.mark.parametrize(
