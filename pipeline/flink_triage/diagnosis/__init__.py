@@ -13,7 +13,8 @@ from ..signatures import SignaturePack
 from .carrying import Carried, carry, is_in_time, split, tells_the_same
 from .episodes import find_episodes
 from .fold import fold
-from .incidents import build_incident, evidence_of, foreign_incident, healthy_incident
+from .incidents import build_incident, evidence_of
+from .quiet import quiet_incident
 from .ranking import SERIOUS, Candidate
 from .reach import Ranked, rank_episodes
 from .timeline import DeploymentTimeline, build_timeline
@@ -43,15 +44,15 @@ def diagnose_deployment(
 ) -> DeploymentDiagnosis:
     """Diagnose one deployment; ``flink_version`` overrides what its banner says.
 
-    A deployment without trouble has one incident, with verdict ``healthy``.
+    A deployment without trouble has one incident, as a rule with verdict ``healthy``.
     """
     timeline = build_timeline(deployment, observations, flink_version)
     if timeline.is_foreign:
-        return DeploymentDiagnosis((foreign_incident(timeline),), (), {})
+        return DeploymentDiagnosis((quiet_incident(timeline, settings),), (), {})
     ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
     built = _build(timeline, ranked, pack, options, settings)
     return DeploymentDiagnosis(
-        incidents=tuple(incident for incident, _ in built) or (healthy_incident(timeline),),
+        incidents=tuple(incident for incident, _ in built) or (quiet_incident(timeline, settings),),
         unknown_faults=_unknown_faults(ranked, pack, settings),
         effective_config=dict(timeline.effective_config),
     )
@@ -103,7 +104,7 @@ def diagnose_on(
     has_closed = carried is not None and carried.has_closed
     if timeline.is_foreign:
         start, _ = split(timeline, ())
-        told = Told((foreign_incident(timeline),))
+        told = Told((quiet_incident(timeline, settings),))
         return Continued(Told(), told, carry(timeline, (), pack, start, has_closed))
     ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
     start, open_ = split(timeline, [episode for episode, _ in ranked])
@@ -119,7 +120,7 @@ def diagnose_on(
     if closed.incidents and next_ is not None:
         next_ = replace(next_, has_closed=True)
     elif not has_closed and not told.incidents:
-        told = replace(told, incidents=(healthy_incident(timeline),))
+        told = replace(told, incidents=(quiet_incident(timeline, settings),))
     return Continued(closed, told, next_)
 
 

@@ -19,6 +19,7 @@ from ..model import Observation
 from ..signatures import SignaturePack
 from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, failure_word, is_fault
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
+from .quiet import is_bare_error, is_sign_of_health
 from .requests import REGISTERED, REQUESTED
 from .timeline import NO_TIME, OMITTED_STACKS, DeploymentTimeline, Moment, graph_of
 
@@ -202,7 +203,8 @@ def _witness(moment: Moment) -> Moment:
     """The moment as one that tells of the deployment and is nothing that happened."""
     observation = moment.observation
     at = None if moment.at == NO_TIME else moment.at
-    event = replace(observation.event, logged_at=at, message="", continuation=None)
+    message = observation.event.message if is_bare_error(observation) else ""
+    event = replace(observation.event, logged_at=at, message=message, continuation=None)
     is_lent = observation.root_cause_type in OMITTED_STACKS
     witness = replace(
         observation,
@@ -246,6 +248,10 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "graph", graph
     if (word := failure_word(observation)) is not None:
         yield "failure", moment.job_id, word
+    if is_bare_error(observation):
+        yield "error"
+    if is_sign_of_health(observation):
+        yield "well"
 
 
 def _told_last(observation: Observation) -> Iterator[Hashable]:

@@ -34,7 +34,7 @@ OVER_AFTER = timedelta(hours=6)
 
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
-_FATAL_LEVELS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
+FATAL_LEVELS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     ):
         return True
     return observation.fingerprint is not None and (
-        observation.event.level is None or observation.event.level in _FATAL_LEVELS
+        observation.event.level is None or observation.event.level in FATAL_LEVELS
     )
 
 

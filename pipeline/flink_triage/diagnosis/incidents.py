@@ -34,39 +34,6 @@ LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
 
 
-def healthy_incident(timeline: DeploymentTimeline) -> Incident:
-    """What is said of a deployment without trouble."""
-    return _quiet_incident(timeline, "healthy", "No failure was found in these logs.")
-
-
-def foreign_incident(timeline: DeploymentTimeline) -> Incident:
-    """What is said of logs that are not Flink's."""
-    return _quiet_incident(
-        timeline, "undetermined", "These are not logs of Flink: nothing in them speaks of it."
-    )
-
-
-def _quiet_incident(timeline: DeploymentTimeline, verdict: Verdict, summary: str) -> Incident:
-    times = [m.at for m in timeline.moments if m.at != NO_TIME]
-    job_id = next(iter(timeline.job_names), None) if len(timeline.job_names) == 1 else None
-    return Incident(
-        incident_id=_incident_id(timeline.deployment, job_id, None, verdict),
-        deployment=timeline.deployment,
-        job_id=job_id,
-        job_name=timeline.job_names.get(job_id) if job_id else None,
-        flink_version=timeline.flink_version,
-        started_at=times[0] if times else None,
-        ended_at=times[-1] if times else None,
-        verdict=verdict,
-        outcome="unknown",
-        restarts=0,
-        first_fault=None,
-        last_healthy=None,
-        diagnoses=(),
-        summary=summary,
-    )
-
-
 def build_incident(
     timeline: DeploymentTimeline,
     episode: Episode,
@@ -97,7 +64,7 @@ def build_incident(
     # What the JVM wrote to .out has no time; the first fault that has one says since when.
     began_at = next((m.at for m in episode.faults if m.at != NO_TIME), None)
     return Incident(
-        incident_id=_incident_id(timeline.deployment, _first_job(episode), started, "incident"),
+        incident_id=incident_id(timeline.deployment, _first_job(episode), started, "incident"),
         deployment=timeline.deployment,
         job_id=episode.job_id,
         job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
@@ -176,7 +143,7 @@ def _first_job(episode: Episode) -> str | None:
     return min(parts, key=lambda part: (in_order(part.first_fault), part.job_id or "")).job_id
 
 
-def _incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
+def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
     """Where and since when: whatever is learnt later, as of its cause, it is the same incident."""
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]

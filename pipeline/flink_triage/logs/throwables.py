@@ -52,9 +52,14 @@ def _kind(line: str) -> LineKind:
 _cached_kind = lru_cache(maxsize=8192)(_kind)
 
 
+def names_throwable(text: str) -> bool:
+    """Whether a qualified throwable stands anywhere in ``text``."""
+    return _QUALIFIED.search(text) is not None
+
+
 def is_trace_like(line: str) -> bool:
     if not line or line.isspace():
         return False
     if continues_trace(line) or is_throwable_header(line):
         return True
-    return bool(_QUALIFIED.search(line) or _FLAT_FRAME.search(line))
+    return names_throwable(line) or _FLAT_FRAME.search(line) is not None

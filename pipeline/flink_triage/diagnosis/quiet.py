@@ -1,0 +1,90 @@
+"""A timeline without an incident in; out, the one that says so, and what it does not answer for.
+
+Logs with an error that no signature knows, and without a sign that any job is well, are not called
+healthy: often they are a few lines that somebody cut out because they tell of the failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from ..logs.routine import COMPLETED
+from ..logs.throwables import names_throwable
+from ..model import Evidence, Incident, Observation, Verdict
+from ..settings import Settings
+from .episodes import FATAL_LEVELS
+from .incidents import evidence_of, incident_id
+from .timeline import NO_TIME, DeploymentTimeline, Moment
+
+# A sentence, not a dump: the whole message stands in the evidence.
+_CHARS = 200
+_WELL_STATES = frozenset({"RUNNING", "FINISHED"})
+
+
+def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident:
+    """What is said of a deployment in which nothing was found that anyone must act on."""
+    if timeline.is_foreign:
+        told = "These are not logs of Flink: nothing in them speaks of it."
+        return _incident(timeline, "undetermined", told)
+    error = next((m for m in timeline.moments if is_bare_error(m.observation)), None)
+    if error is None or any(is_sign_of_health(m.observation) for m in timeline.moments):
+        return _incident(timeline, "healthy", "No failure was found in these logs.")
+    first_line = error.observation.event.message.split("\n", 1)[0]
+    told = f"No signature names the first error, which has no stack trace: {first_line[:_CHARS]}"
+    evidence = replace(evidence_of(error, settings), at=_time_of(error))
+    return _incident(timeline, "undetermined", told, error, evidence)
+
+
+def is_bare_error(observation: Observation) -> bool:
+    """Whether a line says that something went wrong, without a stack trace or a known meaning.
+
+    Of a line without a level the name of a throwable says so.
+    """
+    event = observation.event
+    if observation.matches or observation.fingerprint is not None or event.lifecycle is not None:
+        return False
+    if event.level is None:
+        return names_throwable(event.message)
+    return event.level in FATAL_LEVELS
+
+
+def is_sign_of_health(observation: Observation) -> bool:
+    """Whether a line says that a job runs, ran to its end, or took a checkpoint."""
+    lifecycle = observation.event.lifecycle
+    return lifecycle is not None and (
+        lifecycle.kind == COMPLETED
+        or (lifecycle.kind in ("job-state", "job-terminal") and lifecycle.to_state in _WELL_STATES)
+    )
+
+
+def _incident(
+    timeline: DeploymentTimeline,
+    verdict: Verdict,
+    summary: str,
+    error: Moment | None = None,
+    evidence: Evidence | None = None,
+) -> Incident:
+    of = timeline.moments if error is None else (error,)
+    times = [at for moment in of if (at := _time_of(moment)) is not None]
+    job_id = next(iter(timeline.job_names), None) if len(timeline.job_names) == 1 else None
+    return Incident(
+        incident_id=incident_id(timeline.deployment, job_id, None, verdict),
+        deployment=timeline.deployment,
+        job_id=job_id,
+        job_name=timeline.job_names.get(job_id) if job_id else None,
+        flink_version=timeline.flink_version,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times else None,
+        verdict=verdict,
+        outcome="unknown",
+        restarts=0,
+        first_fault=evidence,
+        last_healthy=None,
+        diagnoses=(),
+        summary=summary,
+    )
+
+
+def _time_of(moment: Moment) -> datetime | None:
+    return None if moment.at == NO_TIME else moment.at
