@@ -6,11 +6,12 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
@@ -163,18 +164,22 @@ class Warehouse:
     ) -> None:
         """Append ``rows`` once: a second append by the same ``application`` writes nothing.
 
-        By default it is named for table and run.  The transaction's version is always 1, because
-        Delta skips, without a word, whatever does not exceed the last version of an application.
+        By default it is named for table and run, and in a folder of this machine, which a run holds
+        alone, the table's log tells whether it was there before.  Elsewhere, and where the name is
+        given because runs may race for it, Delta tells: by a transaction whose version is always 1,
+        because what does not exceed the last version of an application is skipped without a word.
         A conflict with another writer is tried again, a few times.
         """
-        writer = (
-            rows.select(*_commented(table))
-            .write.format("delta")
-            .mode("append")
-            .option("txnAppId", application or _application(table, run_id))
-            .option("txnVersion", "1")
-            .options(**PROPERTIES)
-        )
+        writer = rows.select(*_commented(table)).write.format("delta").mode("append")
+        if application is None and self.local_path is not None:
+            application = _application(table, run_id)
+            if self._appended(table, application) is not None:
+                return
+            writer = writer.option("userMetadata", application)
+        else:
+            application = application or _application(table, run_id)
+            writer = writer.option("txnAppId", application).option("txnVersion", "1")
+        writer = writer.options(**PROPERTIES)
         location = self.location(table.name)
         reached(f"append.{table.name}")
         if self.directory is None:
@@ -188,18 +193,23 @@ class Warehouse:
 
         None where the table is not local, or its log no longer holds the commit.
         """
+        added = self._appended(table, _application(table, run_id))
+        if added is None:
+            return None
+        return sum(int(json.loads(add["stats"])["numRecords"]) for add in added)
+
+    def _appended(self, table: Table, application: str) -> list[Mapping[str, Any]] | None:
+        """The files that the commit of ``application`` added, the newest such commit's."""
         local = self.local_path
         if local is None:
             return None
-        application = _application(table, run_id)
         for commit in sorted((local / table.name / "_delta_log").glob("*.json"), reverse=True):
             text = commit.read_text(encoding="utf-8")
             if application not in text:
                 continue
             actions = [json.loads(line) for line in text.split("\n") if line]
-            if any(action.get("txn", {}).get("appId") == application for action in actions):
-                added = [action["add"] for action in actions if "add" in action]
-                return sum(int(json.loads(add["stats"])["numRecords"]) for add in added)
+            if any(_committer(action) == application for action in actions):
+                return [action["add"] for action in actions if "add" in action]
         return None
 
     def create(self, spark: SparkSession, tables: Iterable[Table] = TABLES.values()) -> None:
@@ -259,6 +269,12 @@ def _with_retries(write: Callable[[], None]) -> None:
         time.sleep(wait * random.uniform(0.5, 1.5))
         wait = min(2 * wait, LONGEST_WAIT_SECONDS)
     return write()
+
+
+def _committer(action: Mapping[str, Any]) -> str | None:
+    """The application that an action of a commit names, if any."""
+    named: str | None = action.get("txn", {}).get("appId")
+    return named or action.get("commitInfo", {}).get("userMetadata")
 
 
 def _application(table: Table, run_id: str) -> str:
