@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.settings import GIB
-from flink_triage.spark.session import OWN_SESSION, QUERIES, suit
+from flink_triage.spark.session import OWN_SESSION, QUERIES, session_options, suit
 
 
 def queries_of(spark: SparkSession) -> dict[str, str | None]:
@@ -38,3 +39,10 @@ def test_a_session_that_somebody_else_started_is_left_alone(spark: SparkSession)
     other.conf.set(OWN_SESSION, "")
     suit(other, 10 * GIB)
     assert queries_of(other) == queries_of(spark)
+
+
+def test_options_for_the_jvm_are_added_to_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FLINK_TRIAGE_JAVA_OPTIONS", "-Xss2m -Xlog:disable")
+    options = session_options((), verbose=False, size_bytes=0)["spark.driver.extraJavaOptions"]
+    assert options.startswith("-XX:")
+    assert options.endswith(" -Xss2m -Xlog:disable")

@@ -196,6 +196,8 @@ def session_options(
     # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
+    if given := os.environ.get("FLINK_TRIAGE_JAVA_OPTIONS"):
+        jvm += f" {given}"
     return {
         "spark.jars": ",".join(str(jar) for jar in jars),
         **DELTA_OPTIONS,
