@@ -104,10 +104,13 @@ def _matters(episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether trouble that stopped no job is an incident.
 
     An exception without a name, logged by a job that went on, is listed among the unknown failures.
+    What is minor and only contributes tells of no trouble where the job recovered.
     """
+    is_over = episode.outcome == "recovered"
     if answers:
-        return any(c.signature.severity != "info" for c in answers)
-    return episode.outcome != "recovered"
+        told = (c.signature for c in answers if c.signature.severity != "info")
+        return any((s.severity, s.role) != ("minor", "contributing") or not is_over for s in told)
+    return not is_over
 
 
 def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:

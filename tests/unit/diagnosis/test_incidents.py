@@ -500,3 +500,17 @@ def test_what_states_no_time_was_not_there_before_a_stop(diagnose) -> None:
     stop = incident.diagnoses[0]
     assert stop.signature == "taskmanager/shutdown-requested"
     assert not any("it is how it ended" in reason for reason in stop.reasons)
+
+
+def test_what_only_contributes_is_no_incident_of_a_job_that_ended_well(diagnose) -> None:
+    skipped = line(
+        21,
+        f"Failed to trigger checkpoint for job {JOB} since some tasks of job {JOB} has been"
+        " finished, abort the checkpoint Failure reason: Not all required tasks are currently"
+        " running.",
+    )
+    began = state(1, "CREATED", "RUNNING") + skipped
+    (incident,) = diagnose(jobmanager=began).incidents
+    assert signatures(incident) == ["checkpoint/tasks-finished"]
+    (incident,) = diagnose(jobmanager=began + state(30, "RUNNING", "FINISHED")).incidents
+    assert incident.verdict == "healthy"
