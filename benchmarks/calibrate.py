@@ -25,8 +25,8 @@ import yaml
 
 from benchmarks.evaluate import Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
+from flink_triage.diagnosis.causes import Candidate
 from flink_triage.diagnosis.confidence import kind_of
-from flink_triage.diagnosis.ranking import Candidate
 from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable

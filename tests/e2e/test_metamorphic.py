@@ -104,14 +104,17 @@ def test_without_the_cause_the_symptom_stands_first_and_says_what_is_missing(tmp
     assert "No space left on device" in possible["disk/full"]
 
 
-def test_a_lost_machine_is_named_where_its_own_log_must_be_looked_at():
+def test_a_lost_machine_is_named_where_its_own_log_must_be_looked_at(tmp_path):
+    name = "localhost:35087-a3f512"
     incident = leading(LOGS / LOST / "logs")
-    assert (
-        "TaskManager localhost:35087-a3f512 up to 2026-11-21 06:21:57"
-        in (incident.missing_evidence[0])
-    )
+    assert f"TaskManager {name}'s own log is among the inputs" in incident.missing_evidence[0]
     assert incident.blast_radius is not None
-    assert incident.blast_radius.taskmanagers == ("localhost:35087-a3f512",)
+    assert incident.blast_radius.taskmanagers == (name,)
+    folder = copy(LOST, tmp_path / "d")
+    (own,) = (log for log in folder.iterdir() if f"ResourceID: {name}" in log.read_text())
+    own.unlink()
+    incident = leading(folder)
+    assert f"TaskManager {name} up to 2026-11-21 06:21:57" in incident.missing_evidence[0]
 
 
 def events_of(log: Path) -> list[str]:

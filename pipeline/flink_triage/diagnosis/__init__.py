@@ -11,11 +11,11 @@ from ..remediation import OptionTable
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack
 from .carrying import Carried, carry, is_in_time, split, tells_the_same
+from .causes import SERIOUS, Candidate
 from .episodes import find_episodes
 from .fold import fold
 from .incidents import build_incident, evidence_of
 from .quiet import quiet_incident
-from .ranking import SERIOUS, Candidate
 from .reach import Ranked, rank_episodes
 from .timeline import DeploymentTimeline, build_timeline
 from .unknown import group_unknown, is_unknown

@@ -17,16 +17,30 @@ from datetime import datetime, timedelta
 from ..logs.routine import COMPLETED, routine_key
 from ..model import Observation
 from ..signatures import SignaturePack
-from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, failure_word, is_fault
+from .episodes import (
+    CLUSTER_LEAD,
+    FAULT_KINDS,
+    OVER_AFTER,
+    Episode,
+    failure_word,
+    is_fault,
+)
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
+from .outcome import ENDING_KINDS
 from .quiet import is_bare_error, is_sign_of_health
 from .requests import REGISTERED, REQUESTED
+from .stops import BANNER, REACH, SIGNAL, started_as
 from .timeline import NO_TIME, OMITTED_STACKS, DeploymentTimeline, Moment, graph_of
 
 # Logs of one deployment are read a little apart, and shipped a little late: so much is waited for.
 LATE = timedelta(hours=1)
 
-_KEPT_KINDS = FAULT_KINDS | SHOWN_KINDS | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED}
+_KEPT_KINDS = (
+    FAULT_KINDS
+    | SHOWN_KINDS
+    | ENDING_KINDS
+    | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED, BANNER}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +156,9 @@ def _kept(
         if moment.at < start:
             if moment.kind == COMPLETED:
                 last_well[moment.job_id] = moment
-        elif moment.kind in _KEPT_KINDS or is_fault(moment, pack):
+            elif moment.at >= start - REACH and (moment.is_stop or moment.kind in (SIGNAL, BANNER)):
+                kept.append(moment)
+        elif moment.is_stop or moment.kind in _KEPT_KINDS or is_fault(moment, pack):
             kept.append(moment)
     return [*last_well.values(), *_without_routine(kept, episodes)]
 
@@ -205,6 +221,9 @@ def _witness(moment: Moment) -> Moment:
     at = None if moment.at == NO_TIME else moment.at
     message = observation.event.message if is_bare_error(observation) else ""
     event = replace(observation.event, logged_at=at, message=message, continuation=None)
+    if moment.is_stop:
+        # The next diagnosis has no signal beside it.
+        event = replace(event, level=None, message="")
     is_lent = observation.root_cause_type in OMITTED_STACKS
     witness = replace(
         observation,
@@ -242,13 +261,15 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "name", lifecycle.job_id
     if lifecycle is not None and lifecycle.kind == "version":
         yield "version"
+    if (name := started_as(observation)) is not None:
+        yield "taskmanager", name
     if observation.task is not None:
         yield "task", observation.task, moment.job_id
     if (graph := graph_of(observation)) is not None:
         yield "graph", graph
     if (word := failure_word(observation)) is not None:
         yield "failure", moment.job_id, word
-    if is_bare_error(observation):
+    if is_bare_error(observation) and not moment.is_stop:
         yield "error"
     if is_sign_of_health(observation):
         yield "well"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from .ranking import Candidate
+from .causes import Candidate
 
 # Points below which a rival that nothing explains is a real alternative.
 _CLOSE_POINTS = 12.0

@@ -10,11 +10,13 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from ..model import Checkpoint, Observation, Outcome
 from ..signatures import SignaturePack
+from .outcome import outcome_of
+from .stops import FATAL_LEVELS
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # JobManager and TaskManager log one failure within moments of each other, on clocks that may
@@ -24,9 +26,6 @@ SLACK = timedelta(seconds=2)
 CLUSTER_LEAD = timedelta(minutes=5)
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
-# So long without a fault, and a job that takes no checkpoints counts as recovered.
-_RUNS_ON = timedelta(minutes=2)
-
 # So long without a fault, and an episode is over, whatever it was: the next fault begins a new one,
 # and what is told of this one is told for good.  Longer than restart delays and the pauses of what
 # comes back by the hour, shorter than a day: what comes back nightly is an episode each night.
@@ -34,7 +33,6 @@ OVER_AFTER = timedelta(hours=6)
 
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
-FATAL_LEVELS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ class _History:
 def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     """Whether a moment says that something went wrong: more than a benign match or a warning."""
     observation = moment.observation
-    if moment.is_witness:
+    if moment.is_witness or moment.is_stop:
         return False
     if any(pack.signatures[m.signature].role != "benign" for m in observation.matches):
         return True
@@ -178,7 +176,7 @@ def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
     if not told:
         return []
     best = min(word for _, word in told)
-    times = sorted({m.at for m, word in told if word == best and not m.is_witness})
+    times = sorted({m.at for m, word in told if word == best and not (m.is_witness or m.is_stop)})
     kept = times[:1]
     kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
     return kept
@@ -271,7 +269,7 @@ def _episode(
         job_id=job_id,
         attempts=tuple(group),
         last_healthy=_checkpoint(history.last_checkpoint(started)),
-        outcome=_outcome(within, after),
+        outcome=outcome_of(within, after),
         restarts=_restart_count(within),
         ended_at=_ended_at(last_fault, after),
     )
@@ -282,20 +280,6 @@ def _checkpoint(moment: Moment | None) -> Checkpoint | None:
     if moment is None or lifecycle is None or lifecycle.checkpoint_id is None:
         return None
     return Checkpoint(lifecycle.checkpoint_id, moment.observation.event.logged_at)
-
-
-def _outcome(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
-    states = [m.to_state for m in (*within, *after) if m.kind in ("job-state", "job-terminal")]
-    if "FAILED" in states:
-        return "failed"
-    if any(m.kind == "checkpoint-completed" for m in after) or "FINISHED" in states:
-        return "recovered"
-    if not states:
-        return "unknown"
-    # A job without checkpoints shows that it is well only by running on.
-    runs_on = states[-1] == "RUNNING" and after[-1].at - after[0].at > _RUNS_ON
-    has_checkpoints = any(m.kind == "checkpoint-completed" for m in within)
-    return "recovered" if runs_on and not has_checkpoints else "ongoing"
 
 
 def _restart_count(within: Sequence[Moment]) -> int:
@@ -372,16 +356,12 @@ def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         attempts[min(bisect_left(latest, fault.at), len(attempts) - 1)].append(fault)
-    return Episode(
-        job_id=episode.job_id,
+    return replace(
+        episode,
         attempts=tuple(
             Attempt(old.failed_at, tuple(sorted(new, key=in_order)))
             for old, new in zip(episode.attempts, attempts, strict=True)
         ),
-        last_healthy=episode.last_healthy,
-        outcome=episode.outcome,
-        restarts=episode.restarts,
-        ended_at=episode.ended_at,
     )
 
 

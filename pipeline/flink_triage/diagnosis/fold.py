@@ -30,6 +30,9 @@ _KEPT_KINDS = frozenset(
         "restart",
         "restored",
         "checkpoint-completed",
+        "application-state",
+        "cluster-shutdown",
+        "entrypoint-fatal",
     }
 )
 # Of these every process says the same at each start.

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from ..model import OtherCause, Verdict
 from ..signatures import Signature, SignaturePack
+from .causes import SERIOUS, Candidate
 from .episodes import Episode
-from .ranking import SERIOUS, Candidate
 from .reach import taskmanagers_named
+from .stops import bare_id
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # A step that does not help where there is no cause below.
@@ -87,6 +88,13 @@ def _places(
     named = taskmanagers_named(faults) or taskmanagers_named(episode.faults)
     places = []
     for name, at in list(named.items())[:_MAX_PLACES]:
+        if bare_id(name) in timeline.taskmanagers:
+            places.append(
+                f"TaskManager {name}'s own log is among the inputs and names no cause: its .out "
+                "file, and what its host or container runtime recorded; a process that is killed "
+                "logs nothing of it."
+            )
+            continue
         when = "" if at == NO_TIME else f" up to {at:%Y-%m-%d %H:%M:%S} UTC"
         places.append(
             f"The log of TaskManager {name}{when}: what it logged last, and its .out file, before "

@@ -18,10 +18,10 @@ from ..model import (
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack
+from .causes import Candidate, Hit
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
-from .ranking import Candidate, Hit
 from .reach import blast_radius
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
@@ -117,15 +117,23 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     if not answers:
         return "undetermined"
     best = answers[0]
-    if unknown is None or best.signature.role != "symptom":
+    is_by_the_way = best.signature.role == "contributing" and best.signature.severity == "minor"
+    if unknown is None or not (best.signature.role == "symptom" or is_by_the_way):
         return "diagnosed"
     if not unknown.observation.root_cause_type:
         # Frames whose beginning was cut off name no other failure.
         return "diagnosed"
-    stopped_something = unknown.kind in FAULT_KINDS or unknown.kind == "job-state"
+    stopped_something = _has_stopped_something(unknown)
+    if is_by_the_way:
+        is_in_it = any(_has_stopped_something(hit.moment) for hit in best.hits)
+        return "undetermined" if stopped_something and not is_in_it else "diagnosed"
     if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
         return "undetermined"
     return "diagnosed" if best.depth == 0 else "undetermined"
+
+
+def _has_stopped_something(moment: Moment) -> bool:
+    return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 
 def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:

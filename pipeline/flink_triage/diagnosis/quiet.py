@@ -13,8 +13,8 @@ from ..logs.routine import COMPLETED
 from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
-from .episodes import FATAL_LEVELS
 from .incidents import evidence_of, incident_id
+from .stops import FATAL_LEVELS
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # A sentence, not a dump: the whole message stands in the evidence.
@@ -27,7 +27,9 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
     if timeline.is_foreign:
         told = "These are not logs of Flink: nothing in them speaks of it."
         return _incident(timeline, "undetermined", told)
-    error = next((m for m in timeline.moments if is_bare_error(m.observation)), None)
+    error = next(
+        (m for m in timeline.moments if is_bare_error(m.observation) and not m.is_stop), None
+    )
     if error is None or any(is_sign_of_health(m.observation) for m in timeline.moments):
         return _incident(timeline, "healthy", "No failure was found in these logs.")
     first_line = error.observation.event.message.split("\n", 1)[0]

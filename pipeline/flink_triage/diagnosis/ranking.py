@@ -12,6 +12,7 @@ which leaves a sentence in ``reasons``:
     explained     another fault of the episode causes it: by the causal graph, or because it wraps
                   that fault in the same stack trace
     afterwards    somebody asked for it when the trouble was there already
+    overcome      somebody asked for it, and the job failed again without it
 """
 
 from __future__ import annotations
@@ -21,10 +22,19 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..model import Match, Role, Severity
-from ..signatures import Signature, SignaturePack, episode_match
+from ..model import Role, Severity
+from ..signatures import SignaturePack, episode_match
+from .causes import (
+    SERIOUS,
+    Candidate,
+    Hit,
+    came_afterwards,
+    causes_of,
+    is_serious_trigger,
+    was_overcome,
+)
 from .episodes import Episode, in_order
-from .timeline import NO_TIME, Moment
+from .timeline import NO_TIME
 
 _ROLE_POINTS: Mapping[Role, float] = {
     "trigger": 60.0,
@@ -48,62 +58,11 @@ _SEVERITY_POINTS: Mapping[Severity, float] = {
     "minor": 0.0,
     "info": -20.0,
 }
-# Severities of what fails a job; the worst first.
-SERIOUS: tuple[Severity, ...] = ("critical", "major")
 _EXPLAINED_POINTS = -45.0
 _AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
+_OVERCOME_POINTS = -40.0
 _WARNED_POINTS = -15.0
-# An effect may be logged a little before its cause: other process, other clock, other buffer.
-_SKEW = timedelta(seconds=30)
-# What a stop in order does to others is told within moments of it.
-_PROMPT = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    moment: Moment
-    match: Match
-    attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One signature in one episode, with the hits that show it.
-
-    ``depth`` is the distance from the root cause at the nearest, ``None`` when never inside a
-    trace.  What is asked of it for each other candidate is summed up once.
-    """
-
-    signature: Signature
-    hits: tuple[Hit, ...]
-    occurrences: int
-    last_at: datetime
-    depth: int | None
-    score: float = 0.0
-    reasons: tuple[str, ...] = ()
-    explained_by: tuple[str, ...] = ()
-    explains: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, signature: Signature, hits: Sequence[Hit]) -> Candidate:
-        observed = [(hit.moment.observation, hit.moment.at) for hit in hits]
-        depths = [h.match.depth_from_root for h in hits if h.match.depth_from_root is not None]
-        return cls(
-            signature,
-            tuple(hits),
-            sum(observation.occurrences for observation, _ in observed),
-            max(observation.last_logged_at or at for observation, at in observed),
-            min(depths, default=None),
-        )
-
-    @property
-    def id(self) -> str:
-        return self.signature.id
-
-    @property
-    def first_at(self) -> datetime:
-        return self.hits[0].moment.at
 
 
 @dataclass(slots=True)
@@ -124,10 +83,19 @@ def rank(
     ``hosts`` are all that run TaskManagers, to tell a single bad one by.
     """
     candidates = _candidates(episode, pack)
-    afterwards = {c.id for c in candidates if _is_afterwards(c, candidates, episode)}
-    causes = _causes(candidates, pack, afterwards)
+    afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}
+    overcome = {c.id for c in candidates if was_overcome(c, candidates, episode, pack)}
+    causes = causes_of(candidates, pack, afterwards, overcome)
     scored = [
-        _scored(c, episode, candidates, causes.get(c.id, set()), c.id in afterwards, hosts)
+        _scored(
+            c,
+            episode,
+            candidates,
+            causes.get(c.id, set()),
+            hosts,
+            is_afterwards=c.id in afterwards,
+            is_overcome=c.id in overcome,
+        )
         for c in candidates
     ]
     placed = _behind_causes(scored, afterwards)
@@ -154,88 +122,15 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
     return candidates
 
 
-def _causes(
-    candidates: Sequence[Candidate], pack: SignaturePack, afterwards: Container[str]
-) -> dict[str, set[str]]:
-    """signature -> signatures of this episode that explain it, directly or through others."""
-    by_id = {c.id: c for c in candidates}
-    direct: dict[str, set[str]] = {}
-    for candidate in candidates:
-        for effect in reachable(candidate.id, pack):
-            if effect in by_id and _precedes(candidate, by_id[effect], candidate.id in afterwards):
-                direct.setdefault(effect, set()).add(candidate.id)
-    for inner, outer in _wrapped_pairs(candidates):
-        if outer not in direct.get(inner, set()):
-            direct.setdefault(outer, set()).add(inner)
-    return direct
-
-
-def reachable(signature: str, pack: SignaturePack) -> set[str]:
-    """Ids that ``signature`` explains, over any number of edges of the causal graph."""
-    found: set[str] = set()
-    edges = list(pack.signatures[signature].explains)
-    while edges:
-        effect = edges.pop()
-        if effect not in found and effect in pack.signatures:
-            found.add(effect)
-            edges += pack.signatures[effect].explains
-    return found
-
-
-def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
-    if NO_TIME in (cause.first_at, effect.first_at):
-        return True
-    if is_afterwards:
-        return cause.first_at <= effect.first_at + _PROMPT
-    return cause.first_at <= effect.last_at + _SKEW
-
-
-def _is_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
-    """Whether it is an orderly end of trouble.
-
-    There was trouble if the job had failed before, or if something had shown again and again.
-    """
-    if not candidate.signature.is_order:
-        return False
-    earlier = episode.attempts[: candidate.hits[0].attempt]
-    had_failed = any(attempt.failed_at is not None for attempt in earlier)
-    for other in all_:
-        times = [hit.moment.at for hit in other.hits]
-        shown = [at for at in times if NO_TIME < at < candidate.first_at - _PROMPT]
-        is_trouble = other.signature.severity != "info" and shown
-        if is_trouble and (had_failed or max(shown) - min(shown) > _PROMPT):
-            return True
-    return False
-
-
-def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
-    """(inner, outer): both stand in one trace, the outer never nearer to the root cause.
-
-    A generic signature only says where an exception came from: it stands outside of any that says
-    what it is.
-    """
-    depths: dict[int, list[tuple[float, Candidate]]] = {}
-    for candidate in candidates:
-        for hit in candidate.hits:
-            if hit.match.depth_from_root is not None:
-                depth = hit.match.depth_from_root + 0.5 * candidate.signature.is_generic
-                depths.setdefault(id(hit.moment), []).append((depth, candidate))
-    nearer: set[tuple[str, str]] = set()
-    for in_trace in depths.values():
-        for inner_depth, inner in in_trace:
-            for outer_depth, outer in in_trace:
-                if inner_depth < outer_depth and inner.id != outer.id:
-                    nearer.add((inner.id, outer.id))
-    return [(a, b) for a, b in sorted(nearer) if (b, a) not in nearer]
-
-
 def _scored(
     candidate: Candidate,
     episode: Episode,
     all_: Sequence[Candidate],
     causes: set[str],
-    is_afterwards: bool,
     hosts: frozenset[str],
+    *,
+    is_afterwards: bool,
+    is_overcome: bool,
 ) -> Candidate:
     score = _Score()
     signature = candidate.signature
@@ -244,6 +139,8 @@ def _scored(
     _score_persistence(score, candidate, episode, all_)
     if episode.has_failed and _is_only_warned_of(candidate, all_):
         score.add(_WARNED_POINTS, "it was only warned of, before what was thrown")
+    if is_overcome:
+        score.add(_OVERCOME_POINTS, "the job failed again without it, of something worse")
     if _is_at_first_fault(candidate, all_):
         score.add(8.0, "it is there at the first fault of the episode")
     if episode.has_failed or signature.severity == "info":
@@ -311,14 +208,25 @@ def _score_persistence(
         _score_frequency(score, candidate, all_)
     if len(failures) < 2:
         return
-    present = {hit.attempt for hit in candidate.hits}
-    share = len(present.intersection(failures)) / len(failures)
-    score.add(
-        14.0 * share,
-        f"it is there at {len(present.intersection(failures))} of {len(failures)} failures",
-    )
-    if failures[-1] in present:
+    present = candidate.attempts.intersection(failures)
+    share = len(present) / len(failures)
+    score.add(14.0 * share, f"it is there at {len(present)} of {len(failures)} failures")
+    if failures[-1] in present and not _comes_after_another(candidate, failures, all_):
         score.add(10.0, "it is there at the last failure")
+
+
+def _comes_after_another(
+    candidate: Candidate, failures: Sequence[int], all_: Sequence[Candidate]
+) -> bool:
+    """Whether a fault of its own kind failed the job just before, as often: they count in turn."""
+    first = min(candidate.attempts)
+    return is_serious_trigger(candidate) and any(
+        is_serious_trigger(other)
+        and other.depth == 0
+        and max(other.attempts) < first
+        and len(other.attempts) == len(candidate.attempts)
+        for other in all_
+    )
 
 
 def _score_frequency(score: _Score, candidate: Candidate, all_: Sequence[Candidate]) -> None:

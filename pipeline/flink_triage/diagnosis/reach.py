@@ -16,8 +16,9 @@ import regex as re
 
 from ..model import AffectedJob, BlastRadius, MinuteCount, Outcome
 from ..signatures import SignaturePack
+from .causes import Candidate, reachable
 from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
-from .ranking import Candidate, rank, reachable
+from .ranking import rank
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 Ranked = tuple[Episode, list[Candidate]]

@@ -12,6 +12,7 @@ from ..signatures.conditions import is_logger
 from .fold import is_thinned
 from .requests import not_missed
 from .skew import Skew, find_skews
+from .stops import logs_given, of_stop, stopped_before_they_were_lost
 
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
@@ -41,12 +42,15 @@ class Moment:
 
     ``withheld`` are matches that tell of no trouble as far as is known, and that the observation
     therefore lacks: what comes later may say otherwise.
+
+    ``is_stop`` says that the cluster was being stopped in order: it is no fault, whatever it tells.
     """
 
     observation: Observation
     at: datetime
     job_id: str | None
     withheld: tuple[Match, ...] = ()
+    is_stop: bool = False
 
     @property
     def is_witness(self) -> bool:
@@ -74,10 +78,11 @@ class DeploymentTimeline:
     """All moments of one deployment, in time order, and what holds for all of them.
 
     ``times`` are those of ``moments``; ``is_foreign`` says that these are logs of another product.
-    ``skews`` are the clocks that were found to be off; ``hosts`` those that run TaskManagers, with
-    the time of their first moment.  ``events`` is the number of those that moments stand for, where
-    they were more than are read one by one.  The last three tell jobs, and of each execution graph
-    and task that is named the job, where it has one.
+    ``taskmanagers`` are the resource ids of those whose own logs are there.  ``skews`` are the
+    clocks that were found to be off; ``hosts`` those that run TaskManagers, with the time of their
+    first moment.  ``events`` is the number of those that moments stand for, where they were more
+    than are read one by one.  The last three tell jobs, and of each execution graph and task that
+    is named the job, where it has one.
     """
 
     deployment: str
@@ -90,6 +95,7 @@ class DeploymentTimeline:
     is_foreign: bool = False
     skews: tuple[Skew, ...] = ()
     hosts: Mapping[str, datetime] = field(default_factory=dict)
+    taskmanagers: frozenset[str] = frozenset()
     events: int | None = None
     known_jobs: frozenset[str] = frozenset()
     job_of_graph: Mapping[str, str | None] = field(default_factory=dict)
@@ -117,10 +123,14 @@ def build_timeline(
     only_job = known_jobs[0] if len(known_jobs) == 1 else None
     jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
     idle = not_missed(timed)
+    stops = of_stop(timed)
+    told = stopped_before_they_were_lost(timed, stops)
     moments = tuple(
         Moment(replace(o, matches=()), at, job, withheld=o.matches)
         if index in idle
-        else Moment(o, at, job)
+        else Moment(replace(o, matches=(told[index],)), at, job, withheld=o.matches)
+        if index in told
+        else Moment(o, at, job, is_stop=index in stops)
         for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
     )
     return DeploymentTimeline(
@@ -134,6 +144,7 @@ def build_timeline(
         is_foreign=_is_foreign(timed),
         skews=tuple(skew for _, skew in sorted(skews.items())),
         hosts=_hosts(timed),
+        taskmanagers=logs_given(timed),
         events=sum(o.occurrences for o in observed) if any(map(is_thinned, observed)) else None,
         known_jobs=frozenset(known_jobs),
         job_of_graph={g: job_of_graph.get(g) for o, _ in timed if (g := graph_of(o)) is not None},

@@ -45,6 +45,13 @@ _TABLE: tuple[_Kind, ...] = (
         rf"Job (?P<job_name>.{{0,2000}}?) \((?P<job_id>{_ID})\) switched from state"
         r" (?P<from_state>[A-Z]+) to (?P<to_state>[A-Z]+)",
     ),
+    # AbstractApplication (2.3+)
+    _kind(
+        "application-state",
+        "switched from state ",
+        rf"Application .{{0,2000}}? \({_ID}\) switched from state"
+        r" (?P<from_state>[A-Z]+) to (?P<to_state>[A-Z]+)",
+    ),
     # Execution.transitionState (JobManager) and Task.transitionState (TaskManager)
     _kind(
         "task-failed",
@@ -171,6 +178,12 @@ _TABLE: tuple[_Kind, ...] = (
         "Requesting new TaskManager pod with",
         r"Requesting new TaskManager (?P<value>pod) with",
     ),
+    # TaskManagerRunner
+    _kind(
+        "taskmanager-started",
+        "Starting TaskManager with ResourceID: ",
+        r"Starting TaskManager with ResourceID: (?P<resource_id>\S+)",
+    ),
     # ResourceManager, JobMaster
     _kind(
         "taskmanager-registered",
@@ -198,6 +211,12 @@ _TABLE: tuple[_Kind, ...] = (
         "cluster-shutdown",
         "down with application status ",
         r"Shutting (?P<key>\S+) down with application status (?P<to_state>[A-Z]+)",
+    ),
+    # ClusterEntrypoint.onFatalError
+    _kind(
+        "entrypoint-fatal",
+        "Fatal error occurred in the cluster entrypoint",
+        r"(?P<value>Fatal error occurred in the cluster entrypoint)",
     ),
     _kind(
         "leadership",

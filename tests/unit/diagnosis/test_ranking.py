@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_incidents import completed, line, state
+from test_incidents import GRAPH, JOB, STRANGE, completed, failed, line, state
 
 NO_SLOTS = (
     "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
@@ -68,3 +68,91 @@ def test_what_was_only_warned_of_stands_behind_what_failed_the_job(diagnose):
     ]
     (incident,) = diagnose(jobmanager=failing_after(warned.replace(" WARN ", " ERROR "))).incidents
     assert incident.diagnoses[0].signature == "config/file-invalid"
+
+
+TOO_LARGE = (
+    "java.io.IOException: Size of the state is larger than the maximum permitted memory-backed"
+    " state. Size=8, maxSize=5.\n"
+    "\tat org.apache.flink.runtime.state.memory.MemCheckpointStreamFactory.checkSize(M.java:62)\n"
+)
+DUPLICATE = (
+    "java.sql.BatchUpdateException: Batch entry 0 was aborted\n"
+    "\tat org.postgresql.jdbc.BatchResultHandler.handleError(BatchResultHandler.java:165)\n"
+    "Caused by: org.postgresql.util.PSQLException: ERROR: duplicate key value violates unique"
+    ' constraint "totals_pkey"\n'
+    "\tat org.postgresql.core.v3.QueryExecutorImpl.receiveErrorResponse(Q.java:2725)\n"
+)
+BLOB_GONE = (
+    "java.io.IOException: Failed to fetch BLOB 9b1a/p-d0a9 from jm/10.0.0.1:6124 and store it under"
+    " /tmp/blobStore/incoming/temp-1\n"
+    "\tat org.apache.flink.runtime.blob.BlobClient.downloadFromBlobServer(BlobClient.java:167)\n"
+    "Caused by: java.io.IOException: GET operation failed: Server side error: gone\n"
+    "\tat org.apache.flink.runtime.blob.BlobClient.getInternal(BlobClient.java:253)\n"
+)
+SUPPRESSED = (
+    "org.apache.flink.runtime.JobException: Recovery is suppressed by"
+    " FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=2, backoffTimeMS=2000)\n"
+    "\tat org.apache.flink.runtime.executiongraph.failover.X.handleFailure(X.java:176)\n"
+)
+STOPPED = (
+    "org.apache.flink.util.FlinkExpectedException: The TaskExecutor is shutting down.\n"
+    "\tat org.apache.flink.runtime.taskexecutor.TaskExecutor.onStop(TaskExecutor.java:456)\n"
+)
+
+
+def test_two_faults_that_failed_the_job_in_turn_are_told_in_that_order(diagnose):
+    (incident,) = diagnose(
+        jobmanager=completed(2, 3)
+        + line(10, f"Decline checkpoint 4 by task {GRAPH} of job {JOB} at host:1 @ host.")
+        + TOO_LARGE
+        + state(10, "RUNNING", "RESTARTING")
+        + state(11, "RESTARTING", "RUNNING")
+        + failed(13, DUPLICATE, 1)
+        + state(13, "RUNNING", "FAILED")
+    ).incidents
+    rivals = ("checkpoint/state-exceeds-memory-limit", "jdbc/statement-refused")
+    first, second = (d for d in incident.diagnoses if d.signature in rivals)
+    assert first.signature == "checkpoint/state-exceeds-memory-limit"
+    assert "checkpoint/declined" not in second.explains
+    assert incident.first_fault is not None
+    assert incident.first_fault.at == first.first_seen_at
+    assert not any("at the last failure" in reason for reason in second.reasons)
+
+
+def test_a_stop_that_the_job_survived_does_not_stand_before_what_failed_it(diagnose):
+    (incident,) = diagnose(
+        jobmanager=completed(2, 3)
+        + failed(10, STOPPED)
+        + state(10, "RUNNING", "RESTARTING")
+        + state(12, "RESTARTING", "RUNNING")
+        + "".join(
+            failed(at, BLOB_GONE, at)
+            + state(at, "RUNNING", "RESTARTING")
+            + state(at + 2, "RESTARTING", "RUNNING")
+            for at in (20, 30)
+        )
+        + line(40, "Job orders failed.", "INFO")
+        + SUPPRESSED
+        + failed(40, BLOB_GONE, 3)
+        + state(40, "RUNNING", "FAILED")
+    ).incidents
+    first, second = incident.diagnoses[:2]
+    assert first.signature == "job/blob-missing"
+    assert second.signature == "taskmanager/shutdown-requested"
+    assert "job/recovery-suppressed" not in second.explains
+    assert any("failed again without it" in reason for reason in second.reasons)
+
+
+def test_what_is_seldom_a_cause_leaves_the_unnamed_failure_beside_it_undetermined(diagnose):
+    waiting = line(
+        8,
+        "Database snapshot phase can't perform checkpoint, acquired Checkpoint lock.",
+        logger="io.debezium.X",
+    )
+    (incident,) = diagnose(
+        jobmanager=waiting + failed(10, STRANGE) + state(10, "RUNNING", "FAILED")
+    ).incidents
+    assert incident.verdict == "undetermined"
+    assert incident.first_fault is not None
+    assert "frobnicator" in incident.first_fault.excerpt
+    assert incident.diagnoses[0].role == "contributing"
