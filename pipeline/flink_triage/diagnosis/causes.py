@@ -33,7 +33,8 @@ class Candidate:
     """One signature in one episode, with the hits that show it.
 
     ``depth`` is the distance from the root cause at the nearest, ``None`` when never inside a
-    trace.  What is asked of it for each other candidate is summed up once.
+    trace; ``attempts`` and ``paths`` are those of the hits.  What is asked of it for each other
+    candidate is summed up once.
     """
 
     signature: Signature
@@ -41,6 +42,8 @@ class Candidate:
     occurrences: int
     last_at: datetime
     depth: int | None
+    attempts: frozenset[int]
+    paths: frozenset[str]
     score: float = 0.0
     reasons: tuple[str, ...] = ()
     explained_by: tuple[str, ...] = ()
@@ -56,6 +59,8 @@ class Candidate:
             sum(observation.occurrences for observation, _ in observed),
             max(observation.last_logged_at or at for observation, at in observed),
             min(depths, default=None),
+            frozenset(hit.attempt for hit in hits),
+            frozenset(hit.moment.observation.event.path for hit in hits),
         )
 
     @property
@@ -65,14 +70,6 @@ class Candidate:
     @property
     def first_at(self) -> datetime:
         return self.hits[0].moment.at
-
-    @property
-    def attempts(self) -> frozenset[int]:
-        return frozenset(hit.attempt for hit in self.hits)
-
-    @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(hit.moment.observation.event.path for hit in self.hits)
 
 
 def is_serious_trigger(candidate: Candidate) -> bool:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import regex as re
 
@@ -108,7 +109,12 @@ def _is_kind(observation: Observation, kind: str) -> bool:
 
 
 def _process_of(observation: Observation) -> str:
-    return _SUFFIX.sub("", observation.event.path)
+    return _process_at(observation.event.path)
+
+
+@lru_cache(maxsize=4096)
+def _process_at(path: str) -> str:
+    return _SUFFIX.sub("", path)
 
 
 # --- lost TaskManagers --------------------------------------------------------------------------
