@@ -83,6 +83,11 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
             _SECOND, "INFO", "org.apache.flink.Foo", None, "hello",
             id="a house layout of brackets only",
         ),
+        pytest.param(
+            "[main] 2026-11-21 06:47:23,468 WARN  ExecutionGraph - Map (1/2) - hello",
+            _AT, "WARN", "ExecutionGraph", "main", "Map (1/2) - hello",
+            id="a thread, and the last part of a logger",
+        ),
     ],
 )  # fmt: skip
 def test_header_parts(

@@ -212,6 +212,7 @@ _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
+_ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
@@ -291,7 +292,9 @@ class _Tokens:
         if token and (self.level is None or line[token.end() :].lstrip(" \t")[:1] == "|"):
             self.thread = self.thread or token[0]
             return token.end()
-        if logger and self.logger is None and self.level and line[logger.end() :][:1] == ":":
+        # "%c{1} - %m" and "%c{1}: %m".
+        rest = line[logger.end() :] if logger else ""
+        if logger and self.logger is None and self.level and _ENDS_LOGGER.match(rest):
             self.logger = logger["logger"]
             return logger.end()
         return None
