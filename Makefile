@@ -42,9 +42,11 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
+# Files with few tests are the long ones: by default they come last, and one worker waits.
 test: java unit $(CLASSES) ## every test, with real Spark and Delta
 	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))" \
-	  $(BIN)/python -m pytest tests/e2e tests/spark tests/crash -n 2 --dist loadfile
+	  $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
+	  --no-loadscope-reorder
 
 # The JVM writes it when it ends, a little after the command; it holds the pipe until then.
 $(CLASSES): $(STAMP)
