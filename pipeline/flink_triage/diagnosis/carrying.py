@@ -219,11 +219,8 @@ def _witness(moment: Moment) -> Moment:
     """The moment as one that tells of the deployment and is nothing that happened."""
     observation = moment.observation
     at = None if moment.at == NO_TIME else moment.at
-    message = observation.event.message if is_bare_error(observation) else ""
+    message = observation.event.message if is_bare_error(moment) else ""
     event = replace(observation.event, logged_at=at, message=message, continuation=None)
-    if moment.is_stop:
-        # The next diagnosis has no signal beside it.
-        event = replace(event, level=None, message="")
     is_lent = observation.root_cause_type in OMITTED_STACKS
     witness = replace(
         observation,
@@ -269,7 +266,7 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "graph", graph
     if (word := failure_word(observation)) is not None:
         yield "failure", moment.job_id, word
-    if is_bare_error(observation) and not moment.is_stop:
+    if is_bare_error(moment):
         yield "error"
     if is_sign_of_health(observation):
         yield "well"

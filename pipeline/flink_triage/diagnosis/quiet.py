@@ -27,9 +27,7 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
     if timeline.is_foreign:
         told = "These are not logs of Flink: nothing in them speaks of it."
         return _incident(timeline, "undetermined", told)
-    error = next(
-        (m for m in timeline.moments if is_bare_error(m.observation) and not m.is_stop), None
-    )
+    error = next((moment for moment in timeline.moments if is_bare_error(moment)), None)
     if error is None or any(is_sign_of_health(m.observation) for m in timeline.moments):
         return _incident(timeline, "healthy", "No failure was found in these logs.")
     first_line = error.observation.event.message.split("\n", 1)[0]
@@ -38,12 +36,15 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
     return _incident(timeline, "undetermined", told, error, evidence)
 
 
-def is_bare_error(observation: Observation) -> bool:
+def is_bare_error(moment: Moment) -> bool:
     """Whether a line says that something went wrong, without a stack trace or a known meaning.
 
-    Of a line without a level the name of a throwable says so.
+    Of a line without a level the name of a throwable says so.  A witness has words only where it
+    stands for such a line.
     """
-    event = observation.event
+    observation, event = moment.observation, moment.observation.event
+    if moment.is_stop or not event.message:
+        return False
     if observation.matches or observation.fingerprint is not None or event.lifecycle is not None:
         return False
     if event.level is None:

@@ -6,7 +6,7 @@ import pytest
 
 from flink_triage.diagnosis import diagnose_on
 from flink_triage.remediation import OptionTable
-from tests.unit.diagnosis.test_incidents import completed, line, state
+from tests.unit.diagnosis.test_incidents import JOB, completed, line, state
 
 ERROR = line(
     7, "Uncaught problem in the sink: java.io.IOException: no route", "ERROR", "com.acme.Sink"
@@ -47,3 +47,18 @@ def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later
     then = diagnose_on("d", first.carried, read[2:], pack, options)
     assert then is not None
     assert then.open.incidents == diagnose(read).incidents
+
+
+def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pack) -> None:
+    known = line(
+        1,
+        f"Exception occurred in REST handler: Job {JOB} not found",
+        "ERROR",
+        "org.apache.flink.runtime.rest.handler.job.JobDetailsHandler",
+    )
+    read = observe(jobmanager=known + WARNED.replace("05:07", "05:40"))
+    first = diagnose_on("d", None, read[:1], pack, OptionTable.load())
+    assert first is not None
+    then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
+    assert then is not None
+    assert [i.verdict for i in (*first.open.incidents, *then.open.incidents)] == 2 * ["healthy"]
