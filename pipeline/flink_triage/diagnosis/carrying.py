@@ -17,14 +17,7 @@ from datetime import datetime, timedelta
 from ..logs.routine import COMPLETED, routine_key
 from ..model import Observation
 from ..signatures import SignaturePack
-from .episodes import (
-    CLUSTER_LEAD,
-    FAULT_KINDS,
-    OVER_AFTER,
-    Episode,
-    failure_word,
-    is_fault,
-)
+from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, failure_word, is_fault
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
 from .outcome import ENDING_KINDS
 from .quiet import is_bare_error, is_sign_of_health
@@ -218,9 +211,8 @@ def _long(run: list[Moment]) -> Iterator[list[Moment]]:
 def _witness(moment: Moment) -> Moment:
     """The moment as one that tells of the deployment and is nothing that happened."""
     observation = moment.observation
-    at = None if moment.at == NO_TIME else moment.at
     message = observation.event.message if is_bare_error(moment) else ""
-    event = replace(observation.event, logged_at=at, message=message, continuation=None)
+    event = replace(observation.event, logged_at=moment.time, message=message, continuation=None)
     is_lent = observation.root_cause_type in OMITTED_STACKS
     witness = replace(
         observation,

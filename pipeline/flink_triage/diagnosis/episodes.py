@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from ..logs.layouts import ERROR_AND_ABOVE
 from ..model import Checkpoint, Observation, Outcome
 from ..signatures import SignaturePack
 from .outcome import outcome_of
-from .stops import FATAL_LEVELS
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
 # JobManager and TaskManager log one failure within moments of each other, on clocks that may
@@ -145,7 +145,7 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     ):
         return True
     return observation.fingerprint is not None and (
-        observation.event.level is None or observation.event.level in FATAL_LEVELS
+        observation.event.level is None or observation.event.level in ERROR_AND_ABOVE
     )
 
 

@@ -23,12 +23,12 @@ from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
 from .reach import blast_radius
-from .timeline import NO_TIME, DeploymentTimeline, Moment
+from .timeline import DeploymentTimeline, Moment
 from .unknown import first_unknown
 
 _MAX_TIMELINE_ENTRIES = 60
 # A sentence, not a dump: the whole message stands in the evidence.
-_MAX_THROWN_CHARS = 200
+MAX_QUOTED_CHARS = 200
 SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"})
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
@@ -62,7 +62,7 @@ def build_incident(
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
     started = episode.first_fault.at
     # What the JVM wrote to .out has no time; the first fault that has one says since when.
-    began_at = next((m.at for m in episode.faults if m.at != NO_TIME), None)
+    began_at = next((m.time for m in episode.faults if m.time is not None), None)
     return Incident(
         incident_id=incident_id(timeline.deployment, _first_job(episode), started, "incident"),
         deployment=timeline.deployment,
@@ -109,7 +109,7 @@ def _matters(episode: Episode, answers: Sequence[Candidate]) -> bool:
     is_over = episode.outcome == "recovered"
     if answers:
         told = (c.signature for c in answers if c.signature.severity != "info")
-        return any((s.severity, s.role) != ("minor", "contributing") or not is_over for s in told)
+        return any(not (is_over and _is_by_the_way(signature)) for signature in told)
     return not is_over
 
 
@@ -117,7 +117,7 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     if not answers:
         return "undetermined"
     best = answers[0]
-    is_by_the_way = best.signature.role == "contributing" and best.signature.severity == "minor"
+    is_by_the_way = _is_by_the_way(best.signature)
     if unknown is None or not (best.signature.role == "symptom" or is_by_the_way):
         return "diagnosed"
     if not unknown.observation.root_cause_type:
@@ -130,6 +130,10 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
         return "undetermined"
     return "diagnosed" if best.depth == 0 else "undetermined"
+
+
+def _is_by_the_way(signature: Signature) -> bool:
+    return (signature.role, signature.severity) == ("contributing", "minor")
 
 
 def _has_stopped_something(moment: Moment) -> bool:
@@ -293,9 +297,9 @@ def _thrown(observation: Observation) -> str:
         wrapped_in = observation.exception_type
         if wrapped_in:
             return f"{wrapped_in}, cut off before its cause"
-        return observation.event.message[:_MAX_THROWN_CHARS]
+        return observation.event.message[:MAX_QUOTED_CHARS]
     told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
-    told = told[:_MAX_THROWN_CHARS].rstrip(" .")
+    told = told[:MAX_QUOTED_CHARS].rstrip(" .")
     return f"{observation.root_cause_type}: {told}" if told else observation.root_cause_type
 
 

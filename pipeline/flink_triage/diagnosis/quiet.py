@@ -7,18 +7,15 @@ healthy: often they are a few lines that somebody cut out because they tell of t
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 
+from ..logs.layouts import ERROR_AND_ABOVE
 from ..logs.routine import COMPLETED
 from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
-from .incidents import evidence_of, incident_id
-from .stops import FATAL_LEVELS
-from .timeline import NO_TIME, DeploymentTimeline, Moment
+from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
+from .timeline import DeploymentTimeline, Moment
 
-# A sentence, not a dump: the whole message stands in the evidence.
-_CHARS = 200
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
 
 
@@ -30,9 +27,9 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
     error = next((moment for moment in timeline.moments if is_bare_error(moment)), None)
     if error is None or any(is_sign_of_health(m.observation) for m in timeline.moments):
         return _incident(timeline, "healthy", "No failure was found in these logs.")
-    first_line = error.observation.event.message.split("\n", 1)[0]
-    told = f"No signature names the first error, which has no stack trace: {first_line[:_CHARS]}"
-    evidence = replace(evidence_of(error, settings), at=_time_of(error))
+    first_line = error.observation.event.message.split("\n", 1)[0][:MAX_QUOTED_CHARS]
+    told = f"No signature names the first error, which has no stack trace: {first_line}"
+    evidence = replace(evidence_of(error, settings), at=error.time)
     return _incident(timeline, "undetermined", told, error, evidence)
 
 
@@ -49,7 +46,7 @@ def is_bare_error(moment: Moment) -> bool:
         return False
     if event.level is None:
         return names_throwable(event.message)
-    return event.level in FATAL_LEVELS
+    return event.level in ERROR_AND_ABOVE
 
 
 def is_sign_of_health(observation: Observation) -> bool:
@@ -69,7 +66,7 @@ def _incident(
     evidence: Evidence | None = None,
 ) -> Incident:
     of = timeline.moments if error is None else (error,)
-    times = [at for moment in of if (at := _time_of(moment)) is not None]
+    times = [at for moment in of if (at := moment.time) is not None]
     job_id = next(iter(timeline.job_names), None) if len(timeline.job_names) == 1 else None
     return Incident(
         incident_id=incident_id(timeline.deployment, job_id, None, verdict),
@@ -87,7 +84,3 @@ def _incident(
         diagnoses=(),
         summary=summary,
     )
-
-
-def _time_of(moment: Moment) -> datetime | None:
-    return None if moment.at == NO_TIME else moment.at

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import regex as re
 
+from ..logs.layouts import ERROR_AND_ABOVE
 from ..model import Match, Observation
 
 # Who stops all processes does so at once, or one after the other with a grace period of seconds.
@@ -29,7 +30,6 @@ _NOTICED_WITHIN = timedelta(minutes=5)
 SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
 # Signatures of the pack: the line of a signal, and what it did to a job.
 SIGNALLED, STOPPED_IN_ORDER = "taskmanager/shutdown-signal", "taskmanager/shutdown-requested"
-FATAL_LEVELS = frozenset({"ERROR", "FATAL", "SEVERE", "CRITICAL"})
 # "jobmanager.out" and "jobmanager.log.1" are of the process that "jobmanager.log" is of.
 _SUFFIX = re.compile(r"\.(?:log|out|err)(?:\.[\w.-]{1,40})?\Z")
 # TaskExecutor.onStop: so the JobManager hears of the signal of a TaskManager.
@@ -64,14 +64,16 @@ def of_stop(timed: Timed) -> set[int]:
     Before its own signal a process may still fail of itself, and says so as an error.  A process
     without a signal, and one that starts again in the same file, speaks of something else.
     """
-    ends = _ends(timed)
     stopped: set[int] = set()
-    for index, (observation, at) in enumerate(timed if ends else ()):
+    ends = _ends(timed)
+    if not ends:
+        return stopped
+    for index, (observation, at) in enumerate(timed):
         of_process = ends.get(_process_of(observation), [])
         position = bisect_right(of_process, at, key=lambda end: end.first)
         if not position or at > of_process[position - 1].until:
             continue
-        is_error = observation.event.level in FATAL_LEVELS
+        is_error = observation.event.level in ERROR_AND_ABOVE
         if not is_error or of_process[position - 1].is_after_own(observation, at):
             stopped.add(index)
     return stopped
@@ -80,9 +82,11 @@ def of_stop(timed: Timed) -> set[int]:
 def _ends(timed: Timed) -> dict[str, list[_End]]:
     """By process; those of one lie in the order of time."""
     signals = [(o, at) for o, at in timed if _is_kind(o, SIGNAL) and o.event.logged_at]
+    if not signals:
+        return {}
     partings = [at for o, at in timed if _PARTING in (o.root_cause_message or "")]
     banners: dict[str, list[datetime]] = {}
-    for observation, at in timed if signals else ():
+    for observation, at in timed:
         if _is_kind(observation, BANNER):
             banners.setdefault(_process_of(observation), []).append(at)
     ends: dict[str, list[_End]] = {}
@@ -138,11 +142,11 @@ def bare_id(resource_id: str) -> str:
     return resource_id.partition("(")[0]
 
 
-def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, Match]:
+def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tuple[Match]]:
     """What the signals say of TaskManagers that the JobManager lost without being told of it."""
     names: dict[str, str] = {}
     signals: dict[str, int] = {}
-    told: dict[int, Match] = {}
+    told: dict[int, tuple[Match]] = {}
     for index, (observation, at) in enumerate(timed):
         process = _process_of(observation)
         if (name := started_as(observation)) is not None:
@@ -157,7 +161,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, Ma
             is_named = any(match.signature == SIGNALLED for match in signal.matches)
             if is_named and at - signalled_at <= _NOTICED_WITHIN:
                 excerpt = signal.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
-                told[signals[lost]] = Match(STOPPED_IN_ORDER, 0, {}, excerpt)
+                told[signals[lost]] = (Match(STOPPED_IN_ORDER, 0, {}, excerpt),)
     return told
 
 

@@ -40,8 +40,8 @@ class Moment:
     A witness (``occurrences`` is 0) stands for events that an earlier diagnosis is done with: it
     tells what holds for the whole deployment, as a job's name, and is itself nothing that happened.
 
-    ``withheld`` are matches that tell of no trouble as far as is known, and that the observation
-    therefore lacks: what comes later may say otherwise.
+    ``withheld`` are the matches that were found, where what stands around them says otherwise and
+    the observation has others, or none: what comes later may change that again.
 
     ``is_stop`` says that the cluster was being stopped in order: it is no fault, whatever it tells.
     """
@@ -55,6 +55,11 @@ class Moment:
     @property
     def is_witness(self) -> bool:
         return self.observation.occurrences == 0
+
+    @property
+    def time(self) -> datetime | None:
+        """``at``, or ``None`` where the file states no time."""
+        return None if self.at == NO_TIME else self.at
 
     @property
     def until(self) -> datetime:
@@ -122,14 +127,13 @@ def build_timeline(
     known_jobs = sorted({o.event.job_id for o, _ in timed if o.event.job_id} | set(job_names))
     only_job = known_jobs[0] if len(known_jobs) == 1 else None
     jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
-    idle = not_missed(timed)
     stops = of_stop(timed)
-    told = stopped_before_they_were_lost(timed, stops)
+    # What these tell follows from what stands around them.
+    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed), ())
+    meant |= stopped_before_they_were_lost(timed, stops)
     moments = tuple(
-        Moment(replace(o, matches=()), at, job, withheld=o.matches)
-        if index in idle
-        else Moment(replace(o, matches=(told[index],)), at, job, withheld=o.matches)
-        if index in told
+        Moment(replace(o, matches=meant[index]), at, job, withheld=o.matches)
+        if index in meant
         else Moment(o, at, job, is_stop=index in stops)
         for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
     )

@@ -172,7 +172,7 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
     runs = house.runs(spark)
     now = _causes(current_incidents(spark, house, runs), current_deployments(spark, house, runs))
     causes = now.select("deployment", "cause").distinct()
-    events = house.published(spark, EVENTS)
+    events = house.published(spark, EVENTS, runs)
     named = events.select(
         "deployment", "logged_at", "occurrences", F.explode("matches.signature").alias("cause")
     )
@@ -184,8 +184,9 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
 
 def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
     """cause, title: of signatures their titles, of fingerprints the exception."""
-    named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
-    unknown = current_deployments(spark, house, house.runs(spark)).select(
+    runs = house.runs(spark)
+    named = house.published(spark, DIAGNOSES, runs).groupBy(F.col("signature").alias("cause"))
+    unknown = current_deployments(spark, house, runs).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))

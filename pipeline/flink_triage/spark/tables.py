@@ -170,16 +170,15 @@ class Warehouse:
         because what does not exceed the last version of an application is skipped without a word.
         A conflict with another writer is tried again, a few times.
         """
-        writer = rows.select(*_commented(table)).write.format("delta").mode("append")
-        if application is None and self.local_path is not None:
-            application = _application(table, run_id)
-            if self._appended(table, application) is not None:
-                return
-            writer = writer.option("userMetadata", application)
+        name = application or _application(table, run_id)
+        if application is not None or self.local_path is None:
+            named = {"txnAppId": name, "txnVersion": "1"}
+        elif self._appended(table, name) is None:
+            named = {"userMetadata": name}
         else:
-            application = application or _application(table, run_id)
-            writer = writer.option("txnAppId", application).option("txnVersion", "1")
-        writer = writer.options(**PROPERTIES)
+            return
+        writer = rows.select(*_commented(table)).write.format("delta").mode("append")
+        writer = writer.options(**PROPERTIES, **named)
         location = self.location(table.name)
         reached(f"append.{table.name}")
         if self.directory is None:

@@ -7,11 +7,11 @@ traces that it cites.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -120,10 +120,12 @@ def _has_unused_files(
     """
     if house.local_path is None:
         return True
-    folder = Path(house.location(table.name))
-    # Hidden ones are the log's and checksums, which VACUUM leaves alone.
-    files = (file for file in folder.rglob("[!._]*") if f"{folder}/_" not in str(file))
-    old = {str(f) for f in files if f.is_file() and f.stat().st_mtime < before.timestamp()}
+    old: set[str] = set()
+    for folder, folders, names in os.walk(house.location(table.name)):
+        # Hidden ones are the log's and checksums, which VACUUM leaves alone.
+        folders[:] = [name for name in folders if name[0] not in "._"]
+        files = [f"{folder}/{name}" for name in names if name[0] not in "._"]
+        old.update(file for file in files if os.path.getmtime(file) < before.timestamp())
     if not old:
         return False
     used = {unquote(urlsplit(uri).path) for uri in house.read(spark, table).inputFiles()}

@@ -61,7 +61,8 @@ _CANONICAL_LEVEL = {
     "DBG": "DEBUG",
     "TRC": "TRACE",
 }
-WARN_AND_ABOVE = frozenset({"WARN", "ERROR", "FATAL"})
+ERROR_AND_ABOVE = frozenset({"ERROR", "FATAL"})
+WARN_AND_ABOVE = ERROR_AND_ABOVE | {"WARN"}
 
 _BY_NAME = {layout.name: layout for layout in LAYOUTS}
 _JOB_ID = re.compile(r"(?:job[-_]?id\s?[=:]\s?|^)\"?(?P<id>[0-9a-f]{32})\b", re.IGNORECASE)
