@@ -36,6 +36,9 @@ _OTHER_PRODUCTS = (
     "org.apache.hadoop.ipc.Server$Listener",
     "org.apache.hadoop.mapred.",
     "org.apache.hadoop.mapreduce.",
+    # Tomcat, as Logback abbreviates it, too.
+    "o.a.c.c.",
+    "org.apache.catalina.",
     # HiveServer2.
     "org.apache.hive.service.",
     "org.apache.kafka.connect.runtime.",
@@ -51,6 +54,7 @@ _OTHER_PRODUCTS = (
     "org.apache.solr.",
     "org.apache.spark.",
     "org.apache.storm.",
+    "org.apache.uniffle.",
     # Servers with a REST interface of their own: schema registries, Pinot, Kafka's REST proxy.
     "org.glassfish.jersey.",
     "org.springframework.",
@@ -71,6 +75,8 @@ _LOGGER_AT_END = re.compile(
 )
 _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
+    # Of a web application in Spring.
+    r"|\bdispatcherServlet\b"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)"
     # The logger of a program in Rust.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
