@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentProblem
-from ..local import Options
+from ..local import Options, pack_of, with_layouts
+from ..logs.files import Listing, list_inputs
 from ..logs.storage import is_uri
 from ..model import Result
 
@@ -29,13 +31,8 @@ def run_on_spark(
     arguments: argparse.Namespace | None = None,
 ) -> Result:
     """Run the pipeline into ``warehouse`` (or the catalog of ``arguments``) and read it back."""
-    from ..spark.pipeline import run
-    from ..spark.results import read_result
-
-    house = _house(warehouse, arguments)
-    spark = _session(arguments, size_bytes=_size(paths))
-    run(spark, paths, house, options, _progress(arguments))
-    return read_result(spark, house)
+    spark, listing = _session_for(paths, options, arguments)
+    return _run(spark, paths, listing, options, _house(warehouse, arguments), arguments)
 
 
 def run_after_the_last(
@@ -45,10 +42,25 @@ def run_after_the_last(
     from ..spark.results import read_result
     from ..spark.schemas import RUNS
 
+    spark, listing = _session_for(paths, options, arguments)
     house = _house(arguments.warehouse, arguments)
-    spark = _session(arguments, size_bytes=_size(paths))
     before = read_result(spark, house) if house.exists(spark, RUNS) else None
-    return before, run_on_spark(paths, options, arguments.warehouse, arguments)
+    return before, _run(spark, paths, listing, options, house, arguments)
+
+
+def _run(
+    spark: SparkSession,
+    paths: Sequence[str],
+    listing: Listing | None,
+    options: Options,
+    house: Warehouse,
+    arguments: argparse.Namespace | None,
+) -> Result:
+    from ..spark.pipeline import run
+    from ..spark.results import read_result
+
+    run(spark, paths, house, options, _progress(arguments), listing=listing)
+    return read_result(spark, house)
 
 
 def last_result(arguments: argparse.Namespace) -> Result:
@@ -111,6 +123,30 @@ def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) ->
     )
 
 
+def _session_for(
+    paths: Sequence[str], options: Options, arguments: argparse.Namespace | None
+) -> tuple[SparkSession, Listing | None]:
+    """A session, and the listing of the paths where none of them is a URI.
+
+    A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.
+    """
+    _need_spark()
+    with ThreadPoolExecutor(1) as beside:
+        listing = beside.submit(_read_ahead, paths, options)
+        spark = _session(arguments, size_bytes=_size(paths))
+        return spark, listing.result()
+
+
+def _read_ahead(paths: Sequence[str], options: Options) -> Listing | None:
+    """Modules and signatures, which are kept from now on, and the listing."""
+    from ..spark import pipeline, results  # noqa: F401
+
+    options = with_layouts(options)
+    pack_of(options)
+    # What reaches a store is asked of the session.
+    return None if any(map(is_uri, paths)) else list_inputs(paths, options.settings)
+
+
 def _need_spark() -> None:
     try:
         import pyspark  # noqa: F401
@@ -121,14 +157,21 @@ def _need_spark() -> None:
 
 
 def _size(paths: Sequence[str]) -> int | None:
-    total = 0
     if any(map(is_uri, paths)):
         # Listing an object store twice costs.
         return None
-    for path in map(Path, paths):
-        files = path.rglob("*") if path.is_dir() else [path]
-        total += sum(file.stat().st_size for file in files if file.is_file())
-    return total
+    return sum(map(_size_below, paths))
+
+
+def _size_below(path: str) -> int:
+    if not os.path.isdir(path):
+        return os.path.getsize(path) if os.path.isfile(path) else 0
+    return sum(
+        os.path.getsize(file)
+        for folder, _, names in os.walk(path)
+        for file in (os.path.join(folder, name) for name in names)
+        if os.path.isfile(file)
+    )
 
 
 def _progress(arguments: argparse.Namespace | None) -> Progress:

@@ -52,8 +52,11 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
+    """What there was to read at ``began_at``, or later."""
+
     files: tuple[InputFile, ...]
     quarantined: tuple[Quarantined, ...]
+    began_at: datetime
 
 
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
@@ -63,6 +66,7 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
     Links inside a directory are not followed out of it.  Raises ``UsageError`` for an input that
     does not exist.
     """
+    began_at = datetime.now(timezone.utc)
     files: dict[str, InputFile] = {}
     quarantined: list[Quarantined] = []
     for given in inputs:
@@ -83,7 +87,7 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
         for key in sorted(files)
     ]
     refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
-    return Listing(name_apart(listed), tuple(refused))
+    return Listing(name_apart(listed), tuple(refused), began_at)
 
 
 def open_binary(path: str) -> BinaryIO:

@@ -91,34 +91,37 @@ def run(
     warehouse: Warehouse | str,
     options: Options | None = None,
     progress: Progress = lambda message: None,
+    *,
+    listing: Listing | None = None,
 ) -> str:
     """Read what is new in ``inputs``, diagnose what it touches, publish; returns the run's id.
 
-    With nothing new nothing is written, and the id is that of the last published run.  Raises
-    ``UsageError`` (nothing to read), ``SignaturePackError``, ``OutputHeldError``,
-    ``EnvironmentProblem`` or ``CorruptStateError``.
+    ``listing`` is that of the inputs, where the caller has it.  With nothing new nothing is
+    written, and the id is that of the last published run.  Raises ``UsageError`` (nothing to
+    read), ``SignaturePackError``, ``OutputHeldError``, ``EnvironmentProblem`` or
+    ``CorruptStateError``.
     """
     options = with_layouts(options or Options())
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
-    started_at = datetime.now(timezone.utc)
     pack = pack_of(options)
     storage = options_for(spark, inputs)
     use_options(storage)
-    listing = list_inputs(inputs, options.settings)
-    if not listing.files and not listing.quarantined:
+    listed = listing or list_inputs(inputs, options.settings)
+    started_at = listed.began_at
+    if not listed.files and not listed.quarantined:
         raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
     reached("listed")
 
     def attempt() -> str:
         runs = _recovered(spark, house)
-        plan = _plan(spark, listing, house, runs, options, started_at)
+        plan = _plan(spark, listed, house, runs, options, started_at)
         reached("planned")
         if plan.is_empty:
             progress(f"nothing new in {len(plan.unchanged)} files")
             return _newest(house, runs).run_id
         files = prepare(
             plan,
-            listing,
+            listed,
             options,
             lambda files: probe_files(spark, files, options.settings, storage),
         )

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -230,3 +231,12 @@ def test_listing_reads_hidden_names_and_reports_what_it_refuses(tmp_path: Path) 
     assert deployment_of(listing.files[0]) == "orders"
     with pytest.raises(UsageError, match="does not exist"):
         list_inputs([str(tmp_path / "nothing")])
+
+
+def test_a_listing_began_before_any_file_was_looked_at(tmp_path: Path) -> None:
+    """By that time it is told how long a file has been quiet, however long a JVM then starts."""
+    (tmp_path / "jobmanager.log").write_text("2026-05-10 10:00:00,000 INFO  a.B [] - one\n")
+    before = datetime.now(timezone.utc)
+    listing = list_inputs([str(tmp_path)])
+    assert before <= listing.began_at <= datetime.now(timezone.utc)
+    assert [file.path for file in listing.files] == [str(tmp_path / "jobmanager.log")]
