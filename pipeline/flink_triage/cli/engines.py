@@ -6,13 +6,13 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from ..errors import EnvironmentProblem
 from ..local import Options, pack_of, with_layouts
-from ..logs.files import Listing, list_inputs
+from ..logs.files import Listing, list_inputs, nothing_to_read, root_of
 from ..logs.storage import is_uri
 from ..model import Result
 
@@ -99,7 +99,8 @@ def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]
 
 
 def _size_of_tables(arguments: argparse.Namespace) -> int | None:
-    return _size([arguments.warehouse]) if arguments.warehouse else None
+    warehouse = arguments.warehouse
+    return _bytes_of(_files_below(warehouse)) if warehouse and not is_uri(warehouse) else None
 
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
@@ -131,10 +132,13 @@ def _session_for(
     A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.
     """
     _need_spark()
+    # What is wrong with the command is said before that.
+    size_bytes = _size(paths)
+    if options.signature_directories:
+        pack_of(with_layouts(options))
     with ThreadPoolExecutor(1) as beside:
         listing = beside.submit(_read_ahead, paths, options)
-        spark = _session(arguments, size_bytes=_size(paths))
-        return spark, listing.result()
+        return _session(arguments, size_bytes=size_bytes), listing.result()
 
 
 def _read_ahead(paths: Sequence[str], options: Options) -> Listing | None:
@@ -157,21 +161,29 @@ def _need_spark() -> None:
 
 
 def _size(paths: Sequence[str]) -> int | None:
+    """Bytes below the paths; raises ``UsageError`` where one is missing or all hold nothing."""
     if any(map(is_uri, paths)):
         # Listing an object store twice costs.
         return None
-    return sum(map(_size_below, paths))
+    refused: list[OSError] = []
+    files = [file for path in paths for file in _files_below(root_of(path), refused.append)]
+    if not (files or refused):
+        raise nothing_to_read(paths)
+    return _bytes_of(files)
 
 
-def _size_below(path: str) -> int:
-    if not os.path.isdir(path):
-        return os.path.getsize(path) if os.path.isfile(path) else 0
-    return sum(
-        os.path.getsize(file)
-        for folder, _, names in os.walk(path)
-        for file in (os.path.join(folder, name) for name in names)
-        if os.path.isfile(file)
-    )
+def _bytes_of(files: Iterable[str]) -> int:
+    return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+
+
+def _files_below(
+    root: str, refuse: Callable[[OSError], None] = lambda error: None
+) -> Iterator[str]:
+    """The root itself where it is no folder, whatever it is."""
+    if not os.path.isdir(root):
+        yield root
+    for folder, _, names in os.walk(root, onerror=refuse):
+        yield from (os.path.join(folder, name) for name in names)
 
 
 def _progress(arguments: argparse.Namespace | None) -> Progress:

@@ -19,8 +19,7 @@ from datetime import datetime, timezone
 from .. import __version__
 from ..diagnosis.cited import cited_traces
 from ..diagnosis.unknown import merge_unknown
-from ..errors import UsageError
-from ..logs.files import InputFile, Listing, deployment_of, list_inputs
+from ..logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
 from ..logs.plan import plan_ranges
 from ..logs.storage import is_uri
 from ..model import (
@@ -150,7 +149,7 @@ def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
     bench = Bench(pack_of(options), options)
     listing = list_inputs(inputs, options.settings)
     if not listing.files and not listing.quarantined:
-        raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
+        raise nothing_to_read(inputs)
     workers = _workers_for(listing.files, options)
     is_remote = any(is_uri(file.path) for file in listing.files)
     with mapper(bench, workers, is_remote=is_remote) as call:

@@ -73,9 +73,7 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
         if is_uri(given):
             _add_stored(given, files, quarantined)
             continue
-        root = local_path(given)
-        if not os.path.lexists(root):
-            raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
+        root = root_of(given)
         if os.path.isdir(root):
             found = _walk(root, quarantined)
         else:
@@ -88,6 +86,18 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
     ]
     refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
     return Listing(name_apart(listed), tuple(refused), began_at)
+
+
+def root_of(given: str) -> str:
+    """The path of an input that is no URI; raises ``UsageError`` where nothing is there."""
+    root = local_path(given)
+    if not os.path.lexists(root):
+        raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
+    return root
+
+
+def nothing_to_read(inputs: Sequence[str]) -> UsageError:
+    return UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
 
 
 def open_binary(path: str) -> BinaryIO:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, pack_of, with_layouts
-from flink_triage.logs.files import Listing, deployment_of, list_inputs
+from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
 from flink_triage.logs.storage import use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
@@ -109,7 +109,7 @@ def run(
     listed = listing or list_inputs(inputs, options.settings)
     started_at = listed.began_at
     if not listed.files and not listed.quarantined:
-        raise UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
+        raise nothing_to_read(inputs)
     reached("listed")
 
     def attempt() -> str:

@@ -109,6 +109,30 @@ def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(["--input", "/no/such/place"], "does not exist", id="missing input"),
+        pytest.param(["--input", "{empty}"], "nothing to read", id="empty folder"),
+        pytest.param(["--input", "{logs}", "--signatures", "{broken}"], "one.yaml", id="signature"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_said_before_a_jvm_starts(
+    words, said, tmp_path, capsys, monkeypatch
+):
+    def start(**asked: object) -> None:
+        pytest.fail("a session was asked for")
+
+    monkeypatch.setattr("flink_triage.spark.session.get_session", start)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken/one.yaml").write_text("x: 1\n")
+    places = {"empty": tmp_path / "empty", "broken": tmp_path / "broken", "logs": HEALTHY}
+    filled = [word.format(**places) for word in words]
+    assert main(["run", *filled, "--warehouse", str(tmp_path / "tables")]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
     folder = tmp_path / "custom"
     folder.mkdir()
