@@ -67,7 +67,8 @@ def last_result(arguments: argparse.Namespace) -> Result:
     """What the newest published runs found."""
     from ..spark.results import read_result
 
-    return read_result(_session(arguments, size_bytes=0), _house(arguments.warehouse, arguments))
+    house = _published_house(arguments)
+    return read_result(_session(arguments, size_bytes=0), house)
 
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
@@ -75,7 +76,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
     from ..spark.pipeline import diagnose_again
     from ..spark.results import read_result
 
-    house = _house(arguments.warehouse, arguments)
+    house = _published_house(arguments)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
     before = read_result(spark, house)
     diagnose_again(spark, house, options, _progress(arguments), is_rematch=True)
@@ -84,7 +85,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
 
 def maintain_tables(arguments: argparse.Namespace) -> None:
     """Join small files of the tables, and remove what is old."""
-    house = _house(arguments.warehouse, arguments)
+    house = _published_house(arguments)
     from ..spark.upkeep import Upkeep, maintain
 
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
@@ -94,7 +95,7 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
 
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
     """A session, and the tables that the flags name."""
-    house = _house(arguments.warehouse, arguments)
+    house = _published_house(arguments)
     return _session(arguments, size_bytes=0), house
 
 
@@ -110,6 +111,16 @@ def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Wareh
     catalog = getattr(arguments, "catalog", None)
     schema = getattr(arguments, "schema", None)
     return Warehouse(None, catalog, schema) if schema else Warehouse(warehouse)
+
+
+def _published_house(arguments: argparse.Namespace) -> Warehouse:
+    """Raises ``UsageError`` where a look at the disk tells that no run has been published."""
+    house = _house(arguments.warehouse, arguments)
+    from ..spark.schemas import RUNS
+
+    if house.is_on_disk(RUNS) is False:
+        raise house.unpublished()
+    return house
 
 
 def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:

@@ -295,7 +295,7 @@ def _rows(rows: DataFrame) -> list[dict[str, Any]]:
 
 def _need_runs(spark: SparkSession, house: Warehouse) -> None:
     if not house.exists(spark, RUNS):
-        raise UsageError(f"{house.location('runs')}: no run has been published here")
+        raise house.unpublished()
 
 
 def _need_run(spark: SparkSession, house: Warehouse, period: Period) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage import __version__
-from flink_triage.errors import OutputHeldError, UsageError
+from flink_triage.errors import OutputHeldError
 from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
 from flink_triage.logs.storage import use_options
@@ -201,7 +201,7 @@ def last_run_id(spark: SparkSession, house: Warehouse) -> str:
 
 def _newest(house: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
     if not runs:
-        raise UsageError(f"{house.location('runs')}: no run has been published here")
+        raise house.unpublished()
     return runs[-1]
 
 

@@ -67,7 +67,7 @@ def read_result(
     """
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     if not house.exists(spark, RUNS):
-        raise UsageError(f"{house.location('runs')}: no run has been published here")
+        raise house.unpublished()
     rows = house.read(spark, RUNS).select(*_OF_RUNS).toArrow().to_pylist()
     rows.sort(key=itemgetter("finished_at", "run_id"))
     newest = rows[-1]

@@ -93,11 +93,9 @@ class Warehouse:
         return location if self.directory is None else f"delta.`{location}`"
 
     def exists(self, spark: SparkSession, table: Table) -> bool:
-        local = self.local_path
-        if local is not None:
-            # A killed run may leave the folder of a log without its first commit.
-            log = local / table.name / "_delta_log"
-            return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
+        on_disk = self.is_on_disk(table)
+        if on_disk is not None:
+            return on_disk
         if self.directory is None:
             return bool(spark.catalog.tableExists(self.location(table.name)))
         try:
@@ -105,6 +103,19 @@ class Warehouse:
         except AnalysisException:
             return False
         return True
+
+    def is_on_disk(self, table: Table) -> bool | None:
+        """Whether the table exists, where no session is needed to know: in a local folder."""
+        local = self.local_path
+        if local is None:
+            return None
+        # A killed run may leave the folder of a log without its first commit.
+        log = local / table.name / "_delta_log"
+        return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
+
+    def unpublished(self) -> UsageError:
+        """For who needs a published run where there is none."""
+        return UsageError(f"{self.location('runs')}: no run has been published here")
 
     def _load(self, spark: SparkSession, table: Table) -> DataFrame:
         location = self.location(table.name)

@@ -90,7 +90,7 @@ def maintain(
     with explained(house), house.hold(now):
         runs = published_runs(spark, house)
         if not runs:
-            raise UsageError(f"{house.location('runs')}: no run has been published here")
+            raise house.unpublished()
         clean(spark, house, [run.run_id for run in runs])
         reached("maintain.cleaned")
         if upkeep.keep_days is not None:

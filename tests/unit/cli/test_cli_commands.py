@@ -112,14 +112,18 @@ def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(["--input", "/no/such/place"], "does not exist", id="missing input"),
-        pytest.param(["--input", "{empty}"], "nothing to read", id="empty folder"),
-        pytest.param(["--input", "{logs}", "--signatures", "{broken}"], "one.yaml", id="signature"),
+        pytest.param(["run", "--input", "/no/such/place"], "does not exist", id="missing input"),
+        pytest.param(["run", "--input", "{empty}"], "nothing to read", id="empty folder"),
+        pytest.param(
+            ["run", "--input", "{logs}", "--signatures", "{broken}"], "one.yaml", id="signature"
+        ),
+        pytest.param(["run", "--rematch"], "no run has been published", id="nothing to rematch"),
+        pytest.param(["report"], "no run has been published", id="nothing to report"),
+        pytest.param(["history"], "no run has been published", id="no history"),
+        pytest.param(["maintain"], "no run has been published", id="nothing to maintain"),
     ],
 )
-def test_what_is_wrong_with_a_run_is_said_before_a_jvm_starts(
-    words, said, tmp_path, capsys, monkeypatch
-):
+def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys, monkeypatch):
     def start(**asked: object) -> None:
         pytest.fail("a session was asked for")
 
@@ -129,7 +133,7 @@ def test_what_is_wrong_with_a_run_is_said_before_a_jvm_starts(
     (tmp_path / "broken/one.yaml").write_text("x: 1\n")
     places = {"empty": tmp_path / "empty", "broken": tmp_path / "broken", "logs": HEALTHY}
     filled = [word.format(**places) for word in words]
-    assert main(["run", *filled, "--warehouse", str(tmp_path / "tables")]) == 2
+    assert main([*filled, "--warehouse", str(tmp_path / "tables")]) == 2
     assert said in capsys.readouterr().err
 
 
