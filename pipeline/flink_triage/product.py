@@ -77,6 +77,8 @@ _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
     # Of a web application in Spring.
     r"|\bdispatcherServlet\b"
+    # Attempts and tasks of MapReduce and Spark.
+    r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)"
     # The logger of a program in Rust.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
