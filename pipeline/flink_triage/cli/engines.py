@@ -114,11 +114,14 @@ def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Wareh
 
 
 def _published_house(arguments: argparse.Namespace) -> Warehouse:
-    """Raises ``UsageError`` where a look at the disk tells that no run has been published."""
+    """Raises ``UsageError`` where a look at the disk tells that no run has been published.
+
+    A server's disk is its own.
+    """
     house = _house(arguments.warehouse, arguments)
     from ..spark.schemas import RUNS
 
-    if house.is_on_disk(RUNS) is False:
+    if not getattr(arguments, "remote", None) and house.is_on_disk(RUNS) is False:
         raise house.unpublished()
     return house
 
