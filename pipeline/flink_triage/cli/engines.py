@@ -31,8 +31,9 @@ def run_on_spark(
     arguments: argparse.Namespace | None = None,
 ) -> Result:
     """Run the pipeline into ``warehouse`` (or the catalog of ``arguments``) and read it back."""
+    house = _house(warehouse, arguments)
     spark, listing = _session_for(paths, options, arguments)
-    return _run(spark, paths, listing, options, _house(warehouse, arguments), arguments)
+    return _run(spark, paths, listing, options, house, arguments)
 
 
 def run_after_the_last(
@@ -42,8 +43,8 @@ def run_after_the_last(
     from ..spark.results import read_result
     from ..spark.schemas import RUNS
 
-    spark, listing = _session_for(paths, options, arguments)
     house = _house(arguments.warehouse, arguments)
+    spark, listing = _session_for(paths, options, arguments)
     before = read_result(spark, house) if house.exists(spark, RUNS) else None
     return before, _run(spark, paths, listing, options, house, arguments)
 
@@ -145,7 +146,6 @@ def _session_for(
 
     A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.
     """
-    _need_spark()
     # What is wrong with the command is said before that.
     size_bytes = _size(paths)
     if options.signature_directories:
