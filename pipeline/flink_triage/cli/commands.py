@@ -98,12 +98,18 @@ def _on_spark(
 
 
 def need_tables(arguments: argparse.Namespace) -> None:
-    """Raise ``UsageError`` unless the flags say where the tables are, in one way."""
+    """Raise ``UsageError`` unless the flags say where the tables are, in one way.
+
+    Raises ``EnvironmentProblem`` where Spark is not installed.
+    """
+    from .engines import need_spark
+
     if bool(arguments.catalog) != bool(arguments.schema):
         raise UsageError("--catalog and --schema go together")
     if bool(arguments.warehouse) == bool(arguments.catalog):
         raise UsageError("say where the tables are: --warehouse DIR, or --catalog and --schema")
     if arguments.warehouse and Path(arguments.warehouse).is_file():
         raise UsageError(f"--warehouse: {arguments.warehouse} is a file, not a directory")
+    need_spark()
     if not arguments.quiet:
         print("starting Spark", file=sys.stderr)

@@ -106,7 +106,7 @@ def _size_of_tables(arguments: argparse.Namespace) -> int | None:
 
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
-    _need_spark()
+    need_spark()
     from ..spark.tables import Warehouse
 
     catalog = getattr(arguments, "catalog", None)
@@ -165,7 +165,7 @@ def _read_ahead(paths: Sequence[str], options: Options) -> Listing | None:
     return None if any(map(is_uri, paths)) else list_inputs(paths, options.settings)
 
 
-def _need_spark() -> None:
+def need_spark() -> None:
     try:
         import pyspark  # noqa: F401
     except ImportError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,26 @@ def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys
     filled = [word.format(**places) for word in words]
     assert main([*filled, "--warehouse", str(tmp_path / "tables")]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--input", str(HEALTHY)],
+        ["run", "--rematch"],
+        ["report"],
+        ["history"],
+        ["compare", "..2026-05-10", "2026-05-10.."],
+        ["maintain"],
+    ],
+    ids=" ".join,
+)
+def test_without_spark_the_package_to_install_is_named(words, tmp_path, capsys, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("flink_triage.spark")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    assert main([*words, "--warehouse", str(tmp_path)]) == 4
+    assert "pip install 'flink-triage[spark]'" in capsys.readouterr().err
 
 
 def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
