@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from flink_triage.pickles import pickled_by_position
+
 Severity = Literal["critical", "major", "minor", "info"]
 Role = Literal["trigger", "contributing", "symptom", "wrapper", "loop-sustainer", "benign"]
 Process = Literal["jobmanager", "taskmanager", "client", "operator"]
@@ -162,6 +164,7 @@ class Event:
     is_truncated: bool = False
 
 
+@pickled_by_position
 @dataclass(frozen=True, slots=True)
 class FileProfile:
     """What the head of a file tells of all of it.
@@ -186,6 +189,7 @@ class FileProfile:
     problem: str | None = None
 
 
+@pickled_by_position
 @dataclass(frozen=True, slots=True)
 class ByteRange:
     """One task: the events whose first byte lies in [start, end) of the decompressed file.

@@ -21,7 +21,7 @@ def test_workers_find_of_each_file_what_the_driver_finds(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probing, "FROM_BYTES", 0)
-    monkeypatch.setattr(probing, "BIN_BYTES", 512 * 1024)
+    monkeypatch.setattr(probing, "LARGEST_BIN_BYTES", 512 * 1024)
     files = list_inputs([str(LOGS)], DEFAULT_SETTINGS).files
     found = probe_files(spark, files, DEFAULT_SETTINGS, NO_OPTIONS)
     assert len({profile.layout for profile in found}) > 5

@@ -80,7 +80,10 @@ def read(
     return Run(
         rows_of(stages.events(staged, standing)),
         {str(row["fingerprint"]): int(str(row["event_count"])) for row in traces},
-        sum(int(str(row["line_count"])) for row in rows_of(stages.log_volume(staged, standing))),
+        sum(
+            int(str(row["line_count"]))
+            for row in rows_of(stages.log_volume(staged, standing, tasks))
+        ),
         [entry_of(row) for row in finished_rows(plan, files, tasks, summaries, open_plain)],
     )
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from flink_triage.errors import UsageError
 from flink_triage.model import Quarantined
+from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
 from .archives import SEPARATOR, list_members, open_member, split_member
@@ -30,6 +31,7 @@ _NOT_LOGS = frozenset(
 _NO_LOG = "ignored: not a log by its name; name it to read it"
 
 
+@pickled_by_position
 @dataclass(frozen=True, slots=True)
 class InputFile:
     """One file to read; ``root`` is the input argument through which it was found.

@@ -19,7 +19,7 @@ from .lifecycle import LITERALS
 from .literals import finder_of
 from .pasted import PastedEvents
 from .physical import PhysicalLine, physical_lines
-from .shaped import BLOCK_BYTES, read_blocks
+from .shaped import BLOCK_BYTES, FEW_BYTES, read_blocks
 from .shaped_lines import ByteSource, Window, read_lines
 from .tally import Tally
 
@@ -37,11 +37,13 @@ class Scanner:
         settings: Settings,
         *,
         block_bytes: int = BLOCK_BYTES,
+        few_bytes: int = FEW_BYTES,
         line_by_line: bool = False,
     ) -> None:
         self._finder = finder_of(tuple(sorted({*literals, *LITERALS})))
         self._settings = settings
         self._block_bytes = block_bytes
+        self._few_bytes = few_bytes
         self._line_by_line = line_by_line
 
     def scan(
@@ -161,7 +163,9 @@ class Scanner:
         )
         if self._line_by_line:
             return read_lines(source, window, build, tally)
-        return read_blocks(source, window, build, self._finder, tally, self._block_bytes)
+        return read_blocks(
+            source, window, build, self._finder, tally, self._block_bytes, self._few_bytes
+        )
 
 
 def _export_of(profile: FileProfile) -> str | None:

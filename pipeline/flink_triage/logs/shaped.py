@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from flink_triage.model import Event
 
-from .event_text import ShapedEvents
+from .event_text import BuiltEvent, ShapedEvents
+from .few_events import QUIET, whole_events
 from .layouts.shape import SHAPE_WIDTH, masks_of
 from .literals import LiteralFinder
 from .routine import job_of_completed
@@ -28,9 +29,10 @@ from .text import head_and_tail_bytes, join_cut
 # smaller ones pay numpy's start-up more often.
 BLOCK_BYTES = 1024 * 1024
 
-# Levels that make no event notable, told by their word alone.
-_QUIET = ((b"INFO", "INFO"), (b"DEBUG", "DEBUG"), (b"TRACE", "TRACE"))
-_LEVELS: tuple[str | None, ...] = ("INFO", "DEBUG", "TRACE", "WARN", "ERROR", "FATAL", None)
+# Below this numpy's start-up, paid for each call, costs more than a loop over the events.
+FEW_BYTES = 16 * 1024
+
+_LEVELS: tuple[str | None, ...] = (*QUIET, "WARN", "ERROR", "FATAL", None)
 _LEVEL_CODES = {level: code for code, level in enumerate(_LEVELS)}
 _OTHER_LEVEL = _LEVEL_CODES[None]
 _UNRESOLVED = len(_LEVELS)
@@ -43,12 +45,13 @@ def read_blocks(
     finder: LiteralFinder,
     tally: Tally,
     block_bytes: int = BLOCK_BYTES,
+    few_bytes: int = FEW_BYTES,
 ) -> Iterator[Sequence[Event]]:
     """Reads ``source``, which stands at ``window.start``, block by block.
 
     Gives portions of what ``tally`` keeps; the last is left to be taken.
     """
-    return _Blocks(source, window, build, finder, tally, block_bytes).run()
+    return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes).run()
 
 
 class _Blocks:
@@ -62,6 +65,7 @@ class _Blocks:
         finder: LiteralFinder,
         tally: Tally,
         block_bytes: int,
+        few_bytes: int,
     ) -> None:
         self._source = source
         self._window = window
@@ -69,13 +73,13 @@ class _Blocks:
         self._finder = finder
         self._tally = tally
         self._block_bytes = block_bytes
+        self._few_bytes = few_bytes
         self._masks = masks_of(build.shape)
         self._offset = window.start
         self._line = 1
         # Even without the first bytes of a header at its end, a giant is beyond the event limit.
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
-        limits = build.settings
-        self._cut_bytes = min(limits.max_event_bytes, limits.max_line_bytes)
+        self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
         # Minute and job of the run of completed checkpoints that is read, and the last of them.
         self._routine: tuple[datetime, bytes] | None = None
         self._last_routine: tuple[int, int, bytes] | None = None
@@ -101,7 +105,8 @@ class _Blocks:
 
     def _take(self, data: bytes) -> bytes:
         """All events but the last are counted and kept; what is left of ``data``."""
-        taken = self._take_events(data) if data else 0
+        take = self._take_few if len(data) < self._few_bytes else self._take_events
+        taken = take(data) if data else 0
         self._offset += taken
         return data[taken:]
 
@@ -191,8 +196,7 @@ class _Blocks:
 
     def _take_events(self, data: bytes) -> int:
         """Counts and keeps all events of ``data`` but the last, which may go on; bytes taken."""
-        array = np.frombuffer(data, dtype=np.uint8)
-        newlines = (array == 10).nonzero()[0]
+        newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0
         np.add(newlines, 1, out=starts[1:])
@@ -207,13 +211,12 @@ class _Blocks:
             owned = min(owned, int(np.searchsorted(starts[header_lines], limit)))
         if owned <= 0:
             return 0
-        bounds = starts[header_lines[: owned + 1]]
-        end = int(bounds[-1])
         lines = header_lines[: owned + 1]
+        bounds = starts[lines]
         view = WholeEvents(data, bounds, lines, rows[lines[:-1]], begins_with_header)
         self._count_events(view, newlines)
-        self._line += int(view.lines[-1])
-        return end
+        self._line += int(lines[-1])
+        return int(bounds[-1])
 
     def _count_events(self, view: WholeEvents, newlines: npt.NDArray[np.int64]) -> None:
         levels = self._quiet_levels(view, newlines)
@@ -233,25 +236,46 @@ class _Blocks:
             is_judged[candidates].tolist(),
             strict=True,
         ):
-            data = view.data[start:end]
-            if not judged:
-                if self._is_routine(self._offset + start, self._line + line, data):
-                    continue
-                if not self._finder.contains(data):
-                    continue
-            built = self._build.build(
-                self._offset + start,
-                end - start,
-                self._line + line,
-                data,
-                has_literal=None if judged else True,
-            )
-            levels[index] = _LEVEL_CODES.get(built.level, _OTHER_LEVEL)
-            if built.event is not None:
-                self._end_routine()
-                self._tally.keep(built.event, built.redactions, built.decode_errors)
-                self._tally.counted_bytes -= end - start
+            built = self._judge(start, line, view.data[start:end], judged)
+            if built is not None:
+                levels[index] = _LEVEL_CODES.get(built.level, _OTHER_LEVEL)
         self._count_volumes(view, levels, sizes, line_counts)
+
+    def _judge(self, start: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
+        """Keeps a candidate, counted so far, where it is notable; None where that is not asked.
+
+        One that is not ``judged`` whatever it says counts only with a literal.
+        """
+        offset, line = self._offset + start, self._line + line
+        if not judged and (self._is_routine(offset, line, data) or not self._finder.contains(data)):
+            return None
+        built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
+        if built.event is not None:
+            self._end_routine()
+            self._tally.keep(built.event, built.redactions, built.decode_errors)
+            self._tally.counted_bytes -= len(data)
+        return built
+
+    def _take_few(self, data: bytes) -> int:
+        """What ``_take_events`` does, for little data."""
+        limit = None if self._window.end is None else self._window.end - self._offset
+        events = whole_events(data, self._build.shape, limit)
+        if events is None:
+            return 0
+        judged = events.judged(self._cut_bytes)
+        suspects = events.suspects(self._finder, judged)
+        levels = list(events.levels)
+        self._tally.newline_count += events.lines[-1]
+        self._tally.counted_bytes += events.bounds[-1]
+        for index, is_judged in enumerate(judged):
+            if is_judged or index in suspects:
+                start, end = events.bounds[index : index + 2]
+                built = self._judge(start, events.lines[index], data[start:end], is_judged)
+                if built is not None:
+                    levels[index] = built.level
+        events.count(levels, self._build, self._tally)
+        self._line += events.lines[-1]
+        return events.bounds[-1]
 
     def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
         """Whether the event says that a checkpoint was completed; then it is dealt with.
@@ -310,7 +334,7 @@ class _Blocks:
         if columns is None:
             return levels
         words = rows_at(view.data, columns)[:, 0]
-        for code, (word, _) in enumerate(_QUIET):
+        for code, word in enumerate(level.encode() for level in QUIET):
             mask = np.uint64((1 << (8 * len(word))) - 1)
             value = np.uint64(int.from_bytes(word, "little"))
             following = ((words >> np.uint64(8 * len(word))) & np.uint64(0xFF)).astype(np.uint8)

@@ -68,12 +68,14 @@ class Matcher:
         # Compiling a regex costs a millisecond; most signatures are never tried in a run.
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}
+        self._slow: set[str] = set()
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
         """Signatures that did not read every event to its end, in id order."""
-        slow = [item for item in self._spent.items() if item[1].is_off or item[1].timeouts]
-        return tuple(SkippedSignature(name, self._reason(spent)) for name, spent in sorted(slow))
+        return tuple(
+            SkippedSignature(name, self._reason(self._spent[name])) for name in sorted(self._slow)
+        )
 
     def _reason(self, spent: _Spent) -> str:
         limit = self._settings.regex_timeout_seconds
@@ -175,10 +177,13 @@ class Matcher:
             return compiled.search(text, start, end, timeout=timeout)
         except TimeoutError:
             spent.timeouts += 1
+            self._slow.add(signature_id)
             return None
         finally:
             spent.seconds += self._clock() - started
-            spent.is_off = spent.seconds > self._settings.signature_budget_seconds
+            if spent.seconds > self._settings.signature_budget_seconds:
+                spent.is_off = True
+                self._slow.add(signature_id)
 
 
 # --- the conditions that are no text -----------------------------------------------------------

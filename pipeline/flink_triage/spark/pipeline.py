@@ -263,7 +263,6 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     if ledger:
         known = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
         rows[LOG_FILES] = spark.createDataFrame(known)
-    derived: dict[Table, DataFrame] = {}
     # What was read is written while it is diagnosed.
     with ThreadPoolExecutor(1) as beside:
         appended = beside.submit(append_all, house, run_id, rows)
@@ -275,8 +274,8 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
                 DEPLOYMENTS: told.deployments,
                 DIAGNOSES: stages.diagnoses(told.incidents),
             }
+            written += append_all(house, run_id, derived)
         written += appended.result()
-    written += append_all(house, run_id, derived)
     verified = verify(spark, house, run_id, written, summaries, len(ledger), len(batch.deployments))
     reached("verified")
     publish(spark, house, batch, run_id, summaries, verified)
@@ -311,7 +310,7 @@ def _stage(
     rows = {
         EVENTS: events,
         STACK_TRACES: stages.stack_traces(staged, standing),
-        LOG_VOLUME: stages.log_volume(staged, standing),
+        LOG_VOLUME: stages.log_volume(staged, standing, tasks),
         MATCHES: stages.matches(staged, standing),
         FLINK_CONFIG: stages.flink_config(staged, standing),
     }

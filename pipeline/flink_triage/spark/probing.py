@@ -15,21 +15,26 @@ from flink_triage.model import FileProfile
 from flink_triage.settings import MIB, Settings
 from flink_triage.spark.row_types import SMALL, spark_schema
 from flink_triage.spark.workers import in_worker
+from flink_triage.stages import collector_at_rest
 
 PROBED = pa.schema([("bin", SMALL), ("profiles", pa.binary())])
 # Below this a job costs more than it spares: a full head takes 5 ms, a small file half of one.
 FROM_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
-BIN_BYTES = 4 * MIB
+# A task takes 0.1 s to start and to end: few for each core, unless there is work for more.
+FEW_BINS = 8
+SMALLEST_BIN_BYTES = 4 * MIB
+LARGEST_BIN_BYTES = 64 * MIB
 
 
 def probe_files(
     spark: SparkSession, files: Sequence[InputFile], settings: Settings, storage: StorageOptions
 ) -> list[FileProfile]:
     """Profiles of the files, in their order."""
-    bins = _bins(files)
-    if len(bins) * BIN_BYTES < FROM_BYTES:
+    total = sum(map(_work, files))
+    if total < FROM_BYTES:
         return [probe(file, settings) for file in files]
+    bins = _bins(files, min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES))
     shipped = [pickle.dumps(members) for members in bins]
     function = in_worker(__name__, "probe_bins", shipped, pickle.dumps((settings, storage)))
     ids = spark.range(0, len(bins), 1, numPartitions=len(bins))
@@ -38,16 +43,20 @@ def probe_files(
     return [profile for index in range(len(bins)) for profile in by_bin[index]]
 
 
-def _bins(files: Sequence[InputFile]) -> list[list[InputFile]]:
+def _work(file: InputFile) -> int:
+    return min(file.size_bytes, PROBE_BYTES) + OPENING_BYTES
+
+
+def _bins(files: Sequence[InputFile], size_bytes: int) -> list[list[InputFile]]:
     """Neighbours together, each bin about as much work."""
     bins: list[list[InputFile]] = []
     room = 0
     for file in files:
         if room <= 0:
             bins.append([])
-            room = BIN_BYTES
+            room = size_bytes
         bins[-1].append(file)
-        room -= min(file.size_bytes, PROBE_BYTES) + OPENING_BYTES
+        room -= _work(file)
     return bins
 
 
@@ -59,7 +68,8 @@ def probe_bins(
     use_options(storage)
     for batch in batches:
         for index in batch.column(0).to_pylist():
-            profiles = [probe(file, settings) for file in pickle.loads(shipped[index])]
+            with collector_at_rest():
+                profiles = [probe(file, settings) for file in pickle.loads(shipped[index])]
             yield pa.RecordBatch.from_pylist(
                 [{"bin": index, "profiles": pickle.dumps(profiles)}], PROBED
             )

@@ -138,9 +138,12 @@ def stack_traces(staged: DataFrame, standing: Standing) -> DataFrame:
     return counted.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
 
 
-def log_volume(staged: DataFrame, standing: Standing) -> DataFrame:
+def log_volume(staged: DataFrame, standing: Standing, tasks: Sequence[RangeTask]) -> DataFrame:
     """Rows of `log_volume`."""
     rows = _opened(staged, "volume", standing)
+    if all(task.is_first for task in tasks):
+        # A minute is told twice only where two ranges of a file hold it.
+        return rows.select(*_data_columns(LOG_VOLUME))
     counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
         F.sum("line_count").alias("line_count"),
         F.sum("byte_count").alias("byte_count"),

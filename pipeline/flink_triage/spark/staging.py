@@ -16,14 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.diagnosis.fold import Folder
+from flink_triage.logs.files import open_binary
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
 from flink_triage.logs.tally import Tally
 from flink_triage.model import ByteRange, Observation, RangeScan
+from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.content import (
     CHUNK_BYTES,
-    Opener,
     hash_chunks,
     hash_prefix,
     open_plain,
@@ -77,6 +78,7 @@ JOINED_ROWS = 1_000
 BATCH_ROWS = 2 * PARCEL_ROWS
 
 
+@pickled_by_position
 @dataclass(frozen=True, slots=True)
 class RangeTask:
     """A byte range, whose file it is, and which of the file's chunks it is to hash."""
@@ -161,23 +163,26 @@ def stage_range(
     # As the in-process runner does: what a crash loop repeats is counted, not kept.
     folder = Folder(settings)
     for portion in analyzer.read(task.byte_range, tally, is_active=task.is_active, told=told):
-        yield Part("trace", task, portion.traces)
-        yield Part("count", task, portion.recurring)
-        told.update(portion.fingerprints)
+        if portion.trace_count:
+            yield Part("trace", task, portion.traces)
+            yield Part("count", task, portion.recurring)
+            told.update(portion.fingerprints)
         counts["trace_count"] += portion.trace_count
         if folder.add(portion.observations) >= HANDED_OVER:
             yield _events(task, folder.take(), counts)
     yield _events(task, folder.take(), counts)
     scan = tally.finish(task.byte_range)
     try:
-        hashes = _hashes(task, scan, open_plain)
+        hashes = _hashes(task, scan)
     except OSError as error:
         failure = f"not read: {error.strerror or error}"
         yield Part("summary", task, [{"failure": failure}])
         return
     yield Part("volume", task, scan.volumes)
-    skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
-    summary = _summary(scan) | counts | hashes | {"skipped": json.dumps(skipped)}
+    summary = _summary(scan) | counts | hashes
+    if analyzer.skipped:
+        skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
+        summary["skipped"] = json.dumps(skipped)
     yield Part("summary", task, [summary])
 
 
@@ -202,7 +207,7 @@ def _summary(scan: RangeScan) -> dict[str, object]:
     }
 
 
-def _hashes(task: RangeTask, scan: RangeScan, open_file: Opener) -> dict[str, object]:
+def _hashes(task: RangeTask, scan: RangeScan) -> dict[str, object]:
     """Digests of the chunks that begin in the range, while its pages are still in memory."""
     byte_range = task.byte_range
     path = byte_range.profile.path
@@ -210,10 +215,10 @@ def _hashes(task: RangeTask, scan: RangeScan, open_file: Opener) -> dict[str, ob
     if not task.is_first:
         # The range begins inside an event of the one before.  Should the file have grown since it
         # was scanned, the driver sees that this does not add up, and hashes by itself.
-        with open_file(path) as stream:
+        with open_binary(path) as stream:
             consumed = stream.seek(0, os.SEEK_END) - scan.held_back_bytes
     if byte_range.profile.compression != "none":
-        prefix = hash_prefix(path, open_file, consumed)
+        prefix = hash_prefix(path, open_plain, consumed)
         return {
             "first_chunk": 0,
             "chunk_digests": prefix.digests,
@@ -224,10 +229,10 @@ def _hashes(task: RangeTask, scan: RangeScan, open_file: Opener) -> dict[str, ob
     if task.is_first:
         start = start // CHUNK_BYTES * CHUNK_BYTES
     end = consumed // CHUNK_BYTES * CHUNK_BYTES if task.is_last else byte_range.end or consumed
-    first, digests = hash_chunks(path, open_file, start, end)
+    first, digests = hash_chunks(path, open_binary, start, end)
     hashes: dict[str, object] = {"first_chunk": first, "chunk_digests": digests}
     if task.is_last:
-        hashes |= {"tail_end": consumed, "tail_sha256": tail_hash(path, open_file, consumed)}
+        hashes |= {"tail_end": consumed, "tail_sha256": tail_hash(path, open_binary, consumed)}
     return hashes
 
 
@@ -237,9 +242,11 @@ def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
     row_count = 0
     for part in parts:
         for at in range(0, len(part.items), BATCH_ROWS):
-            items = part.items[at : at + BATCH_ROWS]
-            waiting.setdefault(part.kind, []).append(replace(part, items=items))
-            row_count += len(items)
+            some = part
+            if len(part.items) > BATCH_ROWS:
+                some = replace(part, items=part.items[at : at + BATCH_ROWS])
+            waiting.setdefault(part.kind, []).append(some)
+            row_count += len(some.items)
             if row_count >= JOINED_ROWS:
                 yield _batch(waiting)
                 waiting, row_count = {}, 0

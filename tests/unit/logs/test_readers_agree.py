@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime
@@ -106,9 +107,18 @@ def _scan(
     end: int | None = None,
     is_active: bool = False,
 ) -> RangeScan:
-    slow = block_bytes is None
-    scanner = Scanner(LITERALS, limits, block_bytes=block_bytes or 1, line_by_line=slow)
-    return scanner.scan(ByteRange(profile, "d", start, end), is_active=is_active)
+    """What the line reader gives, or with ``block_bytes`` the block reader, in both its ways."""
+    byte_range = ByteRange(profile, "d", start, end)
+    if block_bytes is None:
+        slow = Scanner(LITERALS, limits, line_by_line=True)
+        return slow.scan(byte_range, is_active=is_active)
+    by_arrays, by_lists = (
+        Scanner(LITERALS, limits, block_bytes=block_bytes, few_bytes=few_bytes)
+        for few_bytes in (0, sys.maxsize)
+    )
+    found = by_arrays.scan(byte_range, is_active=is_active)
+    assert by_lists.scan(byte_range, is_active=is_active) == found
+    return found
 
 
 _QUICKLY = settings(

@@ -49,6 +49,11 @@ class Shape:
     def name(self) -> str:
         return f"{self.layout} <{self.columns}>" + (f" {self.anchor}" if self.anchor else "")
 
+    @property
+    def header_pattern(self) -> bytes:
+        """The regex of the columns."""
+        return _pattern(self.columns).pattern
+
     def is_header(self, line: bytes) -> bool:
         return _pattern(self.columns).match(line) is not None
 
