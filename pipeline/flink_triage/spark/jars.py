@@ -64,10 +64,14 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-def jar_directory() -> Path:
-    """``$XDG_CACHE_HOME/flink-triage/jars``, by default under ``~/.cache``."""
+def cache_directory() -> Path:
+    """``$XDG_CACHE_HOME/flink-triage``, by default under ``~/.cache``."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "flink-triage" / "jars"
+    return Path(cache) / "flink-triage"
+
+
+def jar_directory() -> Path:
+    return cache_directory() / "jars"
 
 
 def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
+from flink_triage.spark.classes import GIVEN, archive_option
 from flink_triage.spark.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.java import find_java
 
@@ -21,12 +22,12 @@ SMALL_BYTES = 512 * MIB
 # Below this the optimising compiler costs more than its code saves: 30 s of processor time in a run
 # over 3 GB whose tasks took 24 s of it in the JVM.
 SHORT_BYTES = 8 * GIB
-# Without perf data and CDS archiving nothing is written outside our folders.
+# Without perf data nothing is written outside our folders.
 EVERY_JVM = "-XX:-UsePerfData"
 # It alone reserves 48 MB for code; a notebook's session fills that and then interprets.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 # With one compiler this halves the start of a session (18.8 s to 12.6 s on two cores).
-SMALL_JVM = "-XX:+UseSerialGC -Xshare:auto"
+SMALL_JVM = "-XX:+UseSerialGC"
 LARGE_JVM = "-XX:+UseParallelGC"
 # spark.connect.grpc.binding.port by default.
 CONNECT_PORT = 15002
@@ -162,11 +163,15 @@ def _start(
     size_bytes: int | None,
     warehouse: str | None,
 ) -> SparkSession:
-    find_java()
+    java = find_java()
     jars = ensure_jars()
     if warehouse is not None and warehouse.startswith("s3a:"):
         jars += ensure_s3a_jars()
     options = session_options(jars, verbose=verbose, size_bytes=size_bytes)
+    jvm = options["spark.driver.extraJavaOptions"]
+    if not any(word in jvm for word in GIVEN):
+        archive = archive_option(java, jars, is_run=size_bytes != 0)
+        options["spark.driver.extraJavaOptions"] = f"{jvm} {archive}"
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -212,6 +217,7 @@ def session_options(
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
 
