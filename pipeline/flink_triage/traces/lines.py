@@ -170,7 +170,7 @@ def _unwrap(lines: Sequence[Line]) -> list[Line]:
         joined.append(line)
         wrapped_at.extend(cut_lengths)
         index += used
-    return _join_messages(joined, wrapped_at) if wrapped_at else _join_sentences(joined)
+    return _join_sentences(_join_messages(joined, wrapped_at) if wrapped_at else joined)
 
 
 def _join(lines: Sequence[Line], index: int) -> tuple[Line, int, list[int]]:

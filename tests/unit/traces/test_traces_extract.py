@@ -191,6 +191,19 @@ def chain(text: str, message: str = "Task failed.") -> list[tuple[str, str, int]
     return [(t.type, t.message, len(t.frames)) for t in trace.throwables]
 
 
+def test_a_sentence_broken_elsewhere_than_the_frames_is_whole() -> None:
+    text = (
+        "java.lang.Exception: The user defined 'open()' method caused an exception: "
+        'java.io.IOException: Cannot\nrun program "docker": error=2, No such file or directory\n'
+        "\tat org.apache.flink.runtime.operators.BatchTask.run(BatchTask.java:513)\n"
+        "\tat\norg.apache.flink.runtime.operators.BatchTask.invoke(BatchTask.java:360)\n"
+        "\tat\norg.apache.flink.runtime.taskmanager.Task.doRun(Task.java:779)"
+    )
+    ((_, message, frame_count),) = chain(text)
+    assert message.endswith('Cannot run program "docker": error=2, No such file or directory')
+    assert frame_count == 3
+
+
 IO = "java.io.IOException"
 RT = "java.lang.RuntimeException"
 SERIALIZED = "org.apache.flink.util.SerializedThrowable"
