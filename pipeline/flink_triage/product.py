@@ -16,6 +16,8 @@ _OTHER_PRODUCTS = (
     "akka.kafka.",
     # Its client and source are in jobs of Flink.
     "com.alibaba.fluss.server.",
+    # Amazon's own consumer library; connectors of Flink use the client below it.
+    "com.amazonaws.services.kinesis.clientlibrary.",
     "com.zendesk.maxwell.",
     "hudson.",
     "io.confluent.",
