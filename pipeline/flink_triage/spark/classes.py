@@ -16,30 +16,38 @@ from flink_triage.spark.java import Java
 
 # An archive of another Java or other jars is left aside, which is not worth a word.
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
-# Of options that were given: they say themselves what is to be done with archives.
-GIVEN = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
+# Options that say themselves what is to be done with archives.
+_DECIDING = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 
 
 def archive_option(
-    java: Java, jars: Sequence[Path], *, is_run: bool, directory: Path | None = None
+    java: Java,
+    jars: Sequence[Path],
+    given: str = "",
+    *,
+    may_write: bool,
+    directory: Path | None = None,
 ) -> str:
     """What a JVM is started with to take the archive, or to write it; empty for neither.
 
-    The second run on a machine writes it, as a run loads most: where nothing lasts longer than a
-    run, as in a container, none is written.  It is tried once.
+    Of those that ``may_write`` the second on a machine writes it: where nothing lasts longer than a
+    run, as in a container, none is written.  It is tried once, and never where the options that
+    were ``given`` decide.  Who only reads tables should not: that loads half of what a run does.
     """
+    if any(word in given for word in _DECIDING):
+        return ""
     archive = (directory or cache_directory() / "classes") / f"{_identity(java, jars)}.jsa"
     seen, made = archive.with_suffix(".seen"), archive.with_suffix(".made")
     try:
         if made.exists():
             return _taken(archive, made)
-        if not is_run:
+        if not may_write:
             return ""
         archive.parent.mkdir(parents=True, exist_ok=True)
         if not seen.exists():
             seen.touch()
             return ""
-        # Of runs that begin at once one succeeds.
+        # Of those that start at once one succeeds.
         seen.rename(made)
     except OSError:
         # It only spares time.

@@ -21,7 +21,7 @@ PROBED = pa.schema([("bin", SMALL), ("profiles", pa.binary())])
 # Below this a job costs more than it spares: a full head takes 5 ms, a small file half of one.
 FROM_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
-# A task takes 0.1 s to start and to end: few for each core, unless there is work for more.
+# A task takes 0.1 s to start and to end: there are so many, and more where each has much to do.
 FEW_BINS = 8
 SMALLEST_BIN_BYTES = 4 * MIB
 LARGEST_BIN_BYTES = 64 * MIB

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
-from flink_triage.spark.classes import GIVEN, archive_option
+from flink_triage.spark.classes import archive_option
 from flink_triage.spark.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.java import find_java
 
@@ -167,11 +167,8 @@ def _start(
     jars = ensure_jars()
     if warehouse is not None and warehouse.startswith("s3a:"):
         jars += ensure_s3a_jars()
-    options = session_options(jars, verbose=verbose, size_bytes=size_bytes)
-    jvm = options["spark.driver.extraJavaOptions"]
-    if not any(word in jvm for word in GIVEN):
-        archive = archive_option(java, jars, is_run=size_bytes != 0)
-        options["spark.driver.extraJavaOptions"] = f"{jvm} {archive}"
+    archive = archive_option(java, jars, _given_options(), may_write=size_bytes != 0)
+    options = session_options(jars, verbose=verbose, size_bytes=size_bytes, archive=archive)
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -192,17 +189,19 @@ def _start(
 
 
 def session_options(
-    jars: tuple[Path, ...], *, verbose: bool, size_bytes: int | None
+    jars: tuple[Path, ...], *, verbose: bool, size_bytes: int | None, archive: str = ""
 ) -> dict[str, str]:
-    """What a session that we start ourselves is given for a job over so many bytes."""
+    """What a session that we start ourselves is given for a job over so many bytes.
+
+    ``archive`` is the JVM's option for the archive of its classes.
+    """
     small = size_bytes is not None and size_bytes < SMALL_BYTES
     short = size_bytes is not None and size_bytes < SHORT_BYTES
     jvm = " ".join([EVERY_JVM, *([ONE_COMPILER] * short), SMALL_JVM if small else LARGE_JVM])
     # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
-    if given := os.environ.get("FLINK_TRIAGE_JAVA_OPTIONS"):
-        jvm += f" {given}"
+    jvm = " ".join(filter(None, (jvm, archive, _given_options())))
     return {
         "spark.jars": ",".join(str(jar) for jar in jars),
         **DELTA_OPTIONS,
@@ -217,9 +216,15 @@ def session_options(
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
+        # Many rows made in the driver are written by tasks: the optimizer, which takes what is
+        # local for its own, took 2 s over 50,000 of them.
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
+
+
+def _given_options() -> str:
+    return os.environ.get("FLINK_TRIAGE_JAVA_OPTIONS", "")
 
 
 def suit(spark: SparkSession, size_bytes: int) -> None:
