@@ -53,9 +53,11 @@ class Given:
 
 def run(given: Given) -> None:
     from flink_triage.spark.pipeline import run as run_pipeline
+    from flink_triage.spark.starting import session_and_listing
 
-    spark = _session(given, size_bytes=_size(given.corpus))
-    run_pipeline(spark, [str(given.corpus)], str(given.output), given.options, progress=_say)
+    inputs, house = [str(given.corpus)], str(given.output)
+    spark, listing = session_and_listing(inputs, given.options, master=given.master)
+    run_pipeline(spark, inputs, house, given.options, progress=_say, listing=listing)
     spark.stop()
 
 
@@ -136,10 +138,6 @@ def _session(given: Given, *, size_bytes: int | None) -> SparkSession:
     from flink_triage.spark.session import get_session
 
     return get_session(master=given.master, size_bytes=size_bytes)
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _say(message: str) -> None:

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from flink_triage.errors import FlinkTriageError
 from flink_triage.local import Options
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.session import get_session
+from flink_triage.spark.starting import session_and_listing
 from flink_triage.spark.tables import Warehouse
 
 
@@ -47,12 +47,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         signature_directories=tuple(arguments.signatures),
     )
     try:
+        house = warehouse_of(arguments)
+        spark, listing = session_and_listing(
+            arguments.input, options, warehouse=arguments.warehouse
+        )
         run_id = run(
-            get_session(size_bytes=None, warehouse=arguments.warehouse),
+            spark,
             arguments.input,
-            warehouse_of(arguments),
+            house,
             options,
             progress=lambda message: print(message, file=sys.stderr),
+            listing=listing,
         )
     except FlinkTriageError as error:
         print(f"flink-triage: {error}", file=sys.stderr)

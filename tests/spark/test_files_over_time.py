@@ -43,7 +43,7 @@ from flink_triage.spark.ledger_rows import Row, entry_of, finished_rows
 from flink_triage.spark.parcels import unpacked
 from flink_triage.spark.rows import observations_of
 from flink_triage.spark.staging import batches_of, stage_range
-from flink_triage.spark.tasks import cut_ranges, prepare
+from flink_triage.spark.tasks import cut_ranges, files_of, prepare
 from flink_triage.stages import Analyzer
 
 OPTIONS = Options()
@@ -158,7 +158,8 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
         now=now,
         settle_seconds=SETTLE,
     )
-    files = prepare(plan, listing, OPTIONS, probed)
+    wanted = files_of(plan, listing)
+    files = prepare(plan, wanted, probed(wanted), OPTIONS)
     tasks = cut_ranges(files, OPTIONS.settings, now)
     events: list[Observation] = []
     summaries: list[dict[str, Any]] = []

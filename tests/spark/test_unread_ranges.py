@@ -21,7 +21,7 @@ from flink_triage.spark.content import open_plain
 from flink_triage.spark.ledger import LedgerEntry, plan_work
 from flink_triage.spark.ledger_rows import entry_of, finished_rows
 from flink_triage.spark.staging import Part, RangeTask, batches_of, stage_range
-from flink_triage.spark.tasks import cut_ranges, prepare
+from flink_triage.spark.tasks import cut_ranges, files_of, prepare
 from flink_triage.stages import Analyzer
 
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9, range_bytes=20_000))
@@ -55,7 +55,9 @@ def planned(logs: Path, ledger: Sequence[LedgerEntry]):  # type: ignore[no-untyp
     plan = plan_work(
         listing.files, ledger, open_plain, deployment_of=deployment_of, now=now, settle_seconds=-1e9
     )
-    files = prepare(plan, listing, OPTIONS, lambda some: [probe(f, OPTIONS.settings) for f in some])
+    wanted = files_of(plan, listing)
+    profiles = [probe(file, OPTIONS.settings) for file in wanted]
+    files = prepare(plan, wanted, profiles, OPTIONS)
     return plan, files, cut_ranges(files, OPTIONS.settings, now)
 
 

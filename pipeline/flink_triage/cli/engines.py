@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..errors import EnvironmentProblem
-from ..local import Options, pack_of, with_layouts
-from ..logs.files import Listing, list_inputs, nothing_to_read, root_of
+from ..local import Options
+from ..logs.files import Listing
 from ..logs.storage import is_uri
 from ..model import Result
 
@@ -101,8 +99,10 @@ def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]
 
 
 def _size_of_tables(arguments: argparse.Namespace) -> int | None:
+    from ..spark.starting import bytes_of, files_below
+
     warehouse = arguments.warehouse
-    return _bytes_of(_files_below(warehouse)) if warehouse and not is_uri(warehouse) else None
+    return bytes_of(files_below(warehouse)) if warehouse and not is_uri(warehouse) else None
 
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
@@ -130,39 +130,25 @@ def _published_house(arguments: argparse.Namespace) -> Warehouse:
 def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:
     from ..spark.session import get_session
 
-    return get_session(
-        master=getattr(arguments, "master", None),
-        remote=getattr(arguments, "remote", None),
-        verbose=getattr(arguments, "verbose", False),
-        size_bytes=size_bytes,
-        warehouse=getattr(arguments, "warehouse", None),
-    )
+    return get_session(size_bytes=size_bytes, **_where(arguments))
 
 
 def _session_for(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace | None
 ) -> tuple[SparkSession, Listing | None]:
-    """A session, and the listing of the paths where none of them is a URI.
+    from ..spark.starting import session_and_listing
 
-    A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.
-    """
-    # What is wrong with the command is said before that.
-    size_bytes = _size(paths)
-    if options.signature_directories:
-        pack_of(with_layouts(options))
-    with ThreadPoolExecutor(1) as beside:
-        listing = beside.submit(_read_ahead, paths, options)
-        return _session(arguments, size_bytes=size_bytes), listing.result()
+    return session_and_listing(paths, options, **_where(arguments))
 
 
-def _read_ahead(paths: Sequence[str], options: Options) -> Listing | None:
-    """Modules and signatures, which are kept from now on, and the listing."""
-    from ..spark import pipeline, results  # noqa: F401
-
-    options = with_layouts(options)
-    pack_of(options)
-    # What reaches a store is asked of the session.
-    return None if any(map(is_uri, paths)) else list_inputs(paths, options.settings)
+def _where(arguments: argparse.Namespace | None) -> dict[str, Any]:
+    """What the flags say of a session."""
+    return {
+        "master": getattr(arguments, "master", None),
+        "remote": getattr(arguments, "remote", None),
+        "verbose": getattr(arguments, "verbose", False),
+        "warehouse": getattr(arguments, "warehouse", None),
+    }
 
 
 def need_spark() -> None:
@@ -172,32 +158,6 @@ def need_spark() -> None:
         raise EnvironmentProblem(
             "Spark is not installed: pip install 'flink-triage[spark]', or use diagnose"
         ) from None
-
-
-def _size(paths: Sequence[str]) -> int | None:
-    """Bytes below the paths; raises ``UsageError`` where one is missing or all hold nothing."""
-    if any(map(is_uri, paths)):
-        # Listing an object store twice costs.
-        return None
-    refused: list[OSError] = []
-    files = [file for path in paths for file in _files_below(root_of(path), refused.append)]
-    if not (files or refused):
-        raise nothing_to_read(paths)
-    return _bytes_of(files)
-
-
-def _bytes_of(files: Iterable[str]) -> int:
-    return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
-
-
-def _files_below(
-    root: str, refuse: Callable[[OSError], None] = lambda error: None
-) -> Iterator[str]:
-    """The root itself where it is no folder, whatever it is."""
-    if not os.path.isdir(root):
-        yield root
-    for folder, _, names in os.walk(root, onerror=refuse):
-        yield from (os.path.join(folder, name) for name in names)
 
 
 def _progress(arguments: argparse.Namespace | None) -> Progress:

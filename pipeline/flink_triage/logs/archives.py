@@ -94,7 +94,10 @@ def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str
 
     ``None`` when the file is no archive.  Raises ``OSError`` when it cannot be read at all.
     """
-    index = _index_of(path, settings)
+    with open(path, "rb", buffering=0) as raw:
+        kind, _ = _kind_of(raw)
+    # Of many files few are archives.
+    index = _index_of(path, settings) if kind is not None else None
     if index is None:
         return None
     members = (*(place.member for place in index.places.values()), *index.refused)
@@ -135,18 +138,13 @@ def _index_of(path: str, settings: Settings) -> _Index | None:
 
 def _read_index(path: str, settings: Settings) -> _Index | None:
     with open(path, "rb", buffering=0) as raw:
-        head = raw.read(_HEAD_BYTES)
-        compression = compression_of(head)
-        if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-            return _zip_index(path, settings)
-        if compression != "none":
-            raw.seek(0)
-            head = DecompressedStream(raw, _HEAD_BYTES).read(_HEAD_BYTES)
-        kind = _kind_of(head)
+        kind, is_compressed = _kind_of(raw)
         if kind is None:
             return None
+        if kind == "zip":
+            return _zip_index(path, settings)
         read = _tar_places if kind == "tar" else _yarn_places
-        if compression == "none":
+        if not is_compressed:
             plain = cast(BinaryIO, os.fdopen(os.dup(raw.fileno()), "rb", buffering=0))
             return _flat_index(plain, read, settings, None)
         raw.seek(0)
@@ -154,11 +152,22 @@ def _read_index(path: str, settings: Settings) -> _Index | None:
         return _flat_index(spool, read, settings, problem)
 
 
-def _kind_of(head: bytes) -> str | None:
+def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
+    """``zip``, ``tar``, ``yarn`` or, for what is no archive, ``None``; and whether to decompress.
+
+    ``raw`` stands at its start.
+    """
+    head = raw.read(_HEAD_BYTES)
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return "zip", False
+    is_compressed = compression_of(head) != "none"
+    if is_compressed:
+        raw.seek(0)
+        head = DecompressedStream(raw, _HEAD_BYTES).read(_HEAD_BYTES)
     if head[257:262] == b"ustar":
-        return "tar"
+        return "tar", is_compressed
     is_yarn = b"Container: container_" in head and _YARN_SECTION.search(head) is not None
-    return "yarn" if is_yarn else None
+    return "yarn" if is_yarn else None, is_compressed
 
 
 def _spool(raw: BinaryIO, settings: Settings) -> tuple[BinaryIO, str | None]:

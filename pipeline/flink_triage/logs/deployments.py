@@ -51,7 +51,11 @@ def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
     The name then begins as many folders earlier as it takes to tell all that share it apart.
     """
     folders = _longer_names(files, _folder)
-    paths = _longer_names(files, _file)
+    # Below one folder all paths differ.
+    is_one_folder = len({file.root for file in files}) == 1 and not any(
+        _is_alone(file.path, file.root) for file in files
+    )
+    paths = {} if is_one_folder else _longer_names(files, _file)
     if not (folders or paths):
         return tuple(files)
     return tuple(
@@ -98,8 +102,12 @@ def _is_passed_over(folder: str) -> bool:
 
 def _file(path: str, root: str) -> tuple[Parts, Parts]:
     parts = parts_of(path)
-    is_alone = path == root or path.startswith(f"{root}{SEPARATOR}")
-    return parts, parts[-1:] if is_alone else parts[len(parts_of(root)) :]
+    return parts, parts[-1:] if _is_alone(path, root) else parts[len(parts_of(root)) :]
+
+
+def _is_alone(path: str, root: str) -> bool:
+    """Whether the input is the file itself, or the archive that holds it."""
+    return path == root or path.startswith(f"{root}{SEPARATOR}")
 
 
 def _longer_names(

@@ -281,6 +281,8 @@ def _csv_columns(first: str) -> tuple[str, list[str]] | None:
     if len(line) > _MAX_HEAD_CHARS:
         return None
     for delimiter in _DELIMITERS:
+        if delimiter not in line:
+            continue
         names = _cells(line, delimiter)
         known = {name.strip().lower() for name in names}
         if len(names) < 2 or len(names) > 500 or not known & _CSV_MESSAGES:

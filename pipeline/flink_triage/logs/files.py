@@ -82,12 +82,16 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
             found = [(root, os.path.realpath(root))]
         for path, key in found:
             _add(path, key, root, files, quarantined, settings)
-    listed = [
-        replace(files[key], path=shown(files[key].path), root=shown(files[key].root))
-        for key in sorted(files)
-    ]
+    listed = [_shown(files[key]) for key in sorted(files)]
     refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
     return Listing(name_apart(listed), tuple(refused), began_at)
+
+
+def _shown(file: InputFile) -> InputFile:
+    path, root = shown(file.path), shown(file.root)
+    if path == file.path and root == file.root:
+        return file
+    return replace(file, path=path, root=root)
 
 
 def root_of(given: str) -> str:

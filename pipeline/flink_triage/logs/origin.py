@@ -20,7 +20,8 @@ _STATED_VERSION = re.compile(
 # Where no banner was kept, stack traces name jars: those released with Flink itself, and
 # connectors, whose names end in the line that they are made for.
 _JAR_VERSION = re.compile(
-    r"(?<![\w-])flink-(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
+    # What is looked for comes before what must not stand before it: so it is found by its letters.
+    r"flink-(?<![\w-]flink-)(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
     r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"

@@ -242,27 +242,29 @@ def _layout_of(
     names: Counter[str] = Counter()
     dated: list[str] = []
     starts: list[str] = []
+    others: list[str] = []
     explained = total = undated = 0
     has_other_json = False
     for line, kind in zip(lines, kinds, strict=True):
         if not line.strip():
             continue
         total += 1
-        if kind is not None:
-            names[kind.layout] += 1
-            explained += 1
-            has_other_json |= kind.layout == "json"
-            # A TaskManager repeats its start script's undated lines inside one dated event.
-            if kind.layout == "json":
-                continue
-            start = timestamp_columns(line)
-            if start is not None:
-                dated.append(line)
-                starts.append(start)
-            else:
-                undated += 1
-        elif _is_inside(line):
-            explained += 1
+        if kind is None:
+            explained += _is_inside(line)
+            others.append(line)
+            continue
+        explained += 1
+        names[kind.layout] += 1
+        is_json = kind.layout == "json"
+        has_other_json |= is_json
+        # A TaskManager repeats its start script's undated lines inside one dated event.
+        start = None if is_json else timestamp_columns(line)
+        if start is not None:
+            dated.append(line)
+            starts.append(start)
+        else:
+            others.append(line)
+            undated += not is_json
     if not names:
         return "none", 0.0, None
     layout = names.most_common(1)[0][0]
@@ -272,9 +274,9 @@ def _layout_of(
     shape = shape_of(dated, starts, layout)
     if shape is None or undated > len(dated):
         return layout, confidence, None
-    # Each header the general grammar sees must be one by the shape, and the other way round.
-    strangers = sum(map(shape.is_header_text, lines)) - len(dated)
-    return layout, confidence, shape if abs(strangers) * 100 <= len(dated) else None
+    # What the general grammar sees as a dated header is one by the shape; few others may be.
+    strangers = sum(map(shape.is_header_text, others))
+    return layout, confidence, shape if strangers * 100 <= len(dated) else None
 
 
 def _share_of_own(lines: Sequence[str], settings: Settings) -> float:

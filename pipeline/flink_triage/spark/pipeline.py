@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.errors import OutputHeldError
 from flink_triage.local import Options, pack_of, with_layouts
-from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
+from flink_triage.logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
 from flink_triage.logs.storage import use_options
+from flink_triage.model import FileProfile
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
 from flink_triage.spark.content import open_plain
@@ -76,7 +77,7 @@ from flink_triage.spark.session import suit
 from flink_triage.spark.staging import RangeTask
 from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.tasks import FileToRead, cut_ranges, pack_tasks, prepare
+from flink_triage.spark.tasks import FileToRead, cut_ranges, files_of, pack_tasks, prepare
 
 # Raised whenever the rows that one byte gives change.
 PARSER_VERSION = "12"
@@ -112,19 +113,22 @@ def run(
         raise nothing_to_read(inputs)
     reached("listed")
 
+    def probed(files: Sequence[InputFile]) -> list[FileProfile]:
+        return probe_files(spark, files, options.settings, storage)
+
     def attempt() -> str:
         runs = _recovered(spark, house)
-        plan = _plan(spark, listed, house, runs, options, started_at)
-        reached("planned")
-        if plan.is_empty:
-            progress(f"nothing new in {len(plan.unchanged)} files")
-            return _newest(house, runs).run_id
-        files = prepare(
-            plan,
-            listed,
-            options,
-            lambda files: probe_files(spark, files, options.settings, storage),
-        )
+        with ThreadPoolExecutor(1) as beside:
+            # Where nothing was read yet all will be: it is probed while the plan is made.
+            ahead = None if runs else beside.submit(probed, listed.files)
+            plan = _plan(spark, listed, house, runs, options, started_at)
+            reached("planned")
+            if plan.is_empty:
+                progress(f"nothing new in {len(plan.unchanged)} files")
+                return _newest(house, runs).run_id
+            wanted = files_of(plan, listed)
+            profiles = probed(wanted) if ahead is None else ahead.result()
+        files = prepare(plan, wanted, profiles, options)
         batch = _batch(plan, files, runs, pack, options, started_at)
         return _execute(spark, house, replace(batch, storage=storage), progress)
 
@@ -258,14 +262,19 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
         batch = replace(batch, notes={"rematched": asdict(rematched)})
         progress(rematched.sentence)
     summaries = staged.summaries
-    rows = dict(staged.rows)
-    ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
-    if ledger:
-        known = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
-        rows[LOG_FILES] = spark.createDataFrame(known)
+
+    def append_read() -> tuple[list[Table], int]:
+        """Append what was read, and the ledger's rows, which are counted."""
+        rows = dict(staged.rows)
+        ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
+        if ledger:
+            known = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
+            rows[LOG_FILES] = spark.createDataFrame(known)
+        return append_all(house, run_id, rows), len(ledger)
+
     # What was read is written while it is diagnosed.
     with ThreadPoolExecutor(1) as beside:
-        appended = beside.submit(append_all, house, run_id, rows)
+        appended = beside.submit(append_read)
         if batch.deployments:
             progress(f"diagnosing {len(batch.deployments)} deployments")
             told = diagnose_batch(spark, house, batch, attempt, staged.news)
@@ -275,8 +284,9 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
                 DIAGNOSES: stages.diagnoses(told.incidents),
             }
             written += append_all(house, run_id, derived)
-        written += appended.result()
-    verified = verify(spark, house, run_id, written, summaries, len(ledger), len(batch.deployments))
+        read, file_count = appended.result()
+        written += read
+    verified = verify(spark, house, run_id, written, summaries, file_count, len(batch.deployments))
     reached("verified")
     publish(spark, house, batch, run_id, summaries, verified)
     drop(spark, house, attempt, [*(run.run_id for run in batch.runs), run_id])

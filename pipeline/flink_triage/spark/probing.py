@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from flink_triage.logs.files import InputFile
 from flink_triage.logs.profile import PROBE_BYTES, probe
-from flink_triage.logs.storage import StorageOptions, use_options
+from flink_triage.logs.storage import StorageOptions, is_uri, use_options
 from flink_triage.model import FileProfile
 from flink_triage.settings import MIB, Settings
 from flink_triage.spark.row_types import SMALL, spark_schema
@@ -18,8 +18,10 @@ from flink_triage.spark.workers import in_worker
 from flink_triage.stages import collector_at_rest
 
 PROBED = pa.schema([("bin", SMALL), ("profiles", pa.binary())])
-# Below this a job costs more than it spares: a full head takes 5 ms, a small file half of one.
-FROM_BYTES = 16 * MIB
+# Below this a job costs more than it spares: a full head takes 5 ms, a small file a third of one.
+FROM_BYTES = 64 * MIB
+# Of a store each answer is waited for.
+FROM_STORED_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
 # A task takes 0.1 s to start and to end: there are so many, and more where each has much to do.
 FEW_BINS = 8
@@ -32,7 +34,8 @@ def probe_files(
 ) -> list[FileProfile]:
     """Profiles of the files, in their order."""
     total = sum(map(_work, files))
-    if total < FROM_BYTES:
+    is_stored = any(is_uri(file.path) for file in files)
+    if total < (FROM_STORED_BYTES if is_stored else FROM_BYTES):
         return [probe(file, settings) for file in files]
     bins = _bins(files, min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES))
     shipped = [pickle.dumps(members) for members in bins]

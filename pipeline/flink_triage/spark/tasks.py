@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,18 +30,23 @@ class FileToRead:
     deployment: str
 
 
+def files_of(plan: WorkPlan, listing: Listing) -> list[InputFile]:
+    """The files of the plan."""
+    by_path = {file.path: file for file in listing.files}
+    return [by_path[work.path] for work in plan.work]
+
+
 def prepare(
     plan: WorkPlan,
-    listing: Listing,
+    files: Sequence[InputFile],
+    profiles: Iterable[FileProfile],
     options: Options,
-    probe_all: Callable[[Sequence[InputFile]], Sequence[FileProfile]],
 ) -> tuple[FileToRead, ...]:
-    """Probe the files of the plan."""
-    by_path = {file.path: file for file in listing.files}
-    files = [by_path[work.path] for work in plan.work]
+    """The ``files`` of the plan, with what their heads tell; ``profiles`` may be of others too."""
+    by_path = {profile.path: profile for profile in profiles}
     return tuple(
-        FileToRead(work, profile, deployment_of(file, options.group_by))
-        for work, file, profile in zip(plan.work, files, probe_all(files), strict=True)
+        FileToRead(work, by_path[work.path], deployment_of(file, options.group_by))
+        for work, file in zip(plan.work, files, strict=True)
     )
 
 

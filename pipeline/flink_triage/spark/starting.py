@@ -1,0 +1,74 @@
+"""Inputs in, a session made for as much and their listing out, got side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pyspark.sql import SparkSession
+
+from flink_triage.local import Options, pack_of, with_layouts
+from flink_triage.logs.files import Listing, list_inputs, nothing_to_read, root_of
+from flink_triage.logs.storage import is_uri
+from flink_triage.spark.session import get_session
+
+
+def session_and_listing(
+    inputs: Sequence[str],
+    options: Options,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    verbose: bool = False,
+    warehouse: str | None = None,
+) -> tuple[SparkSession, Listing | None]:
+    """What `pipeline.run` needs for the inputs; no listing where one of them is a URI.
+
+    A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.  What is
+    wrong with the inputs or the signatures is said before: ``UsageError``,
+    ``SignaturePackError``; then what `get_session` raises.
+    """
+    size_bytes = _size(inputs)
+    if options.signature_directories:
+        pack_of(with_layouts(options))
+    with ThreadPoolExecutor(1) as beside:
+        listing = beside.submit(_read_ahead, inputs, options)
+        session = get_session(
+            master, remote, verbose=verbose, size_bytes=size_bytes, warehouse=warehouse
+        )
+        return session, listing.result()
+
+
+def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
+    """Modules and signatures, which are kept from now on, and the listing."""
+    from flink_triage.spark import pipeline, results  # noqa: F401
+
+    options = with_layouts(options)
+    pack_of(options)
+    # What reaches a store is asked of the session.
+    return None if any(map(is_uri, inputs)) else list_inputs(inputs, options.settings)
+
+
+def _size(inputs: Sequence[str]) -> int | None:
+    """Bytes below the inputs; raises ``UsageError`` where one is missing or all hold nothing."""
+    if any(map(is_uri, inputs)):
+        # Listing an object store twice costs.
+        return None
+    refused: list[OSError] = []
+    files = [file for path in inputs for file in files_below(root_of(path), refused.append)]
+    if not (files or refused):
+        raise nothing_to_read(inputs)
+    return bytes_of(files)
+
+
+def bytes_of(files: Iterable[str]) -> int:
+    return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+
+
+def files_below(root: str, refuse: Callable[[OSError], None] = lambda error: None) -> Iterator[str]:
+    """The root itself where it is no folder, whatever it is."""
+    if not os.path.isdir(root):
+        yield root
+    for folder, _, names in os.walk(root, onerror=refuse):
+        yield from (os.path.join(folder, name) for name in names)
