@@ -44,6 +44,7 @@ def test_made_signatures_are_sound(tmp_path: Path) -> None:
 
 
 def test_a_case_compares_whole_processes(corpora: Path) -> None:
+    pytest.importorskip("pyspark", reason="the processes of both sides import it")
     work = Work("diagnose", Recipe("folders", 1, 0.3))
     outcome = compare(Case("itself", work, work, 1.0), 1, 1, corpora)
     assert outcome.ratios[0] > 0

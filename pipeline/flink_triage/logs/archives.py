@@ -7,6 +7,7 @@ choosing: a member is a stream, so no member can be written anywhere.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import mmap
@@ -349,9 +350,11 @@ class _ZipMember(io.RawIOBase):
     """One member of a zip archive; damage is an ``OSError`` like that of any file."""
 
     def __init__(self, path: str, name: str) -> None:
+        # From Python 3.13 on what was not opened is closed, too.
+        self._opened = contextlib.ExitStack()
         try:
-            self._archive = zipfile.ZipFile(path)
-            self._member = self._archive.open(name)
+            archive = self._opened.enter_context(zipfile.ZipFile(path))
+            self._member = self._opened.enter_context(archive.open(name))
         except (
             zipfile.BadZipFile,
             NotImplementedError,
@@ -380,6 +383,5 @@ class _ZipMember(io.RawIOBase):
             raise OSError(errno.EIO, f"zip: {error}") from None
 
     def close(self) -> None:
-        self._member.close()
-        self._archive.close()
+        self._opened.close()
         super().close()

@@ -128,7 +128,9 @@ def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys
     def start(**asked: object) -> None:
         pytest.fail("a session was asked for")
 
+    pytest.importorskip("pyspark")
     monkeypatch.setattr("flink_triage.spark.session.get_session", start)
+    monkeypatch.setattr("flink_triage.spark.starting.get_session", start)
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken/one.yaml").write_text("x: 1\n")
