@@ -19,15 +19,12 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\x00", "xz"),
 )
-_MAGIC_BYTES = tuple(magic for magic, _ in _MAGIC)
 _PACKAGES = {"zstd": ("zstandard", "zstandard"), "lz4": ("lz4.frame", "lz4")}
 _CHUNK = 256 * 1024
 
 
 def compression_of(head: bytes) -> str:
     """``gzip``, ``zstd``, ``lz4``, ``bz2``, ``xz`` or ``none``, by the first bytes."""
-    if not head.startswith(_MAGIC_BYTES):
-        return "none"
     for magic, name in _MAGIC:
         if head.startswith(magic):
             # "BZh" may begin a text; a block size digit and the block magic must follow.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -63,7 +64,16 @@ def _size(inputs: Sequence[str]) -> int | None:
 
 
 def bytes_of(files: Iterable[str]) -> int:
-    return sum(os.path.getsize(file) for file in files if os.path.isfile(file))
+    """Of what is no file, or gone, nothing."""
+    return sum(map(_bytes_of_one, files))
+
+
+def _bytes_of_one(path: str) -> int:
+    try:
+        info = os.stat(path)
+    except OSError:
+        return 0
+    return info.st_size if stat.S_ISREG(info.st_mode) else 0
 
 
 def files_below(root: str, refuse: Callable[[OSError], None] = lambda error: None) -> Iterator[str]:
