@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from flink_triage.diagnosis.caught import OWN_CODE
 from flink_triage.diagnosis.requests import REQUESTED
 from flink_triage.logs.layouts import parse_header
 from flink_triage.logs.lifecycle import parse_lifecycle
@@ -138,8 +139,15 @@ def _is_request(text: str) -> bool:
     return lifecycle is not None and lifecycle.kind == REQUESTED
 
 
+# What the job went on from tells whether these matter: `diagnosis.caught`, and `_matters` of
+# `diagnosis.incidents`.
+BY_THE_WAY = {OWN_CODE, "metrics/reporter-missing"}
+
+
 def _matters(pack: SignaturePack, match: Match) -> bool:
     signature = pack.signatures[match.signature]
+    if signature.id in BY_THE_WAY:
+        return False
     return not (signature.is_episodic or signature.severity == "info" or signature.role == "benign")
 
 

@@ -163,6 +163,21 @@ def was_overcome(
     )
 
 
+def was_survived(candidate: Candidate, episode: Episode) -> bool:
+    """Whether checkpoints completed again after it, each time before something failed the job.
+
+    Only of what others look like from outside: a fault in itself may do its harm later.
+    """
+    if candidate.signature.role != "symptom":
+        return False
+    last: dict[int, datetime] = {}
+    for hit in candidate.hits:
+        last[hit.attempt] = max(last.get(hit.attempt, NO_TIME), hit.moment.until)
+    failures = [n for n in last if episode.attempts[n].failed_at is not None]
+    well = {n: episode.attempts[n].well_at for n in failures}
+    return bool(failures) and all(at is not None and last[n] < at for n, at in well.items())
+
+
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
     """(inner, outer): both stand in one trace, the outer never nearer to the root cause.
 

@@ -37,10 +37,14 @@ FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The faults between one failure of the job and the one before it."""
+    """The faults between one failure of the job and the one before it.
+
+    ``well_at`` is when the last checkpoint in between completed.
+    """
 
     failed_at: datetime | None
     faults: tuple[Moment, ...]
+    well_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +204,14 @@ def _attempts(
     position = 0
     last_fault = NO_TIME
     is_well_again = False
+    well_at: datetime | None = None
 
     def close(failed_at: datetime | None) -> None:
+        nonlocal well_at
         if faults:
-            attempts.append(Attempt(failed_at, tuple(faults)))
+            attempts.append(Attempt(failed_at, tuple(faults), well_at))
             faults.clear()
+        well_at = None
 
     for moment in moments:
         while position < len(failures) and moment.at > failures[position] + SLACK:
@@ -212,6 +219,7 @@ def _attempts(
             position += 1
         if moment.kind == "checkpoint-completed":
             is_well_again = True
+            well_at = moment.at
         elif is_fault(moment, pack):
             is_stop = is_well_again and _is_asked_for(moment, pack)
             if faults and (is_stop or _is_over(last_fault, moment.at)):
@@ -359,7 +367,7 @@ def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     return replace(
         episode,
         attempts=tuple(
-            Attempt(old.failed_at, tuple(sorted(new, key=in_order)))
+            replace(old, faults=tuple(sorted(new, key=in_order)))
             for old, new in zip(episode.attempts, attempts, strict=True)
         ),
     )

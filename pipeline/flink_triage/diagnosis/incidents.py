@@ -18,7 +18,8 @@ from ..model import (
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack
-from .causes import Candidate, Hit
+from .caught import is_well
+from .causes import Candidate, Hit, was_survived
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
 from .gaps import missing_evidence, other_causes
@@ -48,9 +49,9 @@ def build_incident(
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
-    if not episode.has_failed and not _matters(episode, answers):
+    if not episode.has_failed and not _matters(timeline, episode, answers):
         return None
-    verdict = _verdict(answers, unknown)
+    verdict = _verdict(answers, unknown, episode)
     wrappers = [c for c in ranked if not c.signature.is_answer]
     hollow = None if answers else _hollow(wrappers, unknown)
     ordered = [*answers, *wrappers]
@@ -100,20 +101,28 @@ def _thinning(timeline: DeploymentTimeline) -> Iterator[str]:
         )
 
 
-def _matters(episode: Episode, answers: Sequence[Candidate]) -> bool:
+def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether trouble that stopped no job is an incident.
 
     An exception without a name, logged by a job that went on, is listed among the unknown failures.
     What is minor and only contributes tells of no trouble where the job recovered.
     """
-    is_over = episode.outcome == "recovered"
+    is_over = episode.outcome == "recovered" or _jobs_went_on(timeline, episode)
     if answers:
         told = (c.signature for c in answers if c.signature.severity != "info")
         return any(not (is_over and _is_by_the_way(signature)) for signature in told)
     return not is_over
 
 
-def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
+def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
+    """Whether trouble that names no job was followed by a checkpoint or the end of some job."""
+    if episode.job_id is not None or episode.outcome != "unknown":
+        return False
+    since = episode.last_fault.at
+    return any(moment.at > since and is_well(moment.observation) for moment in timeline.moments)
+
+
+def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Episode) -> Verdict:
     if not answers:
         return "undetermined"
     best = answers[0]
@@ -127,7 +136,9 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None) -> Verdict:
     if is_by_the_way:
         is_in_it = any(_has_stopped_something(hit.moment) for hit in best.hits)
         return "undetermined" if stopped_something and not is_in_it else "diagnosed"
-    if stopped_something and in_order(unknown) < in_order(best.hits[0].moment):
+    if stopped_something and (
+        in_order(unknown) < in_order(best.hits[0].moment) or was_survived(best, episode)
+    ):
         return "undetermined"
     return "diagnosed" if best.depth == 0 else "undetermined"
 

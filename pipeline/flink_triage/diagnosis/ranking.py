@@ -13,6 +13,7 @@ which leaves a sentence in ``reasons``:
                   that fault in the same stack trace
     afterwards    somebody asked for it when the trouble was there already
     overcome      somebody asked for it, and the job failed again without it
+    survived      the job was well again before it failed
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .causes import (
     causes_of,
     is_serious_trigger,
     was_overcome,
+    was_survived,
 )
 from .episodes import Episode, in_order
 from .timeline import NO_TIME
@@ -62,6 +64,7 @@ _EXPLAINED_POINTS = -45.0
 _AFTERWARDS_POINTS = -40.0
 _GENERIC_POINTS = -30.0
 _OVERCOME_POINTS = -40.0
+_SURVIVED_POINTS = -40.0
 _WARNED_POINTS = -15.0
 
 
@@ -141,6 +144,8 @@ def _scored(
         score.add(_WARNED_POINTS, "it was only warned of, before what was thrown")
     if is_overcome:
         score.add(_OVERCOME_POINTS, "the job failed again without it, of something worse")
+    if was_survived(candidate, episode):
+        score.add(_SURVIVED_POINTS, "checkpoints completed again between it and each failure")
     if _is_at_first_fault(candidate, all_):
         score.add(8.0, "it is there at the first fault of the episode")
     if episode.has_failed or signature.severity == "info":

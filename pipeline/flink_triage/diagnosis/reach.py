@@ -109,17 +109,27 @@ def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
     attempts = [attempt for part in parts for attempt in part.attempts]
     attempts.sort(key=lambda a: (a.failed_at or a.faults[-1].at, in_order(a.faults[0])))
     seen: set[int] = set()
-    joined: list[tuple[datetime | None, list[Moment]]] = []
+    joined: list[tuple[list[Attempt], list[Moment]]] = []
     for attempt in attempts:
         faults = [moment for moment in attempt.faults if id(moment) not in seen]
         seen.update(id(moment) for moment in faults)
         at = attempt.failed_at
-        last = joined[-1][0] if joined else None
+        last = joined[-1][0][0].failed_at if joined else None
         if joined and (not faults or (at and last and at - last <= SLACK)):
+            joined[-1][0].append(attempt)
             joined[-1][1].extend(faults)
         elif faults:
-            joined.append((at, faults))
-    return [Attempt(at, tuple(sorted(faults, key=in_order))) for at, faults in joined]
+            joined.append(([attempt], faults))
+    return [
+        Attempt(of_jobs[0].failed_at, tuple(sorted(faults, key=in_order)), _all_well_at(of_jobs))
+        for of_jobs, faults in joined
+    ]
+
+
+def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
+    times = [attempt.well_at for attempt in attempts]
+    known = [at for at in times if at is not None]
+    return min(known) if len(known) == len(times) else None
 
 
 # --- how far it reached ------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 from ..model import Match, Observation
 from ..signatures.conditions import is_logger
+from .caught import gone_on_from
 from .fold import is_thinned
 from .requests import not_missed
 from .skew import Skew, find_skews
@@ -26,6 +27,8 @@ _RPC_LOGGERS = (
 )
 # Between a refused connection and the line that says for what it was.
 _TRY = timedelta(seconds=1)
+# A job whose task failed says so on its next lines; a JobManager that is busy writes them later.
+_ANSWER = timedelta(seconds=2)
 
 Timed = Sequence[tuple[Observation, datetime]]
 
@@ -129,7 +132,7 @@ def build_timeline(
     jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
     stops = of_stop(timed)
     # What these tell follows from what stands around them.
-    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed), ())
+    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | gone_on_from(timed), ())
     meant |= stopped_before_they_were_lost(timed, stops)
     moments = tuple(
         Moment(replace(o, matches=meant[index]), at, job, withheld=o.matches)
@@ -260,13 +263,33 @@ def _job_names(timed: Timed) -> dict[str, str]:
 
 
 def _job_of_graph(timed: Timed) -> dict[str, str]:
-    jobs: dict[str, str] = {}
+    jobs = _job_that_failed_with(timed)
     for observation, _ in timed:
         lifecycle = observation.event.lifecycle
         if lifecycle is None or not lifecycle.job_id or not lifecycle.key:
             continue
         if lifecycle.kind in ("execution-graph", "checkpoint-declined"):
             jobs[lifecycle.key.split("_", 1)[0]] = lifecycle.job_id
+    return jobs
+
+
+def _job_that_failed_with(timed: Timed) -> dict[str, str]:
+    """Execution attempts whose failure their job answers on one of the next lines of the file.
+
+    Up to 1.15 the id of an attempt names no job.
+    """
+    jobs: dict[str, str] = {}
+    failed: dict[str, list[tuple[str, datetime]]] = {}
+    for observation, at in timed:
+        lifecycle, path = observation.event.lifecycle, observation.event.path
+        if lifecycle is None:
+            continue
+        if lifecycle.kind == "task-failed" and lifecycle.key and not lifecycle.job_id:
+            failed.setdefault(path, []).append((lifecycle.key.split("_", 1)[0], at))
+        elif lifecycle.kind == "job-state" and lifecycle.to_state in ("RESTARTING", "FAILING"):
+            tasks = failed.pop(path, [])
+            if lifecycle.job_id is not None:
+                jobs |= {key: lifecycle.job_id for key, since in tasks if at - since <= _ANSWER}
     return jobs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_incidents import GRAPH, JOB, STRANGE, completed, failed, line, state
+from test_incidents import GRAPH, JOB, NPE, STRANGE, completed, failed, line, state
 
 NO_SLOTS = (
     "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
@@ -156,3 +156,33 @@ def test_what_is_seldom_a_cause_leaves_the_unnamed_failure_beside_it_undetermine
     assert incident.first_fault is not None
     assert "frobnicator" in incident.first_fault.excerpt
     assert incident.diagnoses[0].role == "contributing"
+
+
+EXPIRED = line(
+    20, f"Checkpoint 5 of job {JOB} expired before completing.", logger="CheckpointCoordinator"
+)
+FAILED_ON_NPE = failed(60, NPE) + state(60, "RUNNING", "FAILED")
+
+
+def test_a_symptom_that_the_job_was_well_after_is_not_why_it_failed(diagnose):
+    (incident,) = diagnose(jobmanager=EXPIRED + completed(30, 6) + FAILED_ON_NPE).incidents
+    first, second = incident.diagnoses[:2]
+    assert (first.signature, second.signature) == (
+        "operator/user-code-exception",
+        "checkpoint/expired",
+    )
+    assert any(reason.startswith("checkpoints completed again") for reason in second.reasons)
+
+
+def test_a_symptom_before_which_alone_the_job_was_well_was_not_survived(diagnose):
+    (incident,) = diagnose(jobmanager=completed(10, 4) + EXPIRED + FAILED_ON_NPE).incidents
+    (expired,) = [d for d in incident.diagnoses if d.signature == "checkpoint/expired"]
+    assert not any(reason.startswith("checkpoints completed again") for reason in expired.reasons)
+
+
+def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_name(diagnose):
+    failure = failed(60, STRANGE) + state(60, "RUNNING", "FAILED")
+    (incident,) = diagnose(jobmanager=EXPIRED + completed(30, 6) + failure).incidents
+    assert incident.verdict == "undetermined"
+    assert incident.first_fault is not None
+    assert incident.first_fault.excerpt.endswith("out of phase")

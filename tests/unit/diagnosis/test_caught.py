@@ -1,0 +1,76 @@
+"""What the job's own code logs and goes on from is no failure of the job."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnosis.test_incidents import (
+    JOB,
+    NPE,
+    STRANGE,
+    completed,
+    failed,
+    line,
+    signatures,
+    state,
+)
+
+OTHER = "fedcba9876543210fedcba9876543210"
+LOGGED = line(10, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
+TWO_JOBS = state(1, "CREATED", "RUNNING") + state(1, "CREATED", "RUNNING", OTHER)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        completed(20, 5),
+        state(20, "RUNNING", "FINISHED"),
+        state(20, "RUNNING", "CANCELLING"),
+        # Something else fails the job, long after.
+        completed(20, 5) + failed(400, STRANGE) + state(400, "RUNNING", "FAILED"),
+    ],
+)
+@pytest.mark.parametrize("jobs", ["", TWO_JOBS])
+def test_an_exception_that_the_job_went_on_from_is_listed_and_no_incident(
+    diagnose, then: str, jobs: str
+) -> None:
+    found = diagnose(jobmanager=jobs + then, taskmanager=LOGGED)
+    assert all("operator/user-code-exception" not in signatures(i) for i in found.incidents)
+    assert [o.root_cause_type for o, _ in found.unknown_faults][:1] == [
+        "java.lang.NullPointerException"
+    ]
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        # Nothing tells how it went on.
+        "",
+        # It failed the task.
+        failed(11, NPE) + state(11, "RUNNING", "RESTARTING") + completed(30, 5),
+    ],
+)
+def test_an_exception_that_the_job_may_have_failed_of_is_one(diagnose, then: str) -> None:
+    (incident,) = diagnose(jobmanager=then, taskmanager=LOGGED).incidents
+    assert signatures(incident)[0] == "operator/user-code-exception"
+
+
+def test_what_flink_logs_of_own_code_counts(diagnose) -> None:
+    by_flink = LOGGED.replace(
+        "com.acme.Enricher []", "org.apache.flink.runtime.taskmanager.Task []"
+    )
+    (incident,) = diagnose(jobmanager=completed(20, 5), taskmanager=by_flink).incidents
+    assert signatures(incident)[0] == "operator/user-code-exception"
+
+
+def test_up_to_1_15_a_failed_task_is_of_the_job_that_answers_on_the_next_line(diagnose) -> None:
+    def told(second: float, attempt: str, trace: str, job: str) -> str:
+        task = f"Map (1/2) ({attempt}) switched from RUNNING to FAILED on host:1 @ host."
+        return line(second, task) + trace + state(second + 0.01, "RUNNING", "FAILING", job)
+
+    text = told(10, "a" * 32, NPE, JOB) + told(300, "b" * 32, STRANGE, OTHER)
+    first, second = sorted(diagnose(jobmanager=text).incidents, key=lambda i: i.started_at)
+    assert (first.job_id, signatures(first)) == (JOB, ["operator/user-code-exception"])
+    assert (second.job_id, second.verdict) == (OTHER, "undetermined")
+    assert second.first_fault is not None
+    assert second.first_fault.excerpt.endswith("out of phase")
