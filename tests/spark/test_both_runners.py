@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -93,10 +94,15 @@ def test_plain_sql_leads_from_each_first_diagnosis_to_lines(
 
 def test_the_log_holds_at_the_offset_what_the_match_says(joined: list[Row]) -> None:
     for row in joined:
-        with Path(row["path"]).open("rb") as log:
+        with opened(Path(row["path"])) as log:
             log.seek(row["byte_offset"])
             event = log.read(row["size_bytes"]).decode("utf-8", "replace")
         assert holds_words(event, row["excerpt"]), row
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Offsets are those of what was packed."""
+    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def holds_words(event: str, excerpt: str) -> bool:

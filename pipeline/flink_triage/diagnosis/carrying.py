@@ -109,16 +109,21 @@ def carry(
     ids = {id(moment) for moment in kept}
     told = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
     return Carried(
-        tuple(_as_read(moment) for moment in told),
+        tuple(_as_read(moment, timeline) for moment in told),
         _in_time_from(timeline) if timeline.times else NO_TIME,
         has_closed,
     )
 
 
-def _as_read(moment: Moment) -> Observation:
-    if not moment.withheld:
-        return moment.observation
-    return replace(moment.observation, matches=moment.withheld)
+def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
+    """The observation with the matches that were found; with its job, where other lines told it."""
+    observation = moment.observation
+    if moment.withheld:
+        observation = replace(observation, matches=moment.withheld)
+    job = timeline.job_of_graph.get(graph_of(observation) or "")
+    if job is not None and observation.event.job_id is None:
+        observation = replace(observation, event=replace(observation.event, job_id=job))
+    return observation
 
 
 def _in_time_from(timeline: DeploymentTimeline) -> datetime:

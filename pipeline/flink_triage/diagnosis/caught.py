@@ -17,6 +17,9 @@ from ..signatures.conditions import is_logger
 OWN_CODE = "operator/user-code-exception"
 # A task that is failed by what was logged before fails within moments; closing files may take some.
 _SOON = timedelta(minutes=1)
+# Jobs that are well complete a checkpoint or end within that time; no longer than
+# `episodes.OVER_AFTER`, after which a fault is told for good.
+WELL_WITHIN = timedelta(hours=6)
 _FAILURES = frozenset({"task-failed", "global-failure", "restart"})
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 
@@ -25,19 +28,17 @@ def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
     """Indices of lines that tell of an exception in own code, and that nothing failed of."""
     found: set[int] = set()
     fails_at: datetime | None = None
-    is_well_later = False
+    well_at: datetime | None = None
     for index in reversed(range(len(timed))):
         observation, at = timed[index]
         if _is_failure(observation):
             fails_at = at
         elif is_well(observation):
-            is_well_later = True
-        elif (
-            is_well_later
-            and _is_own_remark(observation)
-            and (fails_at is None or fails_at - at > _SOON)
-        ):
-            found.add(index)
+            well_at = at
+        elif _is_own_remark(observation) and well_at is not None:
+            goes_on = well_at - at <= WELL_WITHIN
+            if goes_on and (fails_at is None or fails_at - at > _SOON):
+                found.add(index)
     return found
 
 

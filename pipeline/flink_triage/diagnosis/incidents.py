@@ -18,7 +18,7 @@ from ..model import (
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack
-from .caught import is_well
+from .caught import WELL_WITHIN, is_well
 from .causes import Candidate, Hit, was_survived
 from .confidence import confidence
 from .episodes import FAULT_KINDS, Episode, in_order
@@ -119,7 +119,10 @@ def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     since = episode.last_fault.at
-    return any(moment.at > since and is_well(moment.observation) for moment in timeline.moments)
+    return any(
+        since < moment.at <= since + WELL_WITHIN and is_well(moment.observation)
+        for moment in timeline.moments
+    )
 
 
 def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Episode) -> Verdict:

@@ -29,6 +29,9 @@ LOST = "taskmanager/heartbeat-timeout/frozen-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 CLIENT_ONLY = "classloading/user-class-missing/client-only-1.16.0"
 YARN = "healthy/yarn-1.20.3"
+CAUGHT = "healthy/caught-1.20.2"
+AFTER_EXPIRED = "operator/user-code-exception/after-expired-1.14.6"
+TWO_JOBS = "operator/user-code-exception/two-jobs-1.15.4"
 ASKED_IN_VAIN = "resources/taskmanager-not-registered/yarn-queue-full-1.20.3"
 HOUR = timedelta(hours=1)
 
@@ -115,6 +118,9 @@ STORIES = {
     "lost TaskManagers": ([LOST, HEALTHY, LOST, NPE, HEALTHY], 7 * HOUR),
     "two troubles at each start": ([NPE_THEN_FULL] * 4, 8 * HOUR),
     "TaskManagers on demand": ([YARN, ASKED_IN_VAIN, YARN, ASKED_IN_VAIN], 2 * HOUR),
+    "exceptions that the code catches": ([CAUGHT] * 6, 3 * HOUR),
+    "what a job got over": ([AFTER_EXPIRED] * 6, 4 * HOUR),
+    "ids of tasks that name no job": ([TWO_JOBS, HEALTHY, TWO_JOBS], 8 * HOUR),
     "clients beside a cluster": ([HEALTHY, CLIENT_ONLY, CLIENT_ONLY, HEALTHY], 9 * HOUR),
 }
 
