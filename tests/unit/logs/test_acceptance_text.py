@@ -237,6 +237,31 @@ _NINE = datetime(2026, 11, 21, 6, 48, 23, 468000, tzinfo=timezone.utc)
 _WHOLE = _NINE.replace(microsecond=0)
 
 
+def test_a_header_without_a_level_has_time_thread_and_logger() -> None:
+    header = parse_header("2026-11-21 06:48:23,468 [main] o.a.f.Foo - m")
+    assert header is not None
+    assert (header.logged_at, header.level, header.thread, header.logger, header.message) == (
+        _NINE,
+        None,
+        "main",
+        "o.a.f.Foo",
+        "m",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-11-21 06:48:23,468 [main] started - m",
+        "2026-11-21 06:48:23,468 o.a.f.Foo - m",
+        "2026-11-21 06:48:23,468 nine days later - m",
+        "[main] o.a.f.Foo - m",
+    ],
+)
+def test_less_than_that_is_no_header(line: str) -> None:
+    assert parse_header(line) is None
+
+
 @pytest.mark.parametrize(
     ("line", "at", "level", "message"),
     [
@@ -256,6 +281,8 @@ _WHOLE = _NINE.replace(microsecond=0)
         ("Nov 21, 2026 06:48:23 ERROR o.a.Foo - m", _WHOLE, "ERROR", "m"),
         ("21.11.2026 06:48:23.468 [main] ERROR o.a.Foo - m", _NINE, "ERROR", "m"),
         ("21-11-2026 14:48:23,468+08:00 ERROR o.a.Foo - m", _NINE, "ERROR", "m"),
+        ("11/21/2026 06:48:23,468 ERROR o.a.Foo - m", _NINE, "ERROR", "m"),
+        ("21/11/2026 06:48:23,468 ERROR o.a.Foo - m", _NINE, "ERROR", "m"),
         ("31.02.2026 06:48:23,468 ERROR o.a.Foo - m", None, "ERROR", "m"),
         ("20261121 064823.468 ERROR o.a.Foo - m", _NINE, "ERROR", "m"),
         ("ERROR 2026-11-21 06:48:23,468 o.a.Foo - m", _NINE, "ERROR", "m"),

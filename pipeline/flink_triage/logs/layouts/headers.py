@@ -213,6 +213,7 @@ _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
+_NO_LEVEL = re.compile(rf"[ \t]{{0,8}}(?![ \t\[]|{_ANY_CASE_LEVEL.pattern})")
 _ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
@@ -235,7 +236,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
         column = end
         if parts.is_complete:
             break
-    if parts.level is None or not (parts.has_time or parts.logger):
+    if not parts.are_those_of_a_header:
         return None
     message = line[column:]
     if message[:1] in ("-", ":", "|"):
@@ -273,6 +274,8 @@ class _Tokens:
             after = line[separator.end() : separator.end() + 1]
             self.is_complete = ends and self.level is not None and self.logger is not None
             self.is_complete = self.is_complete and after != "["
+            if ends and self._is_told_without_level(line, separator.end()):
+                self.is_complete = True
             return separator.end()
         time = None if self.has_time or column > 400 else match_timestamp(line, column)
         if time:
@@ -299,6 +302,18 @@ class _Tokens:
             self.logger = logger["logger"]
             return logger.end()
         return None
+
+    @property
+    def are_those_of_a_header(self) -> bool:
+        if self.level is None:
+            return self.is_complete
+        return self.has_time or self.logger is not None
+
+    def _is_told_without_level(self, line: str, column: int) -> bool:
+        """Whether time, thread and logger stand before a message, and no level in front of it."""
+        if self.level is not None or not (self.has_time and self.thread and self.logger):
+            return False
+        return _NO_LEVEL.match(line, column) is not None
 
     def _goes_on(self, rest: str) -> bool:
         """Whether behind a bracketed logger comes another part and not yet the message.

@@ -2,9 +2,10 @@
 
 Understood: ISO 8601 with ``T`` or a blank, ``-`` or ``/``, ``.`` or ``,`` fractions of up to nine
 digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month names
-(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 06:54:27``); the day first where dots or hyphens
-divide the date (``21.11.2026 06:54:27,012``); epoch seconds and milliseconds; a bare time of day,
-which states no date and therefore yields ``None``.
+(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 06:54:27``); the year last (``21.11.2026 06:54:27``,
+``11/21/2026 06:54:27,012``), where the month comes before the day if slashes divide them and it
+can; epoch seconds and milliseconds; a bare time of day, which states no date and therefore yields
+``None``.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ TIMESTAMP = rf"""
     {_OFFSET.replace("<offset>", "<dmy_offset>")}
   | (?P<mdy>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ ]\d{{1,2}},?[ ]
     \d{{4}}),?[ ](?:@[ ])?(?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
-  | (?P<day_first>\d\d(?P<between>[.-])\d\d(?P=between)\d{{4}})[ T](?P<day_first_hms>\d\d:\d\d:\d\d)
-    {_FRACTION.format("day_first_fraction")}{_OFFSET.replace("<offset>", "<day_first_offset>")}
+  | (?P<year_last>\d\d(?P<between>[./-])\d\d(?P=between)\d{{4}})[ T]
+    (?P<year_last_hms>\d\d:\d\d:\d\d)
+    {_FRACTION.format("year_last_fraction")}{_OFFSET.replace("<offset>", "<year_last_offset>")}
   | (?P<compact>\d{{8}}[ T]\d{{6}})(?!\d){_FRACTION.format("compact_fraction")}
   | (?P<epoch>1\d{{9}}(?:\d{{3}}|\.\d{{3,9}}))(?!\d)
   | (?P<time>\d\d:\d\d:\d\d[.,]\d{{3}})(?!\d)
@@ -60,12 +62,11 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
         ymd = f"20{match['short_ymd']}"
         moment = _second(ymd, match["short_hms"], "", default_timezone)
         return _with_fraction(moment, match["short_fraction"])
-    if match["day_first"]:
-        day, month, year = match["day_first"].split(match["between"])
-        offset = match["day_first_offset"] or ""
-        hms = match["day_first_hms"]
-        moment = _second(f"{year}-{month}-{day}", hms, offset, default_timezone)
-        return _with_fraction(moment, match["day_first_fraction"])
+    if match["year_last"]:
+        ymd = _ymd_of_year_last(match["year_last"], match["between"])
+        offset = match["year_last_offset"] or ""
+        moment = _second(ymd, match["year_last_hms"], offset, default_timezone)
+        return _with_fraction(moment, match["year_last_fraction"])
     if match["epoch"]:
         return _from_epoch(match["epoch"])
     if match["compact"]:
@@ -92,6 +93,14 @@ def parse_timestamp(text: str, default_timezone: tzinfo = timezone.utc) -> datet
     """UTC time written at the start of ``text``, or ``None``."""
     match = _TIMESTAMP.match(text.strip())
     return timestamp_of(match, default_timezone) if match else None
+
+
+def _ymd_of_year_last(date: str, between: str) -> str:
+    """The day stands first, but for slashes, where Americans write the month first."""
+    day, month, year = date.split(between)
+    if between == "/" and int(day) <= 12:
+        day, month = month, day
+    return f"{year}-{month}-{day}"
 
 
 def _numeric(date: str) -> str:
