@@ -149,14 +149,16 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
 def was_overcome(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether it is an orderly stop after which something serious of its own failed the job."""
+    """Whether it is an orderly stop after which something serious of its own failed the job, or
+    kept it from coming back.
+    """
     failures = [n for n, attempt in enumerate(episode.attempts) if attempt.failed_at is not None]
     if not candidate.signature.is_order or not failures or failures[-1] in candidate.attempts:
         return False
     effects = reachable(candidate.id, pack)
     return any(
         is_serious_trigger(other)
-        and failures[-1] in other.attempts
+        and max(other.attempts) >= failures[-1]
         and min(candidate.attempts) < failures[-1]
         and other.id not in effects
         for other in all_

@@ -30,6 +30,9 @@ _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 # and what is told of this one is told for good.  Longer than restart delays and the pauses of what
 # comes back by the hour, shorter than a day: what comes back nightly is an episode each night.
 OVER_AFTER = timedelta(hours=6)
+# A job that was well for so long since a fault did not fail of it: memory leaks and full disks that
+# come back show their own signs again.
+_WELL_FOR = timedelta(hours=1)
 
 _FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
@@ -222,7 +225,8 @@ def _attempts(
             well_at = moment.at
         elif is_fault(moment, pack):
             is_stop = is_well_again and _is_asked_for(moment, pack)
-            if faults and (is_stop or _is_over(last_fault, moment.at)):
+            was_well = is_well_again and _is_long(last_fault, moment.at, _WELL_FOR)
+            if faults and (is_stop or was_well or _is_over(last_fault, moment.at)):
                 close(None)
             faults.append(moment)
             last_fault = max(last_fault, moment.until)
@@ -238,7 +242,11 @@ def _is_asked_for(moment: Moment, pack: SignaturePack) -> bool:
 
 
 def _is_over(last_fault: datetime, at: datetime) -> bool:
-    return last_fault != NO_TIME and at - last_fault > OVER_AFTER
+    return _is_long(last_fault, at, OVER_AFTER)
+
+
+def _is_long(since: datetime, at: datetime, time: timedelta) -> bool:
+    return since != NO_TIME and at - since > time
 
 
 def _is_same_trouble(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from test_incidents import GRAPH, JOB, NPE, STRANGE, completed, failed, line, state
+from test_incidents import FULL, GRAPH, JOB, NPE, STRANGE, completed, failed, line, state
 
 NO_SLOTS = (
     "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
@@ -186,3 +186,15 @@ def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_nam
     assert incident.verdict == "undetermined"
     assert incident.first_fault is not None
     assert incident.first_fault.excerpt.endswith("out of phase")
+
+
+def test_a_fault_that_the_job_was_well_after_for_long_is_trouble_of_its_own(diagnose):
+    full = line(10, "Could not complete the snapshot.", "WARN") + FULL
+    later = failed(4000, NPE) + state(4000, "RUNNING", "FAILED")
+    incidents = diagnose(jobmanager=full + completed(60, 5) + later).incidents
+    assert [(i.outcome, i.diagnoses[0].signature) for i in incidents] == [
+        ("failed", "operator/user-code-exception"),
+        ("recovered", "disk/full"),
+    ]
+    (incident,) = diagnose(jobmanager=full + later).incidents
+    assert incident.diagnoses[0].signature == "disk/full"
