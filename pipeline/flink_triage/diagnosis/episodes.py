@@ -208,13 +208,18 @@ def _attempts(
     last_fault = NO_TIME
     is_well_again = False
     well_at: datetime | None = None
+    # Of the faults those before were long over when the next one came.
+    long_over = 0
 
     def close(failed_at: datetime | None) -> None:
-        nonlocal well_at
+        nonlocal well_at, long_over
+        if failed_at is not None and long_over:
+            attempts.append(Attempt(None, tuple(faults[:long_over])))
+            del faults[:long_over]
         if faults:
             attempts.append(Attempt(failed_at, tuple(faults), well_at))
             faults.clear()
-        well_at = None
+        well_at, long_over = None, 0
 
     for moment in moments:
         while position < len(failures) and moment.at > failures[position] + SLACK:
@@ -225,9 +230,10 @@ def _attempts(
             well_at = moment.at
         elif is_fault(moment, pack):
             is_stop = is_well_again and _is_asked_for(moment, pack)
-            was_well = is_well_again and _is_long(last_fault, moment.at, _WELL_FOR)
-            if faults and (is_stop or was_well or _is_over(last_fault, moment.at)):
+            if faults and (is_stop or _is_over(last_fault, moment.at)):
                 close(None)
+            if is_well_again and _is_long(last_fault, moment.at, _WELL_FOR):
+                long_over = len(faults)
             faults.append(moment)
             last_fault = max(last_fault, moment.until)
             is_well_again = False
