@@ -17,7 +17,8 @@ from datetime import datetime, timedelta
 from ..logs.routine import COMPLETED, routine_key
 from ..model import Observation
 from ..signatures import SignaturePack
-from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, failure_word, is_fault
+from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, is_fault
+from .failures import failure_word
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
 from .outcome import ENDING_KINDS
 from .quiet import is_bare_error, is_sign_of_health

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from ..logs.routine import COMPLETED
 from ..model import Observation
 from ..signatures.conditions import is_logger
+from .failures import FAILING_STATES, failure_word
 
 # The signature of the pack that says no more than that code of the job threw.
 OWN_CODE = "operator/user-code-exception"
@@ -20,8 +21,6 @@ _SOON = timedelta(minutes=1)
 # Jobs that are well complete a checkpoint or end within that time; no longer than
 # `episodes.OVER_AFTER`, after which a fault is told for good.
 WELL_WITHIN = timedelta(hours=6)
-_FAILURES = frozenset({"task-failed", "global-failure", "restart"})
-_FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 
 
 def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
@@ -54,9 +53,9 @@ def _is_own_remark(observation: Observation) -> bool:
 
 def _is_failure(observation: Observation) -> bool:
     lifecycle = observation.event.lifecycle
-    return lifecycle is not None and (
-        lifecycle.kind in _FAILURES or lifecycle.to_state in _FAILING_STATES
-    )
+    if lifecycle is None:
+        return False
+    return failure_word(observation) is not None or lifecycle.to_state in FAILING_STATES
 
 
 def is_well(observation: Observation) -> bool:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
 from ..logs.layouts import ERROR_AND_ABOVE
-from ..model import Checkpoint, Observation, Outcome
+from ..model import Checkpoint, Outcome
 from ..signatures import SignaturePack
+from .failures import FAILING_STATES, failure_word
 from .outcome import outcome_of
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
@@ -34,7 +35,6 @@ OVER_AFTER = timedelta(hours=6)
 # come back show their own signs again.
 _WELL_FOR = timedelta(hours=1)
 
-_FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
 
 
@@ -148,7 +148,7 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     if observation.matches:
         return False
     if moment.kind in FAULT_KINDS or (
-        moment.kind == "job-state" and moment.to_state in _FAILING_STATES
+        moment.kind == "job-state" and moment.to_state in FAILING_STATES
     ):
         return True
     return observation.fingerprint is not None and (
@@ -187,16 +187,6 @@ def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
     kept = times[:1]
     kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
     return kept
-
-
-def failure_word(observation: Observation) -> int | None:
-    """How a line says that a job failed, the best way first; ``None`` for any other line."""
-    lifecycle = observation.event.lifecycle
-    if lifecycle is None:
-        return None
-    if lifecycle.kind == "job-state":
-        return 0 if lifecycle.to_state in _FAILING_STATES else None
-    return {"restart": 1, "global-failure": 1, "task-failed": 2}.get(lifecycle.kind)
 
 
 def _attempts(

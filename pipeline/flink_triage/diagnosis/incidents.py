@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -119,10 +120,9 @@ def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     since = episode.last_fault.at
-    return any(
-        since < moment.at <= since + WELL_WITHIN and is_well(moment.observation)
-        for moment in timeline.moments
-    )
+    first = bisect_right(timeline.times, since)
+    last = bisect_right(timeline.times, since + WELL_WITHIN)
+    return any(is_well(moment.observation) for moment in timeline.moments[first:last])
 
 
 def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Episode) -> Verdict:

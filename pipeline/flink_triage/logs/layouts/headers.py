@@ -213,6 +213,7 @@ _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
+# Neither another part in brackets nor the level comes next.
 _NO_LEVEL = re.compile(rf"[ \t]{{0,8}}(?![ \t\[]|{_ANY_CASE_LEVEL.pattern})")
 _ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
@@ -271,11 +272,7 @@ class _Tokens:
         separator = _SEPARATOR.match(line, column)
         if separator:
             ends = separator[0].strip(" \t") in ("-", ":", "|", "--", "---", "\u2014")
-            after = line[separator.end() : separator.end() + 1]
-            self.is_complete = ends and self.level is not None and self.logger is not None
-            self.is_complete = self.is_complete and after != "["
-            if ends and self._is_told_without_level(line, separator.end()):
-                self.is_complete = True
+            self.is_complete = ends and self._is_before_message(line, separator.end())
             return separator.end()
         time = None if self.has_time or column > 400 else match_timestamp(line, column)
         if time:
@@ -309,11 +306,15 @@ class _Tokens:
             return self.is_complete
         return self.has_time or self.logger is not None
 
-    def _is_told_without_level(self, line: str, column: int) -> bool:
-        """Whether time, thread and logger stand before a message, and no level in front of it."""
-        if self.level is not None or not (self.has_time and self.thread and self.logger):
-            return False
-        return _NO_LEVEL.match(line, column) is not None
+    def _is_before_message(self, line: str, column: int) -> bool:
+        """Whether what stands before ``column`` is a whole header.
+
+        That is a level and a logger, or time, thread and logger where no level follows.
+        """
+        if self.level is not None:
+            return self.logger is not None and line[column : column + 1] != "["
+        is_whole = self.has_time and self.thread is not None and self.logger is not None
+        return is_whole and _NO_LEVEL.match(line, column) is not None
 
     def _goes_on(self, rest: str) -> bool:
         """Whether behind a bracketed logger comes another part and not yet the message.

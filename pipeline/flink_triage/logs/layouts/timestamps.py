@@ -63,7 +63,7 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
         moment = _second(ymd, match["short_hms"], "", default_timezone)
         return _with_fraction(moment, match["short_fraction"])
     if match["year_last"]:
-        ymd = _ymd_of_year_last(match["year_last"], match["between"])
+        ymd = _ymd_of_year_last(match["year_last"])
         offset = match["year_last_offset"] or ""
         moment = _second(ymd, match["year_last_hms"], offset, default_timezone)
         return _with_fraction(moment, match["year_last_fraction"])
@@ -95,8 +95,9 @@ def parse_timestamp(text: str, default_timezone: tzinfo = timezone.utc) -> datet
     return timestamp_of(match, default_timezone) if match else None
 
 
-def _ymd_of_year_last(date: str, between: str) -> str:
+def _ymd_of_year_last(date: str) -> str:
     """The day stands first, but for slashes, where Americans write the month first."""
+    between = date[2]
     day, month, year = date.split(between)
     if between == "/" and int(day) <= 12:
         day, month = month, day
