@@ -143,10 +143,10 @@ class Lifecycle:
 class Event:
     """One log event: a header line and everything up to the next header.
 
-    ``offset`` and ``size_bytes`` locate it in the decompressed file, ``line`` counts from 1.
-    ``message`` is what follows the header on its line; ``continuation`` the lines after it, joined
-    by ``\\n`` without line ends (usually a stack trace), or ``None``.  Both are decoded, free of
-    carrier prefixes and escape codes, and redacted.
+    ``offset`` and ``size_bytes`` locate it in the decompressed file; ``line``, from 1, is that of
+    the message.  ``message`` is what follows the header, on its line or the one below;
+    ``continuation`` the lines after it, joined by ``\\n`` without line ends (usually a stack
+    trace), or ``None``.  Both are decoded, free of carrier prefixes and escape codes, and redacted.
     """
 
     path: str

@@ -16,6 +16,7 @@ from .layouts.headers import (
     layout_named,
     parse_header,
     parts_of_match,
+    with_message_below,
 )
 from .layouts.shape import Shape, sub_minute_columns
 from .layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
@@ -110,6 +111,13 @@ class ShapedEvents:
         text, errors = decode(head)
         header = self._header(clean(text), head)
         rest = rest.rstrip(b"\r\n")
+        if rest and not header.message.strip():
+            below, _, behind = rest.partition(b"\n")
+            text, more = decode(below)
+            told = with_message_below(header, clean(text))
+            if told is not None:
+                header, rest, line = told, behind, line + 1
+                errors += more
         continues = bool(rest) and not rest.isspace()
         if not (continues or header.level in WARN_AND_ABOVE):
             if has_literal is None:
@@ -165,6 +173,8 @@ class ShapedEvents:
         continuation: str | None = text[end + 1 :].rstrip("\n")
         if not continuation or not continuation.strip(_BLANKS):
             continuation = None
+        elif not message.strip(_BLANKS):
+            return None
         if continuation is None and level not in WARN_AND_ABOVE:
             if has_literal is None:
                 has_literal = self._finder.contains(data)

@@ -16,7 +16,13 @@ from flink_triage.model import Event
 from flink_triage.settings import Settings
 
 from .carriers import Peel, Peeled
-from .layouts.headers import WARN_AND_ABOVE, Header, parse_header
+from .layouts.headers import (
+    WARN_AND_ABOVE,
+    Header,
+    is_below,
+    parse_header,
+    with_message_below,
+)
 from .layouts.json_lines import parse_json_line
 from .layouts.own import OwnLayouts
 from .lifecycle import parse_lifecycle
@@ -101,7 +107,9 @@ class PastedEvents:
             return number + line.newline_count
         if "`" in peeled.text or "**" in peeled.text:
             line.peeled = peeled = replace(peeled, text=_unmarked(peeled.text))
-        header = self._header(peeled)
+        header = None
+        if current is None or not current.is_gone_on_with(peeled.text):
+            header = self._header(peeled)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:
                 del self._open[source]
@@ -148,24 +156,30 @@ class PastedEvents:
 
     def _close(self, event: _Open) -> None:
         tally = self._tally
-        level = event.header.level if event.header else None
+        header, number = event.header, event.number
+        message, continuation = event.texts()
+        if header is not None and continuation is not None:
+            below, _, rest = continuation.partition("\n")
+            told = with_message_below(header, below)
+            if told is not None:
+                header, number = told, number + 1
+                message, continuation = told.message, rest or None
+        level = header.level if header else None
         tally.newline_count += event.newline_count
         tally.count(level, event.minute, event.line_count, event.size, 1)
-        message, continuation = event.texts()
         if not self._is_notable(event, level, message, continuation):
             tally.counted_bytes += event.size
             return
         message, continuation, redactions = store_texts(
             message, continuation, personal=self._personal
         )
-        header = event.header
         logger = header.logger if header else None
         tally.keep(
             Event(
                 self._path,
                 event.offset,
                 event.size,
-                event.number,
+                number,
                 header.logged_at if header else None,
                 level,
                 logger,
@@ -294,6 +308,10 @@ class _Open:
             self.holds_trace = True
             if kind is LineKind.CAUSE or kind is LineKind.THROWABLE:
                 self._throwable_open = True
+
+    def is_gone_on_with(self, text: str) -> bool:
+        """Whether a line that may look like a header stands below the one it belongs to."""
+        return self.header is not None and self.line_count == 1 and is_below(self.header, text)
 
     def is_ended_by(self, text: str) -> bool:
         """Whether a line that is no log header begins a new event all the same."""

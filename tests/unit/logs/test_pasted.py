@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timezone
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -139,6 +139,37 @@ def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int])
 def test_marks_of_markdown_are_no_words(tmp_path: Path, line: str, message: str) -> None:
     (event,) = _events(tmp_path, [line, f"{_FRAME}`"])
     assert (event.message, event.continuation) == (message, _FRAME)
+
+
+_SWITCHED = "Job orders (d1dfe4260f6b4a9c8e7d6c5b4a392817) switched from state RUNNING to FAILING."
+_JUL = "org.apache.flink.runtime.executiongraph.ExecutionGraph transitionState"
+
+
+@pytest.mark.parametrize(
+    ("header", "below", "level", "hour"),
+    [
+        (f"Nov 21, 2026 6:47:23 PM {_JUL}", f"WARNING: {_SWITCHED}", "WARN", 18),
+        (f"Nov 21, 2026, 12:47:23\u202fAM {_JUL}", f"SEVERE: {_SWITCHED}", "ERROR", 0),
+        ("2026-11-21 06:47:23,000 WARN  a.b.Graph:10", _SWITCHED, "WARN", 6),
+        ("2026-11-21 06:47:23,000 WARN  a.b.Graph [] -", f"\t{_SWITCHED}", "WARN", 6),
+    ],
+    ids=["java.util.logging", "of a newer Java", "a layout that breaks the line", "and indents"],
+)
+def test_a_message_may_stand_below_its_header(
+    tmp_path: Path, header: str, below: str, level: str, hour: int
+) -> None:
+    (event, after) = _events(tmp_path, [header, below, _FIRST, _FRAME, header, below])
+    at = datetime(2026, 11, 21, hour, 47, 23, tzinfo=timezone.utc)
+    assert (event.logged_at, event.level, event.message) == (at, level, _SWITCHED)
+    assert (event.line, event.continuation) == (2, f"{_FIRST}\n{_FRAME}")
+    assert event.lifecycle is not None
+    assert event.lifecycle.to_state == "FAILING"
+    assert (after.line, after.continuation) == (6, None)
+
+
+def test_a_trace_below_a_blank_message_is_no_message(tmp_path: Path) -> None:
+    (event,) = _events(tmp_path, ["2026-11-21 06:47:23,000 WARN  a.b.C [] - ", _FIRST, _FRAME])
+    assert (event.line, event.message, event.continuation) == (1, "", f"{_FIRST}\n{_FRAME}")
 
 
 def _events(folder: Path, lines: list[str]) -> tuple[Event, ...]:

@@ -45,6 +45,7 @@ _AFTER = st.sampled_from(
         "INFO",
         "INFO  o.a.f.Foo [] - a lease expired, which is no literal",
         "WARN  o.a.f.Foo [] -",
+        "INFO  o.a.f.Foo [] - ",
         "WARN  o.a.f.Foo [] - \x1b[31mred\x1b[0m and \x00 nothing",
         "WARN  o.a.f.Foo [] - ends as on Windows\r",
         "UTC WARN  o.a.f.Foo [] - a zone behind the time",
@@ -73,6 +74,8 @@ _OTHERS = st.sampled_from(
     [
         b"",
         b"   ",
+        b"a lease expired",
+        b"\tCompleted checkpoint 7",
         b"\r",
         b"java.io.IOException: Bad table magic number: expected 1, found 2",
         b"\tat org.apache.flink.Foo.bar(Foo.java:12)",

@@ -8,12 +8,14 @@ through ``_parse_house_layout``, a grammar of tokens for patterns such as
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 
-from .known import GROUPED, LAYOUTS, LEVELS, Layout
+from ..throwables import LineKind, kind_of
+from ..trace_lines import TRACEBACK
+from .known import GROUPED, JUL, LAYOUTS, LEVELS, Layout
 from .timestamps import match_timestamp, time_of_columns, timestamp_of
 
 # No header's fixed part is longer: operator names stand in thread names and reach some hundreds
@@ -58,6 +60,10 @@ _CANONICAL_LEVEL = {
     "INFORMATION": "INFO",
     "INF": "INFO",
     "NOTICE": "INFO",
+    "CONFIG": "INFO",
+    "FINE": "DEBUG",
+    "FINER": "TRACE",
+    "FINEST": "TRACE",
     "DBG": "DEBUG",
     "TRC": "TRACE",
 }
@@ -147,6 +153,30 @@ def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | No
             return behind, time
     match = layout.pattern.match(line)
     return (match, None) if match is not None else None
+
+
+_JUL_LEVEL = re.compile(r"(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
+
+
+def is_below(header: Header, line: str) -> bool:
+    """Whether the line after a header, which may look like one itself, goes on with it."""
+    return header.layout == JUL and _JUL_LEVEL.match(line) is not None
+
+
+def with_message_below(header: Header, below: str) -> Header | None:
+    """The header with the message that stands on the line ``below``; ``None`` if none stands there.
+
+    Some layouts break the line in front of the message.
+    """
+    is_blank = not below or below.isspace()
+    if header.logger is None or header.message.strip() or is_blank:
+        return None
+    level = header.level
+    if header.layout == JUL and (match := _JUL_LEVEL.match(below)) is not None:
+        level, below = canonical_level(match[1]), below[match.end() :]
+    elif kind_of(below) < LineKind.LIKE or below.startswith(TRACEBACK):
+        return None
+    return replace(header, level=level, message=below.lstrip(" \t"))
 
 
 def layout_named(name: str) -> Layout | None:

@@ -22,6 +22,9 @@ _NDC = rf"(?P<ndc>{_BRACKET})"
 _MESSAGE = r"(?P<message>.*)"
 
 
+JUL = "java-util-logging"
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """One header layout: its name, an example, and the regex of a whole line.
@@ -102,5 +105,12 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"{TIMESTAMP}[ ]+(?P<thread>[^ ].{{0,1000}}?)[ ](?P<level>WARN|ERROR|FATAL)[ ]+"
         r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
         r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
+    ),
+    # java.util.logging's SimpleFormatter; level and message stand on the line below.
+    _layout(
+        JUL,
+        "Nov 21, 2026 6:47:23 AM org.apache.flink.runtime.Foo bar",
+        rf"{TIMESTAMP}[ ](?P<logger>[\w$]+(?:\.[\w$]+)+)(?P<level>(?!))?(?P<message>)"
+        r"(?P<method>[ ][\w$<>]{1,200})?$",
     ),
 )

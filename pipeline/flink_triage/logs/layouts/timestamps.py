@@ -2,7 +2,7 @@
 
 Understood: ISO 8601 with ``T`` or a blank, ``-`` or ``/``, ``.`` or ``,`` fractions of up to nine
 digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month names
-(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 06:54:27``); the year last (``21.11.2026 06:54:27``,
+(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``); the year last (``21.11.2026 06:54:27``,
 ``11/21/2026 06:54:27,012``), where the month comes before the day if slashes divide them and it
 can; epoch seconds and milliseconds; a bare time of day, which states no date and therefore yields
 ``None``.
@@ -28,7 +28,8 @@ TIMESTAMP = rf"""
     \d{{4}})[ :](?P<dmy_hms>\d\d:\d\d:\d\d){_FRACTION.format("dmy_fraction")}
     {_OFFSET.replace("<offset>", "<dmy_offset>")}
   | (?P<mdy>(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{{0,6}}[ ]\d{{1,2}},?[ ]
-    \d{{4}}),?[ ](?:@[ ])?(?P<mdy_hms>\d\d:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
+    \d{{4}}),?[ ](?:@[ ])?(?P<mdy_hms>\d{{1,2}}:\d\d:\d\d){_FRACTION.format("mdy_fraction")}
+    (?:[ \u202f](?P<half>[AP]M))?
   | (?P<year_last>\d\d(?P<between>[./-])\d\d(?P=between)\d{{4}})[ T]
     (?P<year_last_hms>\d\d:\d\d:\d\d)
     {_FRACTION.format("year_last_fraction")}{_OFFSET.replace("<offset>", "<year_last_offset>")}
@@ -77,7 +78,8 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
     for name in ("dmy", "mdy"):
         if match[name]:
             offset = (match["dmy_offset"] or "") if name == "dmy" else ""
-            moment = _second(_numeric(match[name]), match[f"{name}_hms"], offset, default_timezone)
+            hms = _of_day(match[f"{name}_hms"], match["half"])
+            moment = _second(_numeric(match[name]), hms, offset, default_timezone)
             return _with_fraction(moment, match[f"{name}_fraction"])
     assert kind is not None
     return None
@@ -102,6 +104,14 @@ def _ymd_of_year_last(date: str) -> str:
     if between == "/" and int(day) <= 12:
         day, month = month, day
     return f"{year}-{month}-{day}"
+
+
+def _of_day(hms: str, half: str | None) -> str:
+    """The time of day, two digits each, of one that may be told in halves of twelve hours."""
+    hour, _, rest = hms.partition(":")
+    if half is None:
+        return f"{hour:>02}:{rest}"
+    return f"{int(hour) % 12 + (12 if half == 'PM' else 0):02}:{rest}"
 
 
 def _numeric(date: str) -> str:
