@@ -70,6 +70,13 @@ _SERVERS = (
     "o.a.s.e.",
 )
 
+# Loggers of Spark by the last part of their names, which is all that its own layout prints.
+_OF_SPARK = re.compile(
+    r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
+    r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
+    r"|BlockManager(?:Info|Master\w*)|CoarseGrained(?:Executor|Scheduler)Backend"
+    r"|ExecutorAllocationManager|ShuffleBlockFetcherIterator|ShuffleMapStage)(?:\$.*)?"
+)
 # Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"
@@ -110,7 +117,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if names[0].startswith(_SERVERS):
+    if names[0].startswith(_SERVERS) or _OF_SPARK.fullmatch(names[0].rpartition(".")[2]):
         return "other"
     if _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
         return "other"

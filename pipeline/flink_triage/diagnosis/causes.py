@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from ..model import Match, Severity
 from ..signatures import Signature, SignaturePack
-from .episodes import Episode
+from .episodes import FAULT_KINDS, Episode
 from .timeline import NO_TIME, Moment
 
 # Severities of what fails a job; the worst first.
@@ -178,6 +178,36 @@ def was_survived(candidate: Candidate, episode: Episode) -> bool:
     failures = [n for n in last if episode.attempts[n].failed_at is not None]
     well = {n: episode.attempts[n].well_at for n in failures}
     return bool(failures) and all(at is not None and last[n] < at for n, at in well.items())
+
+
+def was_beside(
+    candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
+) -> bool:
+    """Whether it was only logged, each time before another fault in itself failed the job.
+
+    That one's own trace tells what it failed of; what leads to it is known by the causal graph.  A
+    fault that hits whole clusters may show itself anywhere.
+    """
+    signature = candidate.signature
+    if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:
+        return False
+    failed = {n for n in candidate.attempts if episode.attempts[n].failed_at is not None}
+    if not failed or any(has_stopped_something(hit.moment) for hit in candidate.hits):
+        return False
+    effects = reachable(candidate.id, pack)
+    of_another = {
+        hit.attempt
+        for other in all_
+        if is_serious_trigger(other) and not other.signature.is_generic and other.id not in effects
+        for hit in other.hits
+        if hit.match.depth_from_root == 0 and has_stopped_something(hit.moment)
+    }
+    return failed <= of_another
+
+
+def has_stopped_something(moment: Moment) -> bool:
+    """Whether the line itself says that a task or a job failed."""
+    return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:

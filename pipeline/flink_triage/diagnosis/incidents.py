@@ -20,9 +20,9 @@ from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack
 from .caught import WELL_WITHIN, is_well
-from .causes import Candidate, Hit, was_survived
+from .causes import Candidate, Hit, has_stopped_something, was_survived
 from .confidence import confidence
-from .episodes import FAULT_KINDS, Episode, in_order
+from .episodes import Episode, in_order
 from .gaps import missing_evidence, other_causes
 from .reach import blast_radius
 from .timeline import DeploymentTimeline, Moment
@@ -135,9 +135,9 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Epis
     if not unknown.observation.root_cause_type:
         # Frames whose beginning was cut off name no other failure.
         return "diagnosed"
-    stopped_something = _has_stopped_something(unknown)
+    stopped_something = has_stopped_something(unknown)
     if is_by_the_way:
-        is_in_it = any(_has_stopped_something(hit.moment) for hit in best.hits)
+        is_in_it = any(has_stopped_something(hit.moment) for hit in best.hits)
         return "undetermined" if stopped_something and not is_in_it else "diagnosed"
     if stopped_something and (
         in_order(unknown) < in_order(best.hits[0].moment) or was_survived(best, episode)
@@ -148,10 +148,6 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Epis
 
 def _is_by_the_way(signature: Signature) -> bool:
     return (signature.role, signature.severity) == ("contributing", "minor")
-
-
-def _has_stopped_something(moment: Moment) -> bool:
-    return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 
 def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:

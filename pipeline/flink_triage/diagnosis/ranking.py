@@ -14,6 +14,7 @@ which leaves a sentence in ``reasons``:
     afterwards    somebody asked for it when the trouble was there already
     overcome      somebody asked for it, and the job failed again without it
     survived      the job was well again before it failed
+    beside        it was only logged, and the failure's own trace tells of another fault
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .causes import (
     came_afterwards,
     causes_of,
     is_serious_trigger,
+    was_beside,
     was_overcome,
     was_survived,
 )
@@ -66,6 +68,7 @@ _GENERIC_POINTS = -30.0
 _OVERCOME_POINTS = -40.0
 _SURVIVED_POINTS = -40.0
 _WARNED_POINTS = -15.0
+_BESIDE_POINTS = -20.0
 
 
 @dataclass(slots=True)
@@ -88,6 +91,7 @@ def rank(
     candidates = _candidates(episode, pack)
     afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}
     overcome = {c.id for c in candidates if was_overcome(c, candidates, episode, pack)}
+    beside = {c.id for c in candidates if was_beside(c, candidates, episode, pack)}
     causes = causes_of(candidates, pack, afterwards, overcome)
     scored = [
         _scored(
@@ -98,6 +102,7 @@ def rank(
             hosts,
             is_afterwards=c.id in afterwards,
             is_overcome=c.id in overcome,
+            is_beside=c.id in beside,
         )
         for c in candidates
     ]
@@ -134,6 +139,7 @@ def _scored(
     *,
     is_afterwards: bool,
     is_overcome: bool,
+    is_beside: bool,
 ) -> Candidate:
     score = _Score()
     signature = candidate.signature
@@ -144,6 +150,8 @@ def _scored(
         score.add(_WARNED_POINTS, "it was only warned of, before what was thrown")
     if is_overcome:
         score.add(_OVERCOME_POINTS, "the job failed again without it, of something worse")
+    if is_beside:
+        score.add(_BESIDE_POINTS, "it was only logged, and the job failed of something else")
     if was_survived(candidate, episode):
         score.add(_SURVIVED_POINTS, "checkpoints completed again between it and each failure")
     if _is_at_first_fault(candidate, all_):

@@ -180,6 +180,41 @@ def test_a_symptom_before_which_alone_the_job_was_well_was_not_survived(diagnose
     assert not any(reason.startswith("checkpoints completed again") for reason in expired.reasons)
 
 
+CONFLICT = (
+    "java.lang.NoSuchMethodError: org.apache.hadoop.hive.serde2.thrift.Type.getType(Lx/TTypeId;)V\n"
+    "\tat org.apache.hudi.sink.StreamWriteOperatorCoordinator.syncHive(Coordinator.java:279)\n"
+)
+NO_HEAP = (
+    "java.lang.OutOfMemoryError: Java heap space\n"
+    "\tat org.apache.hudi.sink.StreamWriteFunction.bufferRecord(StreamWriteFunction.java:537)\n"
+)
+SYNC_ERROR = line(10, "Executor executes action [sync hive metadata] error", "ERROR")
+
+
+def test_what_was_only_logged_stands_behind_what_the_failed_task_tells(diagnose):
+    failure = failed(40, NO_HEAP) + state(40, "RUNNING", "FAILED")
+    (incident,) = diagnose(jobmanager=SYNC_ERROR + CONFLICT + failure).incidents
+    first, second = incident.diagnoses[:2]
+    assert (first.signature, second.signature) == (
+        "memory/oom-java-heap",
+        "classloading/jar-conflict",
+    )
+    assert any(reason.startswith("it was only logged") for reason in second.reasons)
+
+
+def test_what_was_logged_before_a_failure_without_a_fault_of_its_own_stands_first(diagnose):
+    failure = failed(40, NPE) + state(40, "RUNNING", "FAILED")
+    (incident,) = diagnose(jobmanager=SYNC_ERROR + CONFLICT + failure).incidents
+    assert incident.diagnoses[0].signature == "classloading/jar-conflict"
+
+
+def test_a_full_disk_that_was_only_logged_stands_first(diagnose):
+    failure = failed(40, DUPLICATE) + state(40, "RUNNING", "FAILED")
+    logged = line(10, "Could not write.", "ERROR") + FULL
+    (incident,) = diagnose(jobmanager=logged + failure).incidents
+    assert incident.diagnoses[0].signature == "disk/full"
+
+
 def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_name(diagnose):
     failure = failed(60, STRANGE) + state(60, "RUNNING", "FAILED")
     (incident,) = diagnose(jobmanager=EXPIRED + completed(30, 6) + failure).incidents
