@@ -11,6 +11,7 @@ a literal, ``drain3`` mines templates, and ``bare`` starts a session, writes one
 from __future__ import annotations
 
 import argparse
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -95,13 +96,18 @@ def udf(given: Given) -> None:
 
 
 def ripgrep(given: Given) -> None:
+    if shutil.which("rg") is None:
+        raise SystemExit("the peer ripgrep is missing; Debian has it: apt install ripgrep")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(sorted(pack_of(given.options).literals)) + "\n")
         file.flush()
         command = ["rg", "--count", "--fixed-strings", "--text", "--file", file.name]
         if given.workers:
             command += ["--threads", str(given.workers)]
-        subprocess.run([*command, str(given.corpus)], check=False, stdout=subprocess.DEVNULL)
+        command.append(str(given.corpus))
+        # 1 says that no line has one of the literals.
+        if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode > 1:
+            raise SystemExit("ripgrep failed")
 
 
 def drain3(given: Given) -> None:

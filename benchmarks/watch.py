@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -23,7 +24,9 @@ class Measured:
 
 
 def measure(command: Sequence[str]) -> Measured:
-    """Run the command to its end; raises ``CalledProcessError`` with what it said."""
+    """Run the command to its end; where it fails, prints what it said and raises
+    ``CalledProcessError``.
+    """
     began = time.monotonic()
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -37,7 +40,8 @@ def measure(command: Sequence[str]) -> Measured:
     ended.set()
     watcher.join()
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command, stderr=said[-4000:])
+        print(said[-4000:], file=sys.stderr)
+        raise subprocess.CalledProcessError(process.returncode, command)
     return Measured(seconds, peaks["java"], peaks["python"])
 
 
