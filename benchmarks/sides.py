@@ -64,11 +64,12 @@ def run(given: Given) -> None:
 
 def diagnose(given: Given) -> None:
     from flink_triage.local import run_local
-    from flink_triage.report import render
+    from flink_triage.report import render_pieces
 
     result = run_local([str(given.corpus)], given.options)
     given.output.mkdir(parents=True, exist_ok=True)
-    (given.output / "result.json").write_text(render(result, "json"))
+    with (given.output / "result.json").open("w") as file:
+        file.writelines(render_pieces(result, "json"))
 
 
 def copy(given: Given) -> None:

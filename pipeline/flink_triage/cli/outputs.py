@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import EnvironmentProblem, UsageError
 from ..model import SEVERITIES, Result
-from ..report import Format, render, wants_color
+from ..report import Format, render_pieces, wants_color
 
 _EXIT_FINDINGS = 1
 _EXIT_INCOMPLETE = 3
@@ -19,16 +20,16 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
     """Write every format that was asked for; return 0, 1 or 3 as the flags say."""
     for format_, target in _targets(arguments):
         is_screen = target is None
-        text = render(
+        pieces = render_pieces(
             result,
             format_,
             verbose=arguments.verbose,
             color=is_screen and format_ == "text" and wants_color(sys.stdout, os.environ),
         )
         if target is None:
-            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            sys.stdout.writelines(pieces)
         else:
-            _write(Path(target), text)
+            _write(Path(target), pieces)
             if not arguments.quiet:
                 print(f"wrote {target}", file=sys.stderr)
     return exit_code(result, arguments.fail_on, arguments.strict)
@@ -69,12 +70,13 @@ def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
     return targets
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, pieces: Iterable[str]) -> None:
     """Whole or not at all: a reader never sees half a report."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.partial")
-        partial.write_text(text, encoding="utf-8")
+        with partial.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
         partial.replace(path)
     except OSError as error:
         raise EnvironmentProblem(f"cannot write {path}: {error.strerror or error}") from error

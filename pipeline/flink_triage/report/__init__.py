@@ -5,6 +5,8 @@ Every format renders the same object and nothing else, so that they cannot disag
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 from flink_triage.errors import UsageError
@@ -13,7 +15,14 @@ from flink_triage.report.github import render_github
 from flink_triage.report.html import render_html
 from flink_triage.report.markdown import render_markdown
 from flink_triage.report.patches import PatchRenderer
-from flink_triage.report.result_json import dump_json, encode, from_json, schema_text, to_json
+from flink_triage.report.result_json import (
+    dump_json,
+    encode,
+    from_json,
+    json_pieces,
+    schema_text,
+    to_json,
+)
 from flink_triage.report.sarif import sarif_of
 from flink_triage.report.text import render_text, wants_color
 
@@ -31,6 +40,7 @@ __all__ = [
     "render_json",
     "render_jsonl",
     "render_markdown",
+    "render_pieces",
     "render_text",
     "sarif_of",
     "schema_text",
@@ -53,29 +63,47 @@ def render(
     ``verbose``, ``color`` and ``width`` concern text only; ``patch`` writes the configuration to
     paste (default: the remediation stage's).  Raises `UsageError` for a format not in `FORMATS`.
     """
+    pieces = render_pieces(result, format, verbose=verbose, color=color, width=width, patch=patch)
+    return "".join(pieces)
+
+
+def render_pieces(
+    result: Result,
+    format: Format,
+    *,
+    verbose: bool = False,
+    color: bool = False,
+    width: int = 80,
+    patch: PatchRenderer | None = None,
+) -> Iterable[str]:
+    """What `render` gives, in pieces: JSON tells all, which of thousands of incidents is much."""
     if format == "text":
-        return render_text(result, verbose=verbose, color=color, width=width, patch=patch)
+        return [render_text(result, verbose=verbose, color=color, width=width, patch=patch)]
     if format == "json":
-        return render_json(result)
+        return itertools.chain(json_pieces(result), "\n")
     if format == "jsonl":
-        return render_jsonl(result)
+        return _jsonl_lines(result)
     if format == "markdown":
-        return render_markdown(result, patch=patch)
+        return [render_markdown(result, patch=patch)]
     if format == "html":
-        return render_html(result, patch=patch)
+        return [render_html(result, patch=patch)]
     if format == "sarif":
-        return dump_json(sarif_of(result), indent=2) + "\n"
+        return itertools.chain(json_pieces(sarif_of(result)), "\n")
     if format == "github":
-        return render_github(result)
+        return [render_github(result)]
     raise UsageError(f"format: got {format!r}, allowed: {', '.join(FORMATS)}")
 
 
 def render_json(result: Result) -> str:
-    return dump_json(to_json(result), indent=2) + "\n"
+    return render(result, "json")
 
 
 def render_jsonl(result: Result) -> str:
     """One incident a line, each with the ``schema_version`` and ``run_id`` it belongs to."""
+    return render(result, "jsonl")
+
+
+def _jsonl_lines(result: Result) -> Iterator[str]:
     head = {"schema_version": result.schema_version, "run_id": result.run.run_id}
-    lines = [dump_json({**head, **encode(incident)}) for incident in result.incidents]
-    return "".join(line + "\n" for line in lines)
+    for incident in result.incidents:
+        yield dump_json({**head, **encode(incident)}) + "\n"

@@ -6,12 +6,14 @@ controls can reorder what is read (CVE-2021-42574), U+2028 splits lines where no
 
 from __future__ import annotations
 
+import operator
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Any, TypeVar, cast
+
+from flink_triage.fields import field_names
 
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ def clean(text: str) -> str:
     Escape sequences and C0/C1 controls are dropped; characters that are invisible or reorder
     their neighbours are shown as ``\u202e``.
     """
-    if text.isascii() and text.isprintable():
+    if text.isascii() and _CONTROL.search(text) is None:
         return text
     text = _CONTROL.sub("", _ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
     return _INVISIBLE.sub(_shown, text)
@@ -54,21 +56,28 @@ def one_line(text: str) -> str:
 
 
 def clean_values(value: T) -> T:
-    """The same value (dataclasses, mappings and tuples, at any depth) with every string clean."""
+    """The same value (dataclasses, mappings and tuples, at any depth) with every string clean.
+
+    What holds nothing to clean is not copied.
+    """
     return cast(T, _clean_value(value))
 
 
 def _clean_value(value: Any) -> Any:
     if isinstance(value, str):
         return clean(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        changes = {field.name: _clean_value(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **changes)
+    if isinstance(value, tuple):
+        items = [_clean_value(item) for item in value]
+        return value if all(map(operator.is_, items, value)) else tuple(items)
     if isinstance(value, Mapping):
         return {clean(str(key)): _clean_value(item) for key, item in value.items()}
-    if isinstance(value, tuple) and not isinstance(value, datetime):
-        return tuple(_clean_value(item) for item in value)
-    return value
+    changes = {}
+    for name in field_names(type(value)):
+        before = getattr(value, name)
+        after = _clean_value(before)
+        if after is not before:
+            changes[name] = after
+    return replace(value, **changes) if changes else value
 
 
 def columns_of(text: str) -> int:

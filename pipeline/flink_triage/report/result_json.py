@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
+from json.encoder import encode_basestring_ascii
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from flink_triage.errors import CorruptStateError
+from flink_triage.fields import field_names
 from flink_triage.model import JsonObject, Result
 
 SCHEMA_VERSION = 1
@@ -48,6 +50,55 @@ def dump_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
 
 
+def json_pieces(value: Any) -> Iterator[str]:
+    """JSON text of a value of the model, as ``dump_json`` indents it by two, piece by piece.
+
+    A piece is an item of a field at most, so that no more than that is held at once.
+    """
+    names = field_names(type(value))
+    if not names:
+        yield _text_of(value, "\n")
+        return
+    margin = "\n    "
+    for index, name in enumerate(names):
+        yield f'{"," if index else "{"}\n  "{name}": '
+        of_name = getattr(value, name)
+        if not isinstance(of_name, (tuple, list)) or not of_name:
+            yield _text_of(of_name, "\n  ")
+            continue
+        for number, item in enumerate(of_name):
+            yield f"{',' if number else '['}{margin}{_text_of(item, margin)}"
+        yield "\n  ]"
+    yield "\n}"
+
+
+def _text_of(value: Any, margin: str) -> str:
+    """One value as text whose lines begin with ``margin``."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if isinstance(value, datetime):
+        return f'"{_encode_time(value)}"'
+    inner = f"{margin}  "
+    if isinstance(value, (tuple, list)):
+        return _joined("[", [_text_of(item, inner) for item in value], "]", margin)
+    if isinstance(value, Mapping):
+        pairs = [(str(key), item) for key, item in value.items()]
+    else:
+        names = field_names(type(value))
+        if not names:
+            return dump_json(value)
+        pairs = [(name, getattr(value, name)) for name in names]
+    members = [f"{encode_basestring_ascii(key)}: {_text_of(item, inner)}" for key, item in pairs]
+    return _joined("{", members, "}", margin)
+
+
+def _joined(begin: str, parts: Sequence[str], end: str, margin: str) -> str:
+    if not parts:
+        return begin + end
+    inner = f"{margin}  "
+    return f"{begin}{inner}{f',{inner}'.join(parts)}{margin}{end}"
+
+
 @cache
 def schema_text() -> str:
     """``result.schema.json`` as it ships (JSON Schema draft 2020-12)."""
@@ -58,13 +109,12 @@ def encode(value: Any) -> Any:
     """One value of the model as a JSON value; a naive time is taken for UTC."""
     if isinstance(value, datetime):
         return _encode_time(value)
-    if is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): encode(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
-    return value
+    names = field_names(type(value))
+    return {name: encode(getattr(value, name)) for name in names} if names else value
 
 
 def _encode_time(at: datetime) -> str:

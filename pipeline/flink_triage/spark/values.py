@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime, timezone
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from flink_triage.fields import field_names
 
 T = TypeVar("T")
 
@@ -19,20 +21,14 @@ def to_plain(value: Any) -> Any:
     """``value`` as dicts, lists, strings, numbers; timestamps as ISO 8601 in UTC."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return {name: to_plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         return [to_plain(item) for item in value]
-    return value
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
+    names = field_names(type(value))
+    return {name: to_plain(getattr(value, name)) for name in names} if names else value
 
 
 def from_plain(kind: type[T], value: Any) -> T:

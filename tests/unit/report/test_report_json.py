@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from flink_triage import model
 from flink_triage.errors import CorruptStateError
-from flink_triage.report import from_json, render, schema_text, to_json
+from flink_triage.report import from_json, render, render_pieces, schema_text, to_json
 from tests.unit.report import examples, hostile
 
 SCHEMA = json.loads(schema_text())
@@ -27,6 +27,16 @@ VALIDATOR = jsonschema.Draft202012Validator(
 def test_a_result_survives_the_way_through_json_text(name: str) -> None:
     result = examples.ALL[name]()
     assert from_json(json.loads(render(result, "json"))) == result
+
+
+@pytest.mark.parametrize("name", examples.ALL)
+def test_the_text_is_that_of_the_json_module_an_incident_at_a_time(name: str) -> None:
+    result = examples.ALL[name]()
+    pieces = list(render_pieces(result, "json"))
+    assert "".join(pieces) == json.dumps(to_json(result), indent=2) + "\n"
+    for incident in result.incidents:
+        assert sum(f'"{incident.incident_id}"' in piece for piece in pieces) == 1
+        assert len(pieces) > len(result.incidents)
 
 
 @pytest.mark.parametrize("name", examples.ALL)
@@ -62,7 +72,9 @@ def test_any_text_number_and_time_survives(
         diagnoses=(replace(examples.disk_full(), confidence=share, captures={text: text}),),
     )
     result = replace(examples.diagnosed(), incidents=(incident,))
-    assert from_json(json.loads(render(result, "json"))) == result
+    written = render(result, "json")
+    assert from_json(json.loads(written)) == result
+    assert written == json.dumps(to_json(result), indent=2) + "\n"
 
 
 @pytest.mark.parametrize(
