@@ -95,7 +95,9 @@ _NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
 )
 _STANDALONE_NAME = re.compile(
     r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
-    r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?(?P<host>.{1,253}?)\.(?:log|out)(?:\.|$)"
+    r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?"
+    # Logs of the garbage collector have names of people's own, such as "….gc.log".
+    r"(?P<host>.{1,253}?)(?:[-_.]gc)?\.(?:log|out|gc)(?:\.|$)"
 )
 
 

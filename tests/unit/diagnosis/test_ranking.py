@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from test_incidents import FULL, GRAPH, JOB, NPE, STRANGE, completed, failed, line, state
+from datetime import timedelta
+
+import pytest
+from test_incidents import FULL, GRAPH, JOB, NPE, START, STRANGE, completed, failed, line, state
 
 NO_SLOTS = (
     "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
@@ -213,6 +216,37 @@ def test_a_full_disk_that_was_only_logged_stands_first(diagnose):
     logged = line(10, "Could not write.", "ERROR") + FULL
     (incident,) = diagnose(jobmanager=logged + failure).incidents
     assert incident.diagnoses[0].signature == "disk/full"
+
+
+def collected(second: float, milliseconds: int) -> str:
+    at = START + timedelta(seconds=second)
+    return (
+        f"[{at.isoformat(timespec='milliseconds')}+0000][{second:.3f}s][info][gc] GC({second:.0f}) "
+        f"Pause Full (G1 Compaction Pause) 1498M->1497M(1500M) {milliseconds}.423ms\n"
+    )
+
+
+SILENT = (
+    completed(5, 4)
+    + line(60, "Heartbeat of TaskManager with id tm-1 timed out.", logger="JobMaster")
+    + state(60, "RUNNING", "RESTARTING")
+)
+
+
+@pytest.mark.parametrize(
+    ("pauses", "first"),
+    [
+        ([5148, 3494, 5756], "memory/gc-pauses-long"),
+        ([5148, 3494], "taskmanager/heartbeat-timeout"),
+        ([51, 34, 57, 44], "taskmanager/heartbeat-timeout"),
+    ],
+    ids=["long and often", "long and seldom", "often and short"],
+)
+def test_a_collector_that_stops_the_process_explains_its_silence(diagnose, pauses, first):
+    log = "".join(collected(20 + 10 * n, pause) for n, pause in enumerate(pauses))
+    found = diagnose(**{"standalonesession-0-node1": SILENT, "taskexecutor-0-node7.gc": log})
+    (incident,) = found.incidents
+    assert incident.diagnoses[0].signature == first
 
 
 def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_name(diagnose):

@@ -165,6 +165,14 @@ def test_process_version_and_host_come_from_banner_and_name(tmp_path: Path) -> N
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["node7.gc.log", "node7.gc", "node7-gc.log.0", "node7.out"])
+def test_other_files_of_a_process_are_of_its_host(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"flink-flink-taskexecutor-0-{name}"
+    path.write_text("[2026-11-21T06:47:23.000+0000][0.003s][info][gc] Using G1\n")
+    profile, _ = _read(path)
+    assert (profile.process, profile.host) == ("taskmanager", "node7")
+
+
 _BANNER = (
     "2026-11-21 06:47:23,000 INFO  a.B [] -  Starting TaskManager (Version: 1.16.0, Scala: x)\n"
 )
