@@ -142,7 +142,12 @@ def _is_request(text: str) -> bool:
 
 
 # What the job went on from: `diagnosis.caught`, and `_matters` of `diagnosis.incidents`.
-BY_THE_WAY = {("caught-1.20.2", OWN_CODE), ("caught-1.20.2", "metrics/reporter-missing")}
+BY_THE_WAY = {
+    ("caught-1.20.2", OWN_CODE),
+    ("caught-1.20.2", "metrics/reporter-missing"),
+    ("quoted-1.14.6", OWN_CODE),
+    ("quoted-1.14.6", "memory/oom-java-heap"),
+}
 
 
 def _matters(pack: SignaturePack, match: Match) -> bool:

@@ -1,21 +1,26 @@
 """Lines in; out, which exceptions the job's own code logged and went on from.
 
-Code that falls back to a default may log each exception at ERROR with its trace.  Such a line fails
-nothing: no task fails soon after it, and the job goes on to complete a checkpoint or its work.
+Code that falls back to a default may log each exception at ERROR with its trace, and quote the
+words of any failure.  Such a line fails nothing: no task fails soon after it, and the job goes on
+to complete a checkpoint or its work.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from ..logs.routine import COMPLETED
 from ..model import Observation
 from ..signatures.conditions import is_logger
+from ..traces import origin_of
 from .failures import FAILING_STATES, failure_word
 
 # The signature of the pack that says no more than that code of the job threw.
 OWN_CODE = "operator/user-code-exception"
+# Layouts may cut a logger's name to its last part, or its packages to letters.
+_WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 # A task that is failed by what was logged before fails within moments; closing files may take some.
 _SOON = timedelta(minutes=1)
 # Jobs that are well complete a checkpoint or end within that time; no longer than
@@ -42,13 +47,14 @@ def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
 
 
 def _is_own_remark(observation: Observation) -> bool:
-    event = observation.event
-    return (
-        event.lifecycle is None
-        and event.logger is not None
-        and not is_logger(event.logger, "org.apache.flink")
-        and {match.signature for match in observation.matches} == {OWN_CODE}
-    )
+    event, told = observation.event, {match.signature for match in observation.matches}
+    if event.lifecycle is not None or event.logger is None or not told:
+        return False
+    if told == {OWN_CODE}:
+        return not is_logger(event.logger, "org.apache.flink")
+    # The words of a failure that are quoted, and no exception.
+    is_whole_name = _WHOLE_NAME.match(event.logger) is not None
+    return observation.fingerprint is None and is_whole_name and origin_of(event.logger) == "user"
 
 
 def _is_failure(observation: Observation) -> bool:
@@ -59,8 +65,12 @@ def _is_failure(observation: Observation) -> bool:
 
 
 def is_well(observation: Observation) -> bool:
-    """Whether a line says that a job completed a checkpoint or its work, or ran until cancelled."""
+    """Whether a line says that a job completed a checkpoint or its work, or that it ran until it
+    was cancelled or the JobManager stopped.
+    """
     lifecycle = observation.event.lifecycle
-    return lifecycle is not None and (
-        lifecycle.kind == COMPLETED or lifecycle.to_state in ("FINISHED", "CANCELLING")
-    )
+    if lifecycle is None:
+        return False
+    is_stop = lifecycle.kind == "signal" and observation.process == "jobmanager"
+    is_end = lifecycle.to_state in ("FINISHED", "CANCELLING")
+    return lifecycle.kind == COMPLETED or is_end or is_stop

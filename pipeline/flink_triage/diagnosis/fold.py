@@ -27,6 +27,7 @@ _KEPT_KINDS = frozenset(
         "job-state",
         "job-submitted",
         "job-terminal",
+        "rescheduled",
         "restart",
         "restored",
         "checkpoint-completed",

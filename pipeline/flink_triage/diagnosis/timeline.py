@@ -123,7 +123,8 @@ def build_timeline(
     """
     observed = list(observations)
     skews = {path: skew for path, skew in find_skews(observed).items() if skew.correction}
-    timed = _with_omitted_stacks(_without_overcome(_in_time_order(observed, skews)))
+    in_order = _with_restarts_told(_in_time_order(observed, skews))
+    timed = _with_omitted_stacks(_without_overcome(in_order))
     job_names = _job_names(timed)
     job_of_graph = _job_of_graph(timed)
     job_of_task = _job_of_task(timed, job_of_graph)
@@ -185,6 +186,33 @@ def _in_time_order(
             timed.append((observation, at - skew.correction if skew and is_moved else at))
     timed.sort(key=lambda pair: (pair[1], pair[0].event.path, pair[0].event.offset))
     return timed
+
+
+def _with_restarts_told(
+    timed: list[tuple[Observation, datetime]],
+) -> list[tuple[Observation, datetime]]:
+    """Jobs of the adaptive scheduler are cancelled and created anew when a task has failed.
+
+    To rescale them it does the same, and nothing has failed before.
+    """
+    failed: dict[str, datetime] = {}
+    restarting: dict[str, datetime] = {}
+    told = []
+    for observation, at in timed:
+        lifecycle, path = observation.event.lifecycle, observation.event.path
+        if lifecycle is not None:
+            if lifecycle.kind in ("task-failed", "global-failure"):
+                failed[path] = at
+            elif lifecycle.kind == "rescheduled" and at - failed.get(path, NO_TIME) <= _ANSWER:
+                restarting[path] = at
+            elif (
+                lifecycle.to_state == "CANCELLING" and at - restarting.pop(path, NO_TIME) <= _ANSWER
+            ):
+                event = observation.event
+                lifecycle = replace(lifecycle, to_state="RESTARTING")
+                observation = replace(observation, event=replace(event, lifecycle=lifecycle))
+        told.append((observation, at))
+    return told
 
 
 def _without_overcome(

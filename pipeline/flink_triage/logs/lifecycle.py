@@ -107,6 +107,8 @@ _TABLE: tuple[_Kind, ...] = (
         "Trying to recover from a global failure",
         r"(?P<value>Trying to recover from a global failure)",
     ),
+    # AdaptiveScheduler, in the state Restarting: after a failure, and to rescale
+    _kind("rescheduled", "Restarting job.", r"^(?P<value>Restarting job)\.$"),
     _kind(
         "job-submitted",
         "Starting execution of job ",

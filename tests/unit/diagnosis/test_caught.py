@@ -55,6 +55,33 @@ def test_an_exception_that_the_job_may_have_failed_of_is_one(diagnose, then: str
     assert signatures(incident)[0] == "operator/user-code-exception"
 
 
+QUOTED = "dead-lettered record 7: payload was 'FATAL: java.lang.OutOfMemoryError: Java heap space'"
+
+
+@pytest.mark.parametrize(
+    ("logger", "then", "is_incident"),
+    [
+        ("com.acme.RiskClient", completed(20, 5), False),
+        ("com.acme.RiskClient", line(20, "RECEIVED SIGNAL 15: SIGTERM."), False),
+        ("com.acme.RiskClient", "", True),
+        ("org.apache.flink.runtime.taskmanager.Task", completed(20, 5), True),
+        ("o.a.f.r.taskmanager.Task", completed(20, 5), True),
+        ("org.apache.kafka.clients.NetworkClient", completed(20, 5), True),
+    ],
+)
+def test_a_failure_that_own_code_quotes_is_none_where_the_job_goes_on(
+    diagnose, logger: str, then: str, is_incident: bool
+) -> None:
+    found = diagnose(
+        **{
+            "standalonesession-0-n": state(1, "CREATED", "RUNNING") + then,
+            "taskexecutor-0-n": line(10, QUOTED, "ERROR", logger),
+        }
+    )
+    told = [d.signature for i in found.incidents for d in i.diagnoses]
+    assert told == (["memory/oom-java-heap"] if is_incident else [])
+
+
 def test_what_flink_logs_of_own_code_counts(diagnose) -> None:
     by_flink = LOGGED.replace(
         "com.acme.Enricher []", "org.apache.flink.runtime.taskmanager.Task []"

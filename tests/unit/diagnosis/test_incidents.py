@@ -86,6 +86,30 @@ def test_a_log_without_failures_is_healthy(diagnose):
     assert found.incidents[0].diagnoses == ()
 
 
+def rescheduled(second: float) -> str:
+    """The adaptive scheduler cancels a job and creates it anew."""
+    return (
+        line(second, "Restarting job.", logger="AdaptiveScheduler")
+        + state(second, "RUNNING", "CANCELLING")
+        + state(second, "CANCELLING", "CANCELED")
+        + state(second + 1, "CREATED", "RUNNING")
+    )
+
+
+def test_the_adaptive_scheduler_restarts_a_job_by_cancelling_it(diagnose):
+    text = completed(5, 4)
+    for attempt, at in enumerate((10, 20)):
+        text += failed(at, FULL, attempt) + rescheduled(at)
+    (incident,) = diagnose(jobmanager=text + completed(30, 5)).incidents
+    assert signatures(incident)[0] == "disk/full"
+    assert (incident.outcome, incident.restarts) == ("recovered", 2)
+
+
+def test_a_job_that_is_rescaled_has_not_failed(diagnose):
+    text = completed(5, 4) + rescheduled(10) + completed(30, 5)
+    assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
+
+
 def test_root_cause_stands_before_the_wrapper_in_its_own_trace(diagnose):
     incident = diagnose(jobmanager=completed(5, 4) + loop(FULL, 2)).incidents[0]
     assert incident.verdict == "diagnosed"
