@@ -196,18 +196,18 @@ def _with_restarts_told(
     To rescale them it does the same, and nothing has failed before.
     """
     failed: dict[str, datetime] = {}
-    restarting: dict[str, datetime] = {}
+    restarting: set[str] = set()
     told = []
     for observation, at in timed:
         lifecycle, path = observation.event.lifecycle, observation.event.path
         if lifecycle is not None:
             if lifecycle.kind in ("task-failed", "global-failure"):
                 failed[path] = at
-            elif lifecycle.kind == "rescheduled" and at - failed.get(path, NO_TIME) <= _ANSWER:
-                restarting[path] = at
-            elif (
-                lifecycle.to_state == "CANCELLING" and at - restarting.pop(path, NO_TIME) <= _ANSWER
-            ):
+            elif lifecycle.kind == "rescheduled" and path in failed:
+                if at - failed[path] <= _ANSWER:
+                    restarting.add(path)
+            elif lifecycle.to_state == "CANCELLING" and path in restarting:
+                restarting.remove(path)
                 event = observation.event
                 lifecycle = replace(lifecycle, to_state="RESTARTING")
                 observation = replace(observation, event=replace(event, lifecycle=lifecycle))

@@ -105,6 +105,14 @@ def test_the_adaptive_scheduler_restarts_a_job_by_cancelling_it(diagnose):
     assert (incident.outcome, incident.restarts) == ("recovered", 2)
 
 
+def test_a_job_that_is_cancelled_is_not_restarted_where_no_line_has_a_time(diagnose):
+    def timeless(text: str) -> str:
+        return "".join(row.split(" ", 2)[2] for row in text.splitlines(keepends=True))
+
+    cancelled = completed(5, 4) + state(10, "RUNNING", "CANCELLING")
+    assert [i.restarts for i in diagnose(jobmanager=timeless(cancelled)).incidents] == [0]
+
+
 def test_a_job_that_is_rescaled_has_not_failed(diagnose):
     text = completed(5, 4) + rescheduled(10) + completed(30, 5)
     assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
