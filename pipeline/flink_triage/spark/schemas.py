@@ -132,7 +132,7 @@ EVENTS = Table(
         PATH,
         Column("byte_offset", COUNT, "log.file.offset: first byte in the decompressed file"),
         Column("size_bytes", COUNT, "Bytes of the event"),
-        Column("line", COUNT, "log.file.line: of the message, from 1"),
+        Column("line", COUNT, "log.file.line: of the header, from 1"),
         Column("logged_at", TIME, "timestamp: what the line states, never the time of reading"),
         Column("level", TEXT, "severity_text: the log's own word"),
         Column("logger", TEXT, "logger.name"),
