@@ -77,6 +77,7 @@ _OF_SPARK = re.compile(
     r"|BlockManager(?:Info|Master\w*)|CoarseGrained(?:Executor|Scheduler)Backend"
     r"|ExecutorAllocationManager|ShuffleBlockFetcherIterator|ShuffleMapStage)(?:\$.*)?"
 )
+
 # Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -119,10 +118,8 @@ def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
     """Whether trouble that names no job was followed by a checkpoint or the end of some job."""
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
-    since = episode.last_fault.at
-    first = bisect_right(timeline.times, since)
-    last = bisect_right(timeline.times, since + WELL_WITHIN)
-    return any(is_well(moment.observation) for moment in timeline.moments[first:last])
+    after = episode.last_fault.at + timedelta.resolution
+    return any(is_well(m.observation) for m in timeline.between(after, after + WELL_WITHIN))
 
 
 def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Episode) -> Verdict:

@@ -91,7 +91,6 @@ def rank(
     candidates = _candidates(episode, pack)
     afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}
     overcome = {c.id for c in candidates if was_overcome(c, candidates, episode, pack)}
-    beside = {c.id for c in candidates if was_beside(c, candidates, episode, pack)}
     causes = causes_of(candidates, pack, afterwards, overcome)
     scored = [
         _scored(
@@ -102,7 +101,7 @@ def rank(
             hosts,
             is_afterwards=c.id in afterwards,
             is_overcome=c.id in overcome,
-            is_beside=c.id in beside,
+            is_beside=was_beside(c, candidates, episode, pack),
         )
         for c in candidates
     ]

@@ -37,8 +37,6 @@ __all__ = [
     "render",
     "render_github",
     "render_html",
-    "render_json",
-    "render_jsonl",
     "render_markdown",
     "render_pieces",
     "render_text",
@@ -88,22 +86,14 @@ def render_pieces(
     if format == "html":
         return [render_html(result, patch=patch)]
     if format == "sarif":
-        return itertools.chain(json_pieces(sarif_of(result)), "\n")
+        return [dump_json(sarif_of(result), indent=2) + "\n"]
     if format == "github":
         return [render_github(result)]
     raise UsageError(f"format: got {format!r}, allowed: {', '.join(FORMATS)}")
 
 
-def render_json(result: Result) -> str:
-    return render(result, "json")
-
-
-def render_jsonl(result: Result) -> str:
-    """One incident a line, each with the ``schema_version`` and ``run_id`` it belongs to."""
-    return render(result, "jsonl")
-
-
 def _jsonl_lines(result: Result) -> Iterator[str]:
+    """One incident a line, each with the ``schema_version`` and ``run_id`` it belongs to."""
     head = {"schema_version": result.schema_version, "run_id": result.run.run_id}
     for incident in result.incidents:
         yield dump_json({**head, **encode(incident)}) + "\n"

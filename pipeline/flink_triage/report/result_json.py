@@ -50,19 +50,15 @@ def dump_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
 
 
-def json_pieces(value: Any) -> Iterator[str]:
-    """JSON text of a value of the model, as ``dump_json`` indents it by two, piece by piece.
+def json_pieces(result: Result) -> Iterator[str]:
+    """What ``dump_json(to_json(result), indent=2)`` gives, piece by piece.
 
     A piece is an item of a field at most, so that no more than that is held at once.
     """
-    names = field_names(type(value))
-    if not names:
-        yield _text_of(value, "\n")
-        return
     margin = "\n    "
-    for index, name in enumerate(names):
+    for index, name in enumerate(field_names(Result)):
         yield f'{"," if index else "{"}\n  "{name}": '
-        of_name = getattr(value, name)
+        of_name = getattr(result, name)
         if not isinstance(of_name, (tuple, list)) or not of_name:
             yield _text_of(of_name, "\n  ")
             continue

@@ -36,7 +36,7 @@ def test_the_text_is_that_of_the_json_module_an_incident_at_a_time(name: str) ->
     assert "".join(pieces) == json.dumps(to_json(result), indent=2) + "\n"
     for incident in result.incidents:
         assert sum(f'"{incident.incident_id}"' in piece for piece in pieces) == 1
-        assert len(pieces) > len(result.incidents)
+    assert len(pieces) > len(result.incidents)
 
 
 @pytest.mark.parametrize("name", examples.ALL)
