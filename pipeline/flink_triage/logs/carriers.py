@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import pairwise
 
 from .layouts.json_lines import kind_of_line, unwrap_json_line
@@ -31,9 +31,8 @@ class Peeled:
     times: tuple[str, ...] = ()
     may_end: bool = False
 
-    @property
-    def carried_at(self) -> datetime | None:
-        moments = (parse_timestamp(time) for time in reversed(self.times))
+    def carried_at(self, default_timezone: tzinfo) -> datetime | None:
+        moments = (parse_timestamp(time, default_timezone) for time in reversed(self.times))
         return next((moment for moment in moments if moment is not None), None)
 
 
@@ -85,6 +84,11 @@ _CONSOLE_TIME = re.compile(
     r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
     re.DOTALL,
 )
+# What a scheduler that runs a client prints of its output, a time and a level for each line.
+_STAMPED = re.compile(
+    r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
+    re.DOTALL,
+)
 # What a program in Python that runs a Java process prints of its output.
 _PYTHON_LOGGING = re.compile(
     r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
@@ -132,21 +136,6 @@ def _peel_json_line(line: str) -> Peeled | None:
     return Peeled(wrapped.text, wrapped.source, times=(wrapped.time,)) if wrapped else None
 
 
-def _peel_kubectl_time(line: str) -> Peeled | None:
-    match = _KUBECTL_TIME.match(line)
-    return Peeled(match[2], times=(match[1],)) if match else None
-
-
-def _peel_syslog_5424(line: str) -> Peeled | None:
-    match = _SYSLOG_5424.match(line)
-    return Peeled(match[3], match[2], times=(match[1],)) if match else None
-
-
-def _peel_syslog_iso(line: str) -> Peeled | None:
-    match = _SYSLOG_ISO.match(line)
-    return Peeled(match[3], match[2], times=(match[1],)) if match else None
-
-
 def _peel_fluentd(line: str) -> Peeled | None:
     match = _FLUENTD.match(line.rstrip())
     return Peeled(match[2], times=(match[1],)) if match else None
@@ -180,6 +169,19 @@ def _prefix(pattern: re.Pattern[str]) -> Peel:
     return peel
 
 
+def _timed(pattern: re.Pattern[str]) -> Peel:
+    """A peel for a prefix that begins with a time; a source may stand before the text."""
+    has_source = pattern.groups == 3
+
+    def peel(line: str) -> Peeled | None:
+        match = pattern.match(line)
+        if match is None:
+            return None
+        return Peeled(match[pattern.groups], match[2] if has_source else "", times=(match[1],))
+
+    return peel
+
+
 def _indented(width: int) -> Peel:
     blank = " " * width
 
@@ -204,17 +206,18 @@ CARRIERS: dict[str, Peel] = {
     "fluentd": _peel_fluentd,
     "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
     "syslog": _prefix(_SYSLOG),
-    "syslog-5424": _peel_syslog_5424,
-    "syslog-iso": _peel_syslog_iso,
+    "syslog-5424": _timed(_SYSLOG_5424),
+    "syslog-iso": _timed(_SYSLOG_ISO),
     "compose": _prefix(_COMPOSE),
     "grep-path-line": _peel_grep_path_line,
     "grep-line": _prefix(_GREP_LINE),
     "grep-path": _prefix(_GREP_PATH),
-    "kubectl-time": _peel_kubectl_time,
+    "kubectl-time": _timed(_KUBECTL_TIME),
     "stern": _prefix(_STERN),
     "pod": _prefix(_POD),
     "console-time": _prefix(_CONSOLE_TIME),
     "python-logging": _prefix(_PYTHON_LOGGING),
+    "stamped": _timed(_STAMPED),
     "json-string": _peel_json_string,
     "quote": _prefix(_QUOTE),
     "comment": _prefix(_COMMENT),
@@ -231,6 +234,7 @@ _AMBIGUOUS = frozenset(
         "pod",
         "console-time",
         "python-logging",
+        "stamped",
         "json-string",
         "comment",
         "compose",
@@ -360,7 +364,7 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
         return False
     headers = sum(1 for text in sample if _is_header(text))
     traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
-    if name == "kubectl-time":
+    if name in ("kubectl-time", "stamped"):
         # "2024-01-01T10:00:00.123Z INFO x - m" is a layout; a second time makes a carrier.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
         frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))

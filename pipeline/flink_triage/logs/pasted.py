@@ -109,12 +109,16 @@ class PastedEvents:
             line.peeled = peeled = replace(peeled, text=_unmarked(peeled.text))
         header = None
         if current is None or not current.is_gone_on_with(peeled.text):
-            header = self._header(peeled)
+            header = self._header(peeled.text)
         if header is not None or current is None or current.is_ended_by(peeled.text):
             if current is not None:
                 del self._open[source]
                 self._close(current)
-            current = _Open(line, number + 1, header, self._minute(source, header))
+            logged_at = header.logged_at if header is not None else None
+            if logged_at is None:
+                logged_at = peeled.carried_at(self._timezone)
+            current = _Open(line, number + 1, header, logged_at)
+            current.minute = self._minute(source, logged_at)
             self._open[source] = current
             if len(self._open) > _MAX_OPEN_SOURCES:
                 self._close(self._open.popitem(last=False)[1])
@@ -123,11 +127,10 @@ class PastedEvents:
             self._open.move_to_end(source)
         return number + line.newline_count
 
-    def _header(self, peeled: Peeled) -> Header | None:
-        text = peeled.text
+    def _header(self, text: str) -> Header | None:
         header = self.own.parse(text, self._timezone)
         if header is not None:
-            return self._with_carried_time(header, peeled)
+            return header
         # No layout begins with a blank; most lines of a trace do.
         if text[:1] in _BLANK:
             return None
@@ -141,17 +144,12 @@ class PastedEvents:
         if header is None:
             return None
         self._layout = header.layout
-        return self._with_carried_time(header, peeled)
+        return header
 
-    @staticmethod
-    def _with_carried_time(header: Header, peeled: Peeled) -> Header:
-        carried_at = peeled.carried_at if header.logged_at is None and peeled.times else None
-        return header if carried_at is None else replace(header, logged_at=carried_at)
-
-    def _minute(self, source: str, header: Header | None) -> datetime | None:
-        """The minute of this header, or of the nearest one before it."""
-        if header is not None and header.logged_at is not None:
-            self._minutes[source] = header.logged_at.replace(second=0, microsecond=0)
+    def _minute(self, source: str, logged_at: datetime | None) -> datetime | None:
+        """The minute of this event, or of the nearest one before it that states a time."""
+        if logged_at is not None:
+            self._minutes[source] = logged_at.replace(second=0, microsecond=0)
         return self._minutes.get(source)
 
     def _close(self, event: _Open) -> None:
@@ -180,7 +178,7 @@ class PastedEvents:
                 event.offset,
                 event.size,
                 number,
-                header.logged_at if header else None,
+                event.logged_at,
                 level,
                 logger,
                 header.thread if header else None,
@@ -224,6 +222,7 @@ class _Open:
         "holds_trace",
         "is_truncated",
         "line_count",
+        "logged_at",
         "minute",
         "newline_count",
         "number",
@@ -232,13 +231,14 @@ class _Open:
     )
 
     def __init__(
-        self, line: Logical, number: int, header: Header | None, minute: datetime | None
+        self, line: Logical, number: int, header: Header | None, logged_at: datetime | None
     ) -> None:
         self.offset = line.offset
         self.size = 0
         self.number = number
         self.header = header
-        self.minute = minute
+        self.logged_at = logged_at
+        self.minute: datetime | None = None
         self.newline_count = 0
         self.line_count = 0
         self.decode_errors = 0

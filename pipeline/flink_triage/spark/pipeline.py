@@ -80,7 +80,7 @@ from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.tasks import FileToRead, cut_ranges, files_of, pack_tasks, prepare
 
 # Raised whenever the rows that one byte gives change.
-PARSER_VERSION = "15"
+PARSER_VERSION = "16"
 Progress = Callable[[str], None]
 # Where no lock holds others off, another run may publish first; then the plan is made anew.
 MAX_TRIES = 5

@@ -179,6 +179,9 @@ _CARRIERS: dict[str, Transform] = {
     "Docker Desktop's time": _each(lambda n, s: f"2026-11-21 05:00:{n % 60:02d} {s}"),
     "a web console's time": _each(lambda n, s: f"2026/11/21 \u4e0a\u53485:00:{n % 60:02d}\t{s}"),
     "a web console's time in English": _each(lambda n, s: f"11/21/2026, 5:00:{n % 60:02d} AM {s}"),
+    "a scheduler's time and level": _each(
+        lambda n, s: f"2026-11-21 05:00:00,{n % 1000:03d} [INFO] {s}"
+    ),
     "logging of Python": _each(lambda n, s: f"INFO:apache_beam.utils.subprocess_server:{s}"),
     "strings of a JSON array": _each(lambda n, s: f"  {json.dumps(s)},"),
     "docker compose": _each(lambda n, s: f"taskmanager-1  | {s}"),

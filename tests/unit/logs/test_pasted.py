@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 
 import pytest
@@ -172,11 +172,29 @@ def test_a_trace_below_a_blank_message_is_no_message(tmp_path: Path) -> None:
     assert (event.line, event.message, event.continuation) == (1, "", f"{_FIRST}\n{_FRAME}")
 
 
-def _events(folder: Path, lines: list[str]) -> tuple[Event, ...]:
+@pytest.mark.parametrize(
+    ("prefix", "carrier", "second"),
+    [
+        ("2026-11-21T06:47:23.5Z stderr F ", "cri", 23.5),
+        ("2026-11-21 08:47:23,250 [INFO] ", "stamped", 23.25),
+    ],
+)
+def test_a_trace_without_a_header_has_the_time_of_its_transport(
+    tmp_path: Path, prefix: str, carrier: str, second: float
+) -> None:
+    """A time without a zone is of the zone that the reader was told."""
+    lines = [f"{prefix}{line}" for line in (f'Exception in thread "main" {_FIRST}', _FRAME)]
+    two_east = timezone(timedelta(hours=2))
+    (event,) = _events(tmp_path, lines, carrier, two_east)
+    at = datetime(2026, 11, 21, 6, 47, tzinfo=timezone.utc) + timedelta(seconds=second)
+    assert (event.logged_at, event.continuation) == (at, _FRAME)
+
+
+def _events(
+    folder: Path, lines: list[str], carrier: str = "none", zone: tzinfo = timezone.utc
+) -> tuple[Event, ...]:
     path = folder / "paste.txt"
     path.write_text("\n".join(lines) + "\n")
-    profile = FileProfile(str(path), path.stat().st_size)
-    scan = Scanner((), DEFAULT_SETTINGS).scan(
-        ByteRange(profile, "d"), default_timezone=timezone.utc
-    )
+    profile = FileProfile(str(path), path.stat().st_size, carrier=carrier)
+    scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), default_timezone=zone)
     return tuple(scan.events)
