@@ -57,13 +57,14 @@ class Alternative:
         """Texts of which one at least is in every event that this alternative can match.
 
         What a scanner must look for: the longest literal, as the rarest, or the simple names of the
-        classes asked for, where every literal is a common word.
+        classes asked for, where literals do not count without them or are common words.
         """
         if not self.literals:
             return ()
         longest = max(self.literals, key=lambda literal: (literal not in _COMMON, len(literal)))
         classes = self.root_causes or self.throwables
-        if classes and (len(longest) < _RARE_CHARS or longest in _COMMON):
+        is_common = len(longest) < _RARE_CHARS or longest in _COMMON
+        if classes and (is_common or not self.is_telling):
             return tuple(sorted({name.rpartition(".")[2] for name in classes}))
         return (longest,)
 

@@ -171,3 +171,16 @@ def test_literals_of_vetoes_are_not_searched_for() -> None:
 def test_a_pack_can_be_sent_to_another_process() -> None:
     pack = load_pack([SMALL_PACK])
     assert pickle.loads(pickle.dumps(pack)) == pack
+
+
+@pytest.mark.parametrize(
+    ("literals", "anchors"),
+    [
+        (("could not reach its shard",), ("could not reach its shard",)),
+        (("/flink-dist-cach",), ("FileNotFoundException",)),
+    ],
+    ids=["a literal that says enough", "one that counts with its class only"],
+)
+def test_what_a_scanner_looks_for(literals: tuple[str, ...], anchors: tuple[str, ...]) -> None:
+    alternative = Alternative(literals=literals, throwables=("java.io.FileNotFoundException",))
+    assert alternative.anchors == anchors
