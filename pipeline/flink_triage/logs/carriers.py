@@ -156,28 +156,20 @@ def _peel_json_string(line: str) -> Peeled | None:
         return None
 
 
-def _prefix(pattern: re.Pattern[str]) -> Peel:
-    """A peel for a prefix whose only fact is the source; the text is the last group."""
-    has_source = pattern.groups == 2
+def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
+    """A peel for a prefix of a time, if ``is_timed``, and a source, if there is one more group.
+
+    The text is the last group.
+    """
+    first = 2 if is_timed else 1
+    has_source = pattern.groups > first
 
     def peel(line: str) -> Peeled | None:
         match = pattern.match(line)
         if match is None:
             return None
-        return Peeled(match[pattern.groups], match[1] if has_source else "")
-
-    return peel
-
-
-def _timed(pattern: re.Pattern[str]) -> Peel:
-    """A peel for a prefix that begins with a time; a source may stand before the text."""
-    has_source = pattern.groups == 3
-
-    def peel(line: str) -> Peeled | None:
-        match = pattern.match(line)
-        if match is None:
-            return None
-        return Peeled(match[pattern.groups], match[2] if has_source else "", times=(match[1],))
+        source = match[first] if has_source else ""
+        return Peeled(match[pattern.groups], source, times=match.groups()[: first - 1])
 
     return peel
 
@@ -206,18 +198,18 @@ CARRIERS: dict[str, Peel] = {
     "fluentd": _peel_fluentd,
     "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
     "syslog": _prefix(_SYSLOG),
-    "syslog-5424": _timed(_SYSLOG_5424),
-    "syslog-iso": _timed(_SYSLOG_ISO),
+    "syslog-5424": _prefix(_SYSLOG_5424, is_timed=True),
+    "syslog-iso": _prefix(_SYSLOG_ISO, is_timed=True),
     "compose": _prefix(_COMPOSE),
     "grep-path-line": _peel_grep_path_line,
     "grep-line": _prefix(_GREP_LINE),
     "grep-path": _prefix(_GREP_PATH),
-    "kubectl-time": _timed(_KUBECTL_TIME),
+    "kubectl-time": _prefix(_KUBECTL_TIME, is_timed=True),
     "stern": _prefix(_STERN),
     "pod": _prefix(_POD),
     "console-time": _prefix(_CONSOLE_TIME),
     "python-logging": _prefix(_PYTHON_LOGGING),
-    "stamped": _timed(_STAMPED),
+    "stamped": _prefix(_STAMPED, is_timed=True),
     "json-string": _peel_json_string,
     "quote": _prefix(_QUOTE),
     "comment": _prefix(_COMMENT),
@@ -365,7 +357,8 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
     headers = sum(1 for text in sample if _is_header(text))
     traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
     if name in ("kubectl-time", "stamped"):
-        # "2024-01-01T10:00:00.123Z INFO x - m" is a layout; a second time makes a carrier.
+        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; a second time, or
+        # a time before each frame, makes a carrier.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
         frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
         return times * 5 >= len(sample) or frames * 5 >= len(sample)

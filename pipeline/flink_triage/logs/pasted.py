@@ -114,9 +114,8 @@ class PastedEvents:
             if current is not None:
                 del self._open[source]
                 self._close(current)
-            logged_at = header.logged_at if header is not None else None
-            if logged_at is None:
-                logged_at = peeled.carried_at(self._timezone)
+            stated_at = header.logged_at if header is not None else None
+            logged_at = stated_at or peeled.carried_at(self._timezone)
             current = _Open(line, number + 1, header, logged_at)
             current.minute = self._minute(source, logged_at)
             self._open[source] = current
