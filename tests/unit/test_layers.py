@@ -27,6 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("local",),
     ("alerts", "api", "report", "spark"),
     ("cli",),
+    ("__main__",),
 )
 LEVEL = {part: level for level, row in enumerate(LAYERS) for part in row}
 SPARK_PACKAGES = frozenset({"pyspark", "delta", "py4j"})

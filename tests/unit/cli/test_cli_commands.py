@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,6 +21,18 @@ def test_a_path_alone_is_diagnosed(capsys):
     shown = capsys.readouterr()
     assert "A disk or storage volume is full" in shown.out
     assert shown.err == ""
+
+
+def test_the_package_runs_as_a_module():
+    """Where scripts are not on the path."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "flink_triage", str(FULL_DISK)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "A disk or storage volume is full" in ended.stdout
 
 
 def test_standard_output_is_data_only(capsys):
