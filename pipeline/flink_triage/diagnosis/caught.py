@@ -29,7 +29,11 @@ WELL_WITHIN = timedelta(hours=6)
 
 
 def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of lines that tell of an exception in own code, and that nothing failed of."""
+    """Indices of lines that tell of an exception in own code, and that nothing failed of.
+
+    What the job once went on from, it logs and does not fail of: where the same exception stands
+    beside a failure, too, that has another cause, or tells the exception itself.
+    """
     found: set[int] = set()
     fails_at: datetime | None = None
     well_at: datetime | None = None
@@ -43,7 +47,12 @@ def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
             goes_on = well_at - at <= WELL_WITHIN
             if goes_on and (fails_at is None or fails_at - at > _SOON):
                 found.add(index)
-    return found
+    survived = {timed[index][0].fingerprint for index in found} - {None}
+    return found | {
+        index
+        for index, (observation, _) in enumerate(timed)
+        if observation.fingerprint in survived and _is_own_remark(observation)
+    }
 
 
 def _is_own_remark(observation: Observation) -> bool:
@@ -51,7 +60,8 @@ def _is_own_remark(observation: Observation) -> bool:
     if event.lifecycle is not None or event.logger is None or not told:
         return False
     if told == {OWN_CODE}:
-        return not is_logger(event.logger, "org.apache.flink")
+        # A bare class name may be of either; what follows the line decides for it alone.
+        return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
     # The words of a failure that are quoted, and no exception.
     is_whole_name = _WHOLE_NAME.match(event.logger) is not None
     return observation.fingerprint is None and is_whole_name and origin_of(event.logger) == "user"

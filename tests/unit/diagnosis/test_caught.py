@@ -41,6 +41,22 @@ def test_an_exception_that_the_job_went_on_from_is_listed_and_no_incident(
     ]
 
 
+def test_a_bare_class_name_as_logger_may_be_own_code(diagnose) -> None:
+    logged = line(10, "Keeping the previous rate", "ERROR", "RateClient") + NPE
+    found = diagnose(jobmanager=completed(20, 5), taskmanager=logged)
+    assert all("operator/user-code-exception" not in signatures(i) for i in found.incidents)
+
+
+def test_what_the_job_went_on_from_before_did_not_fail_it(diagnose) -> None:
+    again = line(390, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
+    fails = failed(400, STRANGE) + state(400, "RUNNING", "FAILED")
+    found = diagnose(jobmanager=completed(20, 5) + fails, taskmanager=LOGGED + again)
+    assert all("operator/user-code-exception" not in signatures(i) for i in found.incidents)
+    thrown = failed(400, NPE) + state(400, "RUNNING", "FAILED")
+    found = diagnose(jobmanager=completed(20, 5) + thrown, taskmanager=LOGGED + again)
+    assert [signatures(i)[0] for i in found.incidents] == ["operator/user-code-exception"]
+
+
 @pytest.mark.parametrize(
     "then",
     [
