@@ -56,6 +56,21 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
             id="an offset without a colon",
         ),
         pytest.param(
+            "2026-11-21 06:47:23.468 | ERROR | Map -> Sink: t (1/2)#0 | RateClient | hello | 2",
+            _AT, "ERROR", "RateClient", "Map -> Sink: t (1/2)#0", "hello | 2",
+            id="columns between bars, a thread with blanks",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23.468 | INFO  | TaskExecutor | GET | 200",
+            _AT, "INFO", "TaskExecutor", None, "GET | 200",
+            id="columns between bars without a thread",
+        ),
+        pytest.param(
+            "2026-11-21 06:47:23.468|Map (1/2)#0|WARN|o.a.f.Foo:77|hello",
+            _AT, "WARN", "o.a.f.Foo", "Map (1/2)#0", "hello",
+            id="columns between bars, the thread first",
+        ),
+        pytest.param(
             "2026-11-21 06:47:23,468 Source: a b -> Map (2/2)#0 ERROR An exception occurred "
             "processing Appender MainAppender a.b.LoggingException: java.io.IOException: full",
             _AT, "ERROR", None, "Source: a b -> Map (2/2)#0",

@@ -20,6 +20,10 @@ GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
 _BRACKETS = rf"{GROUPED}(?:[ ]*{GROUPED}){{0,3}}"
 _NDC = rf"(?P<ndc>{_BRACKET})"
 _MESSAGE = r"(?P<message>.*)"
+_BARRED_THREAD = r"[ ]*\[?(?P<thread>[^|\n]{1,400}?)\]?[ ]*\|"
+_BARRED_NAME = r"(?:[A-Z]\w{0,200}|[\w$]{1,200}(?:\.[\w$]{1,200})+)"
+_BARRED_END = r"(?:[:@]\d{1,6})?[ ]*\|"
+_BARRED_LOGGER = rf"[ ]*(?P<logger>{_BARRED_NAME}){_BARRED_END}"
 
 
 JUL = "java-util-logging"
@@ -96,6 +100,19 @@ LAYOUTS: tuple[Layout, ...] = (
         "ERROR org.apache.flink.runtime.Foo [] - message",
         rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
         rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
+    ),
+    # Columns between bars: %d | %-5p | %t | %c{1} | %m. A thread's name may hold blanks; what could
+    # be a logger is one, so that bars in messages do not move it.
+    _layout(
+        "barred",
+        "2026-11-21 06:47:23.468 | INFO  | Map (1/2)#0 | TaskManagerRunner | message",
+        rf"{TIMESTAMP}[ ]*\|[ ]*{_LEVEL}[ ]*\|"
+        rf"(?:(?![ ]*{_BARRED_NAME}{_BARRED_END}){_BARRED_THREAD})?{_BARRED_LOGGER}[ ]?{_MESSAGE}",
+    ),
+    _layout(
+        "barred-thread-first",
+        "2026-11-21 06:47:23.468 | Map (1/2)#0 | INFO  | TaskManagerRunner | message",
+        rf"{TIMESTAMP}[ ]*\|{_BARRED_THREAD}[ ]*{_LEVEL}[ ]*\|{_BARRED_LOGGER}[ ]?{_MESSAGE}",
     ),
     # Log4j's own StatusLogger, on stderr: no pattern of the user's, no logger, and the bare name of
     # the thread, which of a task is "Source: a -> b (1/2)#0". The words are those of its appenders.
