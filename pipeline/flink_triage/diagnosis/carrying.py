@@ -17,14 +17,14 @@ from datetime import datetime, timedelta
 from ..logs.routine import COMPLETED, routine_key
 from ..model import Observation
 from ..signatures import SignaturePack
+from .context import OMITTED_STACKS
 from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, is_fault
-from .failures import failure_word
+from .failures import ENDING_KINDS, failure_word
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
-from .outcome import ENDING_KINDS
 from .quiet import is_bare_error, is_sign_of_health
 from .requests import REGISTERED, REQUESTED
 from .stops import BANNER, REACH, SIGNAL, started_as
-from .timeline import NO_TIME, OMITTED_STACKS, DeploymentTimeline, Moment, graph_of
+from .timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
 
 # Logs of one deployment are read a little apart, and shipped a little late: so much is waited for.
 LATE = timedelta(hours=1)
@@ -119,7 +119,7 @@ def carry(
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
     """The observation with the matches that were found; with its job, where other lines told it."""
     observation = moment.observation
-    if moment.withheld:
+    if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
     job = timeline.job_of_graph.get(graph_of(observation) or "")
     if job is not None and observation.event.job_id is None:
@@ -133,7 +133,7 @@ def _in_time_from(timeline: DeploymentTimeline) -> datetime:
 
 
 def _span(episode: Episode) -> tuple[datetime, datetime]:
-    times = [moment.at for moment in episode.faults]
+    times = [moment.at for moment in (*episode.faults, *episode.aftermath)]
     return min(times), max(times)
 
 

@@ -54,7 +54,8 @@ class Attempt:
 class Episode:
     """One stretch of trouble of one job, or of the cluster when ``job_id`` is ``None``.
 
-    ``parts`` are the episodes of single jobs that were joined because one fault hit them all.
+    ``parts`` are the episodes of single jobs that were joined because one fault hit them all;
+    ``aftermath`` are faults that followed from these and failed nothing themselves.
     """
 
     job_id: str | None
@@ -64,10 +65,16 @@ class Episode:
     restarts: int
     ended_at: datetime | None
     parts: tuple[Episode, ...] = ()
+    aftermath: tuple[Moment, ...] = ()
 
     @property
     def job_ids(self) -> frozenset[str | None]:
         return frozenset(part.job_id for part in self.parts) or frozenset({self.job_id})
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether it is made of exceptions that own code went on from: trouble of nobody."""
+        return all(moment.is_caught for moment in self.faults)
 
     @property
     def has_failed(self) -> bool:
@@ -88,10 +95,16 @@ class Episode:
 
 
 def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
-    """All episodes of a deployment, in time order; a healthy deployment has none."""
+    """All episodes of a deployment, in time order; a healthy deployment has none.
+
+    Exceptions that own code went on from are in none but their own: they neither begin the trouble
+    of a job, nor are they its first fault, nor join what has nothing else in common.
+    """
     by_job: dict[str | None, list[Moment]] = {}
+    caught: dict[str | None, list[Moment]] = {}
     for moment in timeline.moments:
-        by_job.setdefault(moment.job_id, []).append(moment)
+        lanes = caught if moment.is_caught else by_job
+        lanes.setdefault(moment.job_id, []).append(moment)
     cluster = by_job.pop(None, [])
     episodes: list[Episode] = []
     for job_id, moments in by_job.items():
@@ -102,8 +115,9 @@ def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Epi
         of_cluster = {id(m) for m in left}
         moments = [m for m in cluster if id(m) in of_cluster or not is_fault(m, pack)]
         episodes += _episodes_of_job(None, _History.of(moments), pack)
-        episodes.sort(key=_episode_order)
-    return episodes
+    for job_id, moments in caught.items():
+        episodes += _episodes_of_job(job_id, _History.of(moments), pack)
+    return sorted(episodes, key=_episode_order)
 
 
 def _episode_order(episode: Episode) -> tuple[datetime, str]:

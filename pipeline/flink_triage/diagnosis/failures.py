@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..model import Observation
 
 FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
+# How the JobManager ends, or the application in it.
+ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-fatal"})
 
 
 def failure_word(observation: Observation) -> int | None:

@@ -49,7 +49,7 @@ def build_incident(
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
-    if not episode.has_failed and not _matters(timeline, episode, answers):
+    if episode.is_caught or not (episode.has_failed or _matters(timeline, episode, answers)):
         return None
     verdict = _verdict(answers, unknown, episode)
     wrappers = [c for c in ranked if not c.signature.is_answer]

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from ..model import Outcome
+from .failures import ENDING_KINDS
 from .timeline import Moment
 
 # So long without a fault, and a job that takes no checkpoints counts as recovered.
 _RUNS_ON = timedelta(minutes=2)
-# How the JobManager ends, or the application in it.
-ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-fatal"})
 
 
 def outcome_of(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import regex as re
@@ -20,9 +20,12 @@ from .causes import Candidate, reachable
 from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
 from .ranking import rank
 from .timeline import NO_TIME, DeploymentTimeline, Moment
+from .unknown import first_unknown
 
 Ranked = tuple[Episode, list[Candidate]]
 
+# What only shows that something else is, or was, not there.
+_BY_THE_WAY = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
 # Two hours by the minute say how a trouble began and spread; the rest is in the tables.
 _MAX_MINUTES = 120
@@ -55,7 +58,53 @@ def rank_episodes(
         groups.append(group)
         if best is not None and best.signature.reach == "cluster":
             open_.append(group)
-    return [one for group in groups for one in group.result(pack, hosts)]
+    return _with_aftermath([one for group in groups for one in group.result(pack, hosts)], pack)
+
+
+def _with_aftermath(told: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
+    """Episodes with those that follow from them: minor symptoms, soon after, that failed nothing.
+
+    A process may seek a TaskManager that is gone long after the job went on without it.
+    """
+    kept: list[Ranked] = []
+    # Positions of those that ended a little before.
+    near: list[int] = []
+    for episode, ranked in told:
+        start = episode.first_fault.at
+        near = [i for i in near if kept[i][0].last_fault.at + CLUSTER_LEAD >= start]
+        left_by = None
+        if _is_left_over(episode, ranked, pack):
+            left_by = next(
+                (i for i in reversed(near) if _leads(kept[i], episode, ranked, pack)), None
+            )
+        if left_by is not None:
+            before, its = kept[left_by]
+            kept[left_by] = replace(before, aftermath=(*before.aftermath, *episode.faults)), its
+            continue
+        if episode.last_fault.at != NO_TIME:
+            near.append(len(kept))
+        kept.append((episode, ranked))
+    return kept
+
+
+def _is_left_over(episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack) -> bool:
+    told = [(c.signature.role, c.signature.severity) for c in ranked]
+    is_minor = bool(told) and all(one in _BY_THE_WAY for one in told)
+    return is_minor and not episode.has_failed and first_unknown(episode, pack) is None
+
+
+def _leads(
+    told: Ranked, episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack
+) -> bool:
+    """Whether what was ``told`` explains all of a later episode, of the same job or the cluster."""
+    before, its = told
+    jobs, others = before.job_ids, episode.job_ids
+    if before.last_fault.at >= episode.first_fault.at:
+        return False
+    best = next((c for c in its if c.signature.is_answer), None)
+    if best is None or not (None in jobs | others or jobs & others):
+        return False
+    return {candidate.id for candidate in ranked} <= reachable(best.id, pack)
 
 
 @dataclass(slots=True)

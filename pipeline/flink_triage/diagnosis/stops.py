@@ -69,7 +69,7 @@ def of_stop(timed: Timed) -> set[int]:
     if not ends:
         return stopped
     for index, (observation, at) in enumerate(timed):
-        of_process = ends.get(_process_of(observation), [])
+        of_process = ends.get(process_of(observation), [])
         position = bisect_right(of_process, at, key=lambda end: end.first)
         if not position or at > of_process[position - 1].until:
             continue
@@ -88,7 +88,7 @@ def _ends(timed: Timed) -> dict[str, list[_End]]:
     banners: dict[str, list[datetime]] = {}
     for observation, at in timed:
         if _is_kind(observation, BANNER):
-            banners.setdefault(_process_of(observation), []).append(at)
+            banners.setdefault(process_of(observation), []).append(at)
     ends: dict[str, list[_End]] = {}
     last: datetime | None = None
     for own, stop in signals:
@@ -98,7 +98,7 @@ def _ends(timed: Timed) -> dict[str, list[_End]]:
         together = [(o, at) for o, at in signals if abs(at - stop) <= _TOGETHER]
         told = [at for at in partings if abs(at - stop) <= _TOGETHER]
         first = min(told + [at for _, at in together])
-        by_process = {_process_of(o): (o.event, at) for o, at in reversed(together)}
+        by_process = {process_of(o): (o.event, at) for o, at in reversed(together)}
         for process, (event, at) in by_process.items():
             again = next((b for b in banners.get(process, ()) if b > at), at + _LASTS)
             until = min(again, at + _LASTS)
@@ -112,7 +112,7 @@ def _is_kind(observation: Observation, kind: str) -> bool:
     return lifecycle is not None and lifecycle.kind == kind and observation.occurrences > 0
 
 
-def _process_of(observation: Observation) -> str:
+def process_of(observation: Observation) -> str:
     return _process_at(observation.event.path)
 
 
@@ -148,7 +148,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
     signals: dict[str, int] = {}
     told: dict[int, tuple[Match]] = {}
     for index, (observation, at) in enumerate(timed):
-        process = _process_of(observation)
+        process = process_of(observation)
         if (name := started_as(observation)) is not None:
             names[process] = name
         elif index in stops:

@@ -5,30 +5,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 
 from ..model import Match, Observation
-from ..signatures.conditions import is_logger
 from .caught import gone_on_from
+from .context import ANSWER, with_omitted_stacks, with_restarts_told, without_overcome
 from .fold import is_thinned
+from .lost_jobmanager import lost_jobmanagers
 from .requests import not_missed
 from .skew import Skew, find_skews
 from .stops import logs_given, of_stop, stopped_before_they_were_lost
 
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
-
-# So long a TaskManager seeks before it gives up: taskmanager.registration.timeout.
-_PATIENCE = timedelta(minutes=5)
-# They say that nothing answered; akka's before Flink 1.18.
-_RPC_LOGGERS = (
-    "org.apache.pekko.remote.ReliableDeliverySupervisor",
-    "org.apache.pekko.remote.transport.netty.NettyTransport",
-)
-# Between a refused connection and the line that says for what it was.
-_TRY = timedelta(seconds=1)
-# A job whose task failed says so on its next lines; a JobManager that is busy writes them later.
-_ANSWER = timedelta(seconds=2)
 
 Timed = Sequence[tuple[Observation, datetime]]
 
@@ -43,17 +32,19 @@ class Moment:
     A witness (``occurrences`` is 0) stands for events that an earlier diagnosis is done with: it
     tells what holds for the whole deployment, as a job's name, and is itself nothing that happened.
 
-    ``withheld`` are the matches that were found, where what stands around them says otherwise and
-    the observation has others, or none: what comes later may change that again.
+    ``withheld`` are the matches that were found, where what stands around the observation gives it
+    others, or none: what comes later may change that again.
 
     ``is_stop`` says that the cluster was being stopped in order: it is no fault, whatever it tells.
+    ``is_caught`` says that own code logged an exception and went on: it is a fault of no job.
     """
 
     observation: Observation
     at: datetime
     job_id: str | None
-    withheld: tuple[Match, ...] = ()
+    withheld: tuple[Match, ...] | None = None
     is_stop: bool = False
+    is_caught: bool = False
 
     @property
     def is_witness(self) -> bool:
@@ -123,8 +114,8 @@ def build_timeline(
     """
     observed = list(observations)
     skews = {path: skew for path, skew in find_skews(observed).items() if skew.correction}
-    in_order = _with_restarts_told(_in_time_order(observed, skews))
-    timed = _with_omitted_stacks(_without_overcome(in_order))
+    in_order = with_restarts_told(_in_time_order(observed, skews))
+    timed = with_omitted_stacks(without_overcome(in_order))
     job_names = _job_names(timed)
     job_of_graph = _job_of_graph(timed)
     job_of_task = _job_of_task(timed, job_of_graph)
@@ -133,10 +124,18 @@ def build_timeline(
     jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
     stops = of_stop(timed)
     # What these tell follows from what stands around them.
-    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | gone_on_from(timed), ())
+    caught = gone_on_from(timed)
+    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | caught, ())
     meant |= stopped_before_they_were_lost(timed, stops)
+    meant |= lost_jobmanagers(timed)
     moments = tuple(
-        Moment(replace(o, matches=meant[index]), at, job, withheld=o.matches)
+        Moment(
+            replace(o, matches=meant[index]),
+            at,
+            job,
+            withheld=o.matches,
+            is_caught=index in caught,
+        )
         if index in meant
         else Moment(o, at, job, is_stop=index in stops)
         for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
@@ -188,99 +187,6 @@ def _in_time_order(
     return timed
 
 
-def _with_restarts_told(
-    timed: list[tuple[Observation, datetime]],
-) -> list[tuple[Observation, datetime]]:
-    """Jobs of the adaptive scheduler are cancelled and created anew when a task has failed.
-
-    To rescale them it does the same, and nothing has failed before.
-    """
-    failed: dict[str, datetime] = {}
-    restarting: set[str] = set()
-    told = []
-    for observation, at in timed:
-        lifecycle, path = observation.event.lifecycle, observation.event.path
-        if lifecycle is not None:
-            if lifecycle.kind in ("task-failed", "global-failure"):
-                failed[path] = at
-            elif lifecycle.kind == "rescheduled" and path in failed:
-                if at - failed[path] <= _ANSWER:
-                    restarting.add(path)
-            elif lifecycle.to_state == "CANCELLING" and path in restarting:
-                restarting.remove(path)
-                event = observation.event
-                lifecycle = replace(lifecycle, to_state="RESTARTING")
-                observation = replace(observation, event=replace(event, lifecycle=lifecycle))
-        told.append((observation, at))
-    return told
-
-
-def _without_overcome(
-    timed: list[tuple[Observation, datetime]],
-) -> list[tuple[Observation, datetime]]:
-    """Without the matches of lines by which a process sought a ResourceManager that it soon found.
-
-    Processes that start together seek each other for a while; each try may also be a line of the
-    RPC system's, that nothing answered at the address.
-    """
-    found: dict[str, datetime] = {}
-    tried: dict[str, datetime] = {}
-    backwards = []
-    for observation, at in reversed(timed):
-        path, lifecycle = observation.event.path, observation.event.lifecycle
-        kind = lifecycle.kind if lifecycle is not None else None
-        if kind == "resourcemanager-found":
-            found[path] = at
-        elif kind == "resourcemanager-sought" and path in found and found[path] - at <= _PATIENCE:
-            tried[path] = at
-            observation = replace(observation, matches=())
-        elif path in tried and tried[path] - at <= _TRY and _is_of_rpc(observation):
-            observation = replace(observation, matches=())
-        backwards.append((observation, at))
-    return backwards[::-1]
-
-
-def _is_of_rpc(observation: Observation) -> bool:
-    logger = observation.event.logger
-    return logger is not None and any(is_logger(logger, one) for one in _RPC_LOGGERS)
-
-
-# HotSpot throws these without a stack once it has compiled the place that throws them
-# (-XX:+OmitStackTraceInFastThrow).
-OMITTED_STACKS = frozenset(
-    {
-        "java.lang.ArithmeticException",
-        "java.lang.ArrayIndexOutOfBoundsException",
-        "java.lang.ArrayStoreException",
-        "java.lang.ClassCastException",
-        "java.lang.NullPointerException",
-    }
-)
-
-
-def _with_omitted_stacks(
-    timed: list[tuple[Observation, datetime]],
-) -> list[tuple[Observation, datetime]]:
-    """Give an exception without a stack the matches of the last one that still had its stack."""
-    last_with_stack: dict[str, Observation] = {}
-    completed = []
-    for observation, at in timed:
-        kind = observation.root_cause_type
-        if kind in OMITTED_STACKS:
-            earlier = last_with_stack.get(kind)
-            if observation.has_frames:
-                last_with_stack[kind] = observation
-            elif earlier is not None:
-                place = max((m.line_offset for m in observation.matches), default=0)
-                observation = replace(
-                    observation,
-                    matches=tuple(replace(m, line_offset=place) for m in earlier.matches),
-                    first_user_frame=earlier.first_user_frame,
-                )
-        completed.append((observation, at))
-    return completed
-
-
 def _job_names(timed: Timed) -> dict[str, str]:
     names: dict[str, str] = {}
     for observation, _ in timed:
@@ -317,7 +223,7 @@ def _job_that_failed_with(timed: Timed) -> dict[str, str]:
         elif lifecycle.kind == "job-state" and lifecycle.to_state in ("RESTARTING", "FAILING"):
             tasks = failed.pop(path, [])
             if lifecycle.job_id is not None:
-                jobs |= {key: lifecycle.job_id for key, since in tasks if at - since <= _ANSWER}
+                jobs |= {key: lifecycle.job_id for key, since in tasks if at - since <= ANSWER}
     return jobs
 
 

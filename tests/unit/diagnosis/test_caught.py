@@ -71,6 +71,20 @@ def test_an_exception_that_the_job_may_have_failed_of_is_one(diagnose, then: str
     assert signatures(incident)[0] == "operator/user-code-exception"
 
 
+def test_what_the_job_went_on_from_is_no_first_fault_of_what_comes_after(diagnose) -> None:
+    """Nor does it make one incident of two that have nothing else in common."""
+    again = line(398, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
+    fails = failed(400, STRANGE) + state(400, "RUNNING", "FAILED")
+    found = diagnose(jobmanager=completed(20, 5) + fails, taskmanager=LOGGED + again)
+    (incident,) = found.incidents
+    assert "frobnicator" in incident.summary
+    assert incident.started_at.minute * 60 + incident.started_at.second == 400
+    assert {o.root_cause_type: o.occurrences for o, _ in found.unknown_faults} == {
+        "java.lang.NullPointerException": 1,
+        "org.apache.flink.util.FlinkException": 1,
+    }
+
+
 QUOTED = "dead-lettered record 7: payload was 'FATAL: java.lang.OutOfMemoryError: Java heap space'"
 
 

@@ -95,3 +95,24 @@ def test_two_faults_at_the_same_time_stay_apart(diagnose):
         ORDERS: "taskmanager/heartbeat-timeout",
         BILLS: "operator/user-code-exception",
     }
+
+
+GATED = (
+    "Association with remote system [pekko.tcp://flink@localhost:38453] has failed, address is now"
+    " gated for [50] ms. Reason: [Association failed with [pekko.tcp://flink@localhost:38453]]"
+    " Caused by: [java.net.ConnectException: Connection refused: localhost/127.0.0.1:38453]"
+)
+
+
+@pytest.mark.parametrize(
+    ("second", "count"),
+    [pytest.param(40, 1, id="soon after"), pytest.param(400, 2, id="long after")],
+)
+def test_who_still_seeks_what_is_gone_is_no_incident_of_its_own(diagnose, second, count):
+    logger = "org.apache.pekko.remote.ReliableDeliverySupervisor"
+    gated = line(second, GATED, "WARN", logger) + completed(second + 5, 9, ORDERS)
+    found = diagnose(jobmanager=job(10, ORDERS, LOST) + gated)
+    assert len(found.incidents) == count
+    (lost,) = (i for i in found.incidents if signatures(i)[0] == "taskmanager/heartbeat-timeout")
+    assert lost.outcome == "recovered"
+    assert lost.ended_at.second == 18

@@ -1,0 +1,83 @@
+"""A JobManager that is killed writes nothing; the banner of the next one tells that it is gone."""
+
+from __future__ import annotations
+
+from test_incidents import completed, line, signatures, state
+from test_stops import ENTRYPOINT, banner, sigterm
+
+from flink_triage.diagnosis import diagnose_on
+from flink_triage.diagnosis.lost_jobmanager import LOST
+from flink_triage.remediation import OptionTable
+
+RUNS = banner(0) + state(1, "CREATED", "RUNNING") + completed(60, 1)
+HEARTBEAT = (
+    line(85, "Totals (1/2)#0 (ad54) switched from RUNNING to FAILED with failure cause:", "WARN")
+    + "java.util.concurrent.TimeoutException: The heartbeat of JobManager with id 38 timed out.\n"
+    "\tat org.apache.flink.runtime.taskexecutor.TaskExecutor$JobManagerHeartbeatListener"
+    ".notifyHeartbeatTimeout(TaskExecutor.java:2440)\n"
+)
+SOUGHT = line(
+    86,
+    "Could not resolve JobManager address akka.tcp://flink@localhost:6123/user/rpc/jobmanager_2,"
+    " retrying in 10000 ms: Could not connect to rpc endpoint under address"
+    " akka.tcp://flink@localhost:6123/user/rpc/jobmanager_2.",
+    logger="org.apache.flink.runtime.taskexecutor.DefaultJobLeaderService",
+)
+CONFIGURED = line(
+    0.5,
+    "Loading configuration property: parallelism.default, 2",
+    logger="org.apache.flink.configuration.GlobalConfiguration",
+)
+
+
+def told(diagnose, **files: str) -> list[str]:
+    return [s for incident in diagnose(**files).incidents for s in signatures(incident)]
+
+
+def test_a_banner_amid_a_running_job_tells_that_its_jobmanager_was_killed(diagnose):
+    files = {"jobmanager": RUNS + CONFIGURED + banner(75), "taskmanager": HEARTBEAT + SOUGHT}
+    (incident,) = diagnose(**files).incidents
+    assert signatures(incident)[0] == LOST
+    assert "taskmanager/heartbeat-timeout" in incident.diagnoses[0].explains
+    assert incident.diagnoses[0].evidence[0].excerpt.startswith("Starting Standalone")
+    keys = [change.key for change in incident.diagnoses[0].remediation.config]
+    assert keys == ["high-availability.type", "high-availability.storageDir"]
+
+
+def test_the_next_process_may_write_another_file(diagnose):
+    assert LOST in told(diagnose, jobmanager=RUNS, jobmanager_again=banner(75))
+
+
+def test_a_jobmanager_that_stands_by_is_none_that_was_lost(diagnose):
+    files = {"jobmanager": RUNS + completed(120, 2), "jobmanager_again": banner(75)}
+    assert LOST not in told(diagnose, **files)
+
+
+def test_a_jobmanager_that_ended_in_order_or_without_a_job_is_not_lost(diagnose):
+    down = "Shutting StandaloneSessionClusterEntrypoint down with application status SUCCEEDED."
+    for end in (
+        sigterm(70),
+        line(70, down, logger=ENTRYPOINT),
+        state(70, "RUNNING", "FINISHED"),
+        state(70, "RUNNING", "CANCELLING"),
+    ):
+        assert LOST not in told(diagnose, jobmanager=RUNS + end + banner(75))
+    assert LOST not in told(diagnose, jobmanager=RUNS + banner(3600))
+
+
+def test_tasks_that_seek_their_job_alone_do_not_tell_of_the_jobmanager(diagnose):
+    assert told(diagnose, jobmanager=RUNS, taskmanager=HEARTBEAT + SOUGHT) == [
+        "taskmanager/heartbeat-timeout"
+    ]
+
+
+def test_what_follows_a_run_does_not_lose_it(pack, observe):
+    before = observe(jobmanager=RUNS + CONFIGURED + banner(75))
+    table = OptionTable.load()
+    first = diagnose_on("d", None, before, pack, table)
+    assert first is not None
+    assert first.carried is not None
+    assert [signatures(i)[0] for i in first.open.incidents] == [LOST]
+    then = diagnose_on("d", first.carried, (), pack, table)
+    assert then is not None
+    assert then.open == first.open
