@@ -47,7 +47,10 @@ def lost_jobmanagers(timed: Sequence[tuple[Observation, datetime]]) -> dict[int,
 def _started_again(
     timed: Sequence[tuple[Observation, datetime]],
 ) -> dict[int, tuple[Match, ...]]:
-    """One that still writes after the banner of another is not gone: that one stands by."""
+    """Banners, by index, of JobManagers whose predecessor ended amid a running job.
+
+    One that still writes after the banner of another is not gone: that one stands by.
+    """
     told = [
         (index, observation, at)
         for index, (observation, at) in enumerate(timed)
