@@ -6,6 +6,8 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The versions that were tested together; empty for the newest that pyproject.toml allows.
+PINNED ?= --constraint constraints.txt
 # Folders of more labelled logs, where they are.
 SHARED ?= ../shared
 EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases)
@@ -22,17 +24,17 @@ FUZZ_SEED ?= $(shell date +%s)
 # The classes of a run, loaded once for all JVMs that the tests start; without it they start slower.
 CLASSES := $(VENV)/classes.jsa
 
-.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental profile catalogue wheel release matrix clean java
+.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
 	  || { echo "Python 3.10 to 3.13 is needed, found $$($(PYTHON) -V 2>&1)"; exit 4; }
 	$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 4; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[spark,compression,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e '.[spark,compression,dev]'
 	@touch $(STAMP)
 
 java:
@@ -132,6 +134,11 @@ matrix: ## the tests without a JVM on every Python of PYTHONS
 	    '.[compression]' argcomplete hypothesis pyarrow pytest pytest-xdist types-PyYAML || exit 1; \
 	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
 	done
+
+# Always a new environment: that of last week does not have this week's releases.
+newest: ## every test, with the newest versions that pyproject.toml allows
+	rm -rf build/newest
+	$(MAKE) test VENV=build/newest PINNED=
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) build dist report.html .mypy_cache .ruff_cache .pytest_cache

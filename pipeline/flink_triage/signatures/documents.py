@@ -19,6 +19,7 @@ from .signature import Problem
 
 MAX_FILE_BYTES = 256 * 1024
 MAX_DEPTH = 20
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
 
 # libyaml's parser is ten times faster than the one in Python; both give the same events.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -91,9 +92,13 @@ def parse_document(text: str, label: str) -> tuple[Node | None, tuple[Problem, .
         return None, (Problem(label, refused.line, "yaml", refused.reason),)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        # The scanner reads ahead: libyaml's own limit can be met before the event at MAX_DEPTH.
+        if error.problem == "exceeded maximum nesting depth":
+            return None, (Problem(label, line, "yaml", _TOO_DEEP),)
         reason = error.problem or error.context or "is not YAML"
         column = f" at column {mark.column + 1}" if mark else ""
-        return None, (Problem(label, mark.line + 1 if mark else 1, "yaml", f"{reason}{column}"),)
+        return None, (Problem(label, line, "yaml", f"{reason}{column}"),)
     except yaml.reader.ReaderError as error:
         position = error.position if isinstance(error.position, int) else 0
         line = text.count("\n", 0, position) + 1
@@ -128,7 +133,7 @@ class _Composer:
         if event.tag is not None:
             raise _Refused(line, f"tags are refused, got {event.tag}")
         if depth > MAX_DEPTH:
-            raise _Refused(line, f"is nested deeper than {MAX_DEPTH}")
+            raise _Refused(line, _TOO_DEEP)
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(line, events, depth)
         if isinstance(event, yaml.SequenceStartEvent):

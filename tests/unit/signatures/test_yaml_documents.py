@@ -34,7 +34,12 @@ REFUSED = {
     ),
     "an empty file": ("", "f:1: yaml: is empty"),
     "only a comment": ("# nothing\n", "f:1: yaml: is empty"),
-    "brackets nested a thousand deep": ("a: " + "[" * 1000, "f:1: yaml: is nested deeper than 20"),
+    "brackets nested a hundred deep": ("a: " + "[" * 100, "f:1: yaml: is nested deeper than 20"),
+    "brackets beyond the parser's limit": (
+        "a: " + "[" * 2000,
+        "f:1: yaml: is nested deeper than 20",
+    ),
+    "dashes beyond the parser's limit": ("- " * 2000 + "a", "f:1: yaml: is nested deeper than 20"),
     "a key given twice": ("a: 1\nb: 2\na: 3", "f:3: a: is given twice, first on line 1"),
 }
 
