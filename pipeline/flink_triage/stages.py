@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
+from typing import BinaryIO
 
 from .logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
 from .logs.scan import Scanner
@@ -116,15 +117,16 @@ class Analyzer:
         *,
         is_active: bool = False,
         told: Container[str] = (),
+        raw: BinaryIO | None = None,
     ) -> Iterator[Portion]:
         """What the events of the range tell, portion by portion, and ``tally`` of every byte.
 
         Of traces whose full fingerprints were ``told``, counts; what one portion tells is to be
-        added to them before the next is asked for.  Many ranges are best read with
-        ``collector_at_rest``.
+        added to them before the next is asked for.  ``raw`` is the file where it is open already,
+        at its start; it is left open.  Many ranges are best read with ``collector_at_rest``.
         """
         portions = self._scanner.read(
-            byte_range, tally, is_active=is_active, default_timezone=self._timezone
+            byte_range, tally, is_active=is_active, default_timezone=self._timezone, raw=raw
         )
         for events in portions:
             yield self._portion_of(events, byte_range, told)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.local import Options, run_local
+from flink_triage.logs.files import InputFile
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.report import to_json
 from flink_triage.settings import MIB, Settings
+from flink_triage.spark.ingest.identity import NOTHING
+from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.results import read_result
-from flink_triage.spark.staging import RangeTask
-from flink_triage.spark.tasks import pack_tasks
 
 DEPLOYMENTS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
@@ -113,8 +115,21 @@ def test_what_a_team_ignores_is_ignored_and_said(
 def test_ranges_go_into_few_bins_of_bounded_size(ranges: int, bins: int) -> None:
     size = 64 * MIB
     byte_range = ByteRange(FileProfile("a.log", ranges * size), "a", 0, None)
+    file = InputFile("a.log", ranges * size, datetime(2026, 1, 1, tzinfo=timezone.utc), "a.log")
     tasks = [
-        RangeTask(number, byte_range, "f", size, 0, False, number == 0, number == ranges - 1)
+        RangeTask(
+            number=number,
+            byte_range=byte_range,
+            file=file,
+            file_id="f",
+            size_bytes=size,
+            first_line=0,
+            is_recent=False,
+            is_first=number == 0,
+            is_last=number == ranges - 1,
+            head=NOTHING,
+            known=NOTHING,
+        )
         for number in range(ranges)
     ]
     packed = pack_tasks(tasks)

@@ -13,16 +13,14 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.local import Options, pack_of
-from flink_triage.logs.files import deployment_of, list_inputs
-from flink_triage.logs.profile import probe
+from flink_triage.logs.files import list_inputs
 from flink_triage.settings import Settings
 from flink_triage.spark import stages
-from flink_triage.spark.content import open_plain
-from flink_triage.spark.ledger import LedgerEntry, plan_work
-from flink_triage.spark.ledger_rows import entry_of, finished_rows
-from flink_triage.spark.staging import Part, RangeTask, batches_of, stage_range
-from flink_triage.spark.tasks import cut_ranges, files_of, prepare
+from flink_triage.spark.ingest.ledger import finished_rows
+from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
+from flink_triage.spark.ingest.read import CHANGED, Part, batches_of, stage_range
 from flink_triage.stages import Analyzer
+from tests.spark.memory_ledger import MemoryLedger, plan_over
 
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9, range_bytes=20_000))
 ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, timezone.utc)
@@ -39,7 +37,7 @@ class Run:
     events: list[dict[str, object]]
     traces: dict[str, int]
     lines: int
-    ledger: list[LedgerEntry]
+    ledger: MemoryLedger
 
 
 @pytest.fixture
@@ -49,26 +47,23 @@ def logs(recorded_logs: Path, tmp_path: Path) -> Path:
     return tmp_path / "logs"
 
 
-def planned(logs: Path, ledger: Sequence[LedgerEntry]):  # type: ignore[no-untyped-def]
-    listing = list_inputs([str(logs)])
+def planned(logs: Path, ledger: MemoryLedger):  # type: ignore[no-untyped-def]
     now = datetime.now(timezone.utc)
-    plan = plan_work(
-        listing.files, ledger, open_plain, deployment_of=deployment_of, now=now, settle_seconds=-1e9
-    )
-    wanted = files_of(plan, listing)
-    profiles = [probe(file, OPTIONS.settings) for file in wanted]
-    files = prepare(plan, wanted, profiles, OPTIONS)
-    return plan, files, cut_ranges(files, OPTIONS.settings, now)
+    plan = plan_over(list_inputs([str(logs)]), ledger, OPTIONS.settings, now)
+    return plan, cut_ranges(plan.work, OPTIONS.settings, now)
+
+
+NOTHING = MemoryLedger()
 
 
 def read(
     spark: SparkSession,
     logs: Path,
     gone: frozenset[int] = frozenset(),
-    ledger: Sequence[LedgerEntry] = (),
+    ledger: MemoryLedger = NOTHING,
 ) -> Run:
-    """One run; of the ranges ``gone`` the file goes away as soon as its events are handed over."""
-    plan, files, tasks = planned(logs, ledger)
+    """One run; the file of the ranges ``gone`` is truncated after each portion of events."""
+    plan, tasks = planned(logs, ledger)
     told: set[str] = set()
     batches = []
     for task in tasks:
@@ -86,18 +81,18 @@ def read(
             int(str(row["line_count"]))
             for row in rows_of(stages.log_volume(staged, standing, tasks))
         ),
-        [entry_of(row) for row in finished_rows(plan, files, tasks, summaries, open_plain)],
+        MemoryLedger([*ledger.rows, *finished_rows(plan, tasks, summaries)]),
     )
 
 
 def leaving(parts: Iterator[Part], task: RangeTask) -> Iterator[Part]:
     path = Path(task.byte_range.profile.path)
-    away = path.with_name("away")
+    whole = path.read_bytes()
     for part in parts:
         yield part
         if part.kind == "event":
-            path.rename(away)
-    away.rename(path)
+            path.write_bytes(b"")
+    path.write_bytes(whole)
 
 
 def rows_of(frame: DataFrame) -> list[dict[str, object]]:
@@ -118,11 +113,11 @@ def test_what_stands_behind_a_range_that_could_not_be_read_waits_for_it(
     spark: SparkSession, logs: Path
 ) -> None:
     whole = read(spark, logs)
-    _, _, tasks = planned(logs, ())
+    _, tasks = planned(logs, NOTHING)
     failed = inside(tasks)
     first = read(spark, logs, gone=frozenset({failed.number}))
-    (entry,) = (one for one in first.ledger if one.path == failed.byte_range.profile.path)
-    assert entry.state == "partial"
+    (row,) = (one for one in first.ledger.rows if one["path"] == failed.file.path)
+    assert (row["state"], row["reason"]) == ("partial", CHANGED)
     assert 0 < len(first.events) < len(whole.events)
     second = read(spark, logs, ledger=first.ledger)
     assert places([*first.events, *second.events]) == places(whole.events)

@@ -6,9 +6,7 @@ that wrote table version 1 left behind, so that is done once per table version.
 
 from __future__ import annotations
 
-import shutil
 import tarfile
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -19,10 +17,11 @@ from pyspark.sql import functions as F
 from flink_triage.errors import CorruptStateError
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import EVENTS, RUNS, TABLE_VERSION, TABLES, VERSION_KEY, WRITTEN
+from flink_triage.spark.schemas import EVENTS, RUNS, TABLE_VERSION, TABLES, VERSION_KEY
 from flink_triage.spark.tables import Warehouse
-from tests.crash.workload import numbers_in, published, write
+from tests.crash.workload import numbers_in, published, rows_of, write
 
+CURRENT, NEWER = str(TABLE_VERSION), str(TABLE_VERSION + 1)
 FIXTURE = Path(__file__).with_name("warehouse-v1.tar.gz")
 
 
@@ -32,33 +31,25 @@ def logs_of_the_fixture(folder: Path) -> Path:
 
 
 @pytest.fixture
-def warehouse(tmp_path: Path) -> Path:
-    """What version 1 left."""
-    with tarfile.open(FIXTURE) as packed:
-        packed.extractall(tmp_path, filter="data")
+def warehouse(spark: SparkSession, tmp_path: Path) -> Path:
+    """What this release left."""
+    run(spark, [str(logs_of_the_fixture(tmp_path))], str(tmp_path / "warehouse"))
     return tmp_path / "warehouse"
 
 
-def test_tables_of_version_1_are_read_and_written_on(
-    spark: SparkSession, warehouse: Path, tmp_path: Path
+def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    house = Warehouse(str(warehouse))
-    before = read_result(spark, house)
-    assert [d.signature for d in before.incidents[0].diagnoses][:1] == ["disk/full"]
-    assert before.coverage.events == 13
-    # The same logs, in another place: nothing of them is read twice.
-    logs = logs_of_the_fixture(tmp_path)
-    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
-    run(spark, [str(logs)], house)
-    assert numbers_in(warehouse) == Counter(range(20))
-    versions = {
-        name: spark.read.format("delta")
-        .load(house.location(name))
-        .schema["run_id"]
-        .metadata[VERSION_KEY]
-        for name in WRITTEN
-    }
-    assert versions == dict.fromkeys(WRITTEN, str(TABLE_VERSION))
+    with tarfile.open(FIXTURE) as packed:
+        packed.extractall(tmp_path, filter="data")
+    house, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
+    before = rows_of(tmp_path / "warehouse", "runs")
+    told = r"runs: has table version 1, this release reads 2; .* with flink-triage run --warehouse"
+    for use in (lambda: run(spark, [str(logs)], house), lambda: read_result(spark, house)):
+        with pytest.raises(CorruptStateError, match=told) as refused:
+            use()
+        assert "\n" not in str(refused.value)
+    assert rows_of(tmp_path / "warehouse", "runs") == before
 
 
 def rewrite(spark: SparkSession, house: Warehouse, name: str, *dropped: str, version: str) -> None:
@@ -77,8 +68,8 @@ def test_what_an_earlier_release_lacks_is_added(
 ) -> None:
     house = Warehouse(str(warehouse))
     result = read_result(spark, house)
-    rewrite(spark, house, "events", "first_user_frame", "product", version="1")
-    rewrite(spark, house, "runs", version="1")
+    rewrite(spark, house, "events", "first_user_frame", "product", version=CURRENT)
+    rewrite(spark, house, "runs", version=CURRENT)
     # A report reads them as they are.
     assert read_result(spark, house).incidents == result.incidents
     assert house.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
@@ -100,13 +91,15 @@ def test_tables_of_a_newer_release_are_refused_and_not_changed(
     spark: SparkSession, warehouse: Path, tmp_path: Path, name: str
 ) -> None:
     house = Warehouse(str(warehouse))
-    rewrite(spark, house, name, version="2")
+    rewrite(spark, house, name, version=NEWER)
     if name != RUNS.name:
-        rewrite(spark, house, "runs", version="1")
+        rewrite(spark, house, "runs", version=CURRENT)
     before = published(warehouse)
     logs = logs_of_the_fixture(tmp_path)
     write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
-    with pytest.raises(CorruptStateError, match=rf"{name}: is of table version 2, this release"):
+    with pytest.raises(
+        CorruptStateError, match=rf"{name}: has table version {NEWER}, this release"
+    ):
         run(spark, [str(logs)], house)
     assert published(warehouse) == before
 
@@ -121,21 +114,3 @@ def test_a_table_of_another_program_is_refused_and_not_changed(
         run(spark, [str(logs)], house)
     assert spark.read.format("delta").load(house.location(name)).count() == 3
     assert not {path.name for path in (tmp_path / "warehouse").iterdir()} & (set(TABLES) - {name})
-
-
-def write_fixture() -> None:
-    from flink_triage.spark.session import get_session
-
-    with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder)
-        run(get_session(master="local[1]"), [str(logs_of_the_fixture(made))], f"{made}/warehouse")
-        for checksum in made.rglob("*.crc"):
-            checksum.unlink()
-        (made / "warehouse" / ".flink-triage.lock").unlink()
-        with tarfile.open(made / "packed.tar.gz", "w:gz", compresslevel=9) as packed:
-            packed.add(made / "warehouse", "warehouse")
-        shutil.copy(made / "packed.tar.gz", FIXTURE)
-
-
-if __name__ == "__main__":
-    write_fixture()

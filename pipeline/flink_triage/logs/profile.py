@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
 
 from flink_triage.model import FileProfile, Process
 from flink_triage.settings import Settings
@@ -62,10 +63,17 @@ class _Head:
     problem: str | None
 
 
-def probe(file: InputFile, settings: Settings) -> FileProfile:
-    """The profile of ``file``, from its first 256 KiB; never raises for what the file holds."""
+def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
+    """The profile of ``file``, from its first 256 KiB; never raises for what the file holds.
+
+    ``raw`` is the file where it is open already, at its start; it is left open.
+    """
     try:
-        head = _read_head(file, settings)
+        if raw is not None:
+            head = _read_head(raw, settings)
+        else:
+            with open_binary(file.path) as raw:
+                head = _read_head(raw, settings)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         return FileProfile(file.path, file.size_bytes, problem=reason)
@@ -157,15 +165,12 @@ def _is_inside(line: str) -> bool:
     return line[0] in "\t " or continues_trace(line) or is_throwable_header(line)
 
 
-def _read_head(file: InputFile, settings: Settings) -> _Head:
-    with open_binary(file.path) as raw:
-        stream = open_decompressed(raw, settings.max_file_bytes)
-        data = stream.read(PROBE_BYTES)
-        package = missing_package(stream.compression)
-        problem = (
-            f"{stream.compression}: install {package} to read it" if package else stream.problem
-        )
-        return _Head(data, stream.compression, problem)
+def _read_head(raw: BinaryIO, settings: Settings) -> _Head:
+    stream = open_decompressed(raw, settings.max_file_bytes)
+    data = stream.read(PROBE_BYTES)
+    package = missing_package(stream.compression)
+    problem = f"{stream.compression}: install {package} to read it" if package else stream.problem
+    return _Head(data, stream.compression, problem)
 
 
 def encoding_of(head: bytes, stated: str | None = None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import timezone, tzinfo
 from typing import BinaryIO
 
@@ -67,19 +68,21 @@ class Scanner:
         *,
         is_active: bool = False,
         default_timezone: tzinfo = timezone.utc,
+        raw: BinaryIO | None = None,
     ) -> Iterator[Sequence[Event]]:
         """The events that begin in the range, in portions, and ``tally`` of every byte.
 
-        With ``is_active`` the last event of the file is held back, for it may go on.  Never
-        raises for what a file holds: what cannot be read is in ``problems``.
+        With ``is_active`` the last event of the file is held back, for it may go on.  ``raw`` is
+        the file where it is open already, at its start; it is left open.  Never raises for what a
+        file holds: what cannot be read is in ``problems``.
         """
         profile = byte_range.profile
         try:
             if profile.problem is not None:
                 tally.quarantine_rest(byte_range, profile.problem)
             else:
-                with open_binary(profile.path) as raw:
-                    yield from self._read_open(raw, byte_range, tally, is_active, default_timezone)
+                with nullcontext(raw) if raw is not None else open_binary(profile.path) as file:
+                    yield from self._read_open(file, byte_range, tally, is_active, default_timezone)
         except OSError as error:
             tally.quarantine_rest(byte_range, (error.strerror or str(error)).lower())
         yield tally.take()
@@ -106,6 +109,7 @@ class Scanner:
             source, start = _seek(raw, byte_range, limit, shape)
         else:
             source, start = DecompressedStream(raw, limit, profile.compression), 0
+        tally.began_at = start
         if shape is not None:
             window = Window(start, byte_range.end, is_active)
             yield from self._read_shaped(

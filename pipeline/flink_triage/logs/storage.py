@@ -8,6 +8,7 @@ profile, role of the machine), unless ``use_options`` was told others; no messag
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from collections.abc import Iterator, Mapping
@@ -73,6 +74,11 @@ def is_uri(path: str) -> bool:
     return "://" in path and path.partition("://")[0].isalnum() and not path.startswith("file:")
 
 
+def is_object(path: str) -> bool:
+    """Whether ``path`` is in an object store, where a file is replaced as a whole."""
+    return is_uri(path) and SCHEMES.get(path.partition("://")[0]) in ("s3", "azure", "gcs")
+
+
 def local_path(path: str) -> str:
     """``/logs`` for ``file:/logs`` and ``file:///logs``; any other path as it is."""
     if not path.startswith("file:/"):
@@ -112,6 +118,16 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
 
 def _stored(uri: str, info: Any) -> StoredFile:
     return StoredFile(uri, info.size, info.mtime or datetime.fromtimestamp(0, tz=timezone.utc))
+
+
+def stat_stored(uri: str) -> StoredFile:
+    """Size and time of ``uri`` now; raises ``OSError`` where there is no file."""
+    system, place = _place(uri)
+    with _in_words(uri):
+        info = system.get_file_info(place)
+        if not info.is_file:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
+    return _stored(uri, info)
 
 
 def open_stored(uri: str) -> BinaryIO:

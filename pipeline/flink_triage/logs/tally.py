@@ -29,6 +29,8 @@ class Tally:
         self._is_whole = is_whole
         self._waiting: list[Event] = []
         self._waiting_bytes = 0
+        # Offset of the first byte that is accounted for.
+        self.began_at = 0
         self.newline_count = 0
         self.event_bytes = 0
         self.counted_bytes = 0

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.model import SEVERITIES
 from flink_triage.spark import stages
-from flink_triage.spark.content import sha256
 from flink_triage.spark.diagnosing import DIAGNOSED_ROWS, STATE
+from flink_triage.spark.ingest.identity import sha256
 from flink_triage.spark.parcels import Standing
 from flink_triage.spark.points import reached
 from flink_triage.spark.publishing import Batch, options_of

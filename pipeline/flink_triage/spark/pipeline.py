@@ -7,6 +7,7 @@ same bytes again under an id of its own, publishes, and removes what the dead on
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,18 +21,17 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.errors import OutputHeldError
 from flink_triage.local import Options, pack_of, with_layouts
-from flink_triage.logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
-from flink_triage.logs.storage import use_options
-from flink_triage.model import FileProfile
+from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
+from flink_triage.logs.storage import StorageOptions, use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark import stages
-from flink_triage.spark.content import open_plain
 from flink_triage.spark.continuing import News, diagnose_batch
 from flink_triage.spark.faults import explained
-from flink_triage.spark.ledger import WorkPlan, batch_id, plan_work
-from flink_triage.spark.ledger_rows import finished_rows, latest_files, read_entries
+from flink_triage.spark.ingest.identify import Look, Wanted, look_at_all
+from flink_triage.spark.ingest.ledger import TableLedger, finished_rows, latest_files
+from flink_triage.spark.ingest.plan import WorkPlan, plan_work
+from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges, pack_tasks
 from flink_triage.spark.points import reached
-from flink_triage.spark.probing import probe_files
 from flink_triage.spark.publishing import (
     Batch,
     Overtaken,
@@ -74,16 +74,15 @@ from flink_triage.spark.schemas import (
     arrow_schema,
 )
 from flink_triage.spark.session import suit
-from flink_triage.spark.staging import RangeTask
 from flink_triage.spark.storage import options_for
 from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.tasks import FileToRead, cut_ranges, files_of, pack_tasks, prepare
 
 # Raised whenever the rows that one byte gives change.
 PARSER_VERSION = "16"
 Progress = Callable[[str], None]
 # Where no lock holds others off, another run may publish first; then the plan is made anew.
 MAX_TRIES = 5
+DEFERRED = "copies written to within the settling time"
 
 
 def run(
@@ -113,23 +112,16 @@ def run(
         raise nothing_to_read(inputs)
     reached("listed")
 
-    def probed(files: Sequence[InputFile]) -> list[FileProfile]:
-        return probe_files(spark, files, options.settings, storage)
-
     def attempt() -> str:
         runs = _recovered(spark, house)
-        with ThreadPoolExecutor(1) as beside:
-            # Where nothing was read yet all will be: it is probed while the plan is made.
-            ahead = None if runs else beside.submit(probed, listed.files)
-            plan = _plan(spark, listed, house, runs, options, started_at)
-            reached("planned")
-            if plan.is_empty:
-                progress(f"nothing new in {len(plan.unchanged)} files")
-                return _newest(house, runs).run_id
-            wanted = files_of(plan, listed)
-            profiles = probed(wanted) if ahead is None else ahead.result()
-        files = prepare(plan, wanted, profiles, options)
-        batch = _batch(plan, files, runs, pack, options, started_at)
+        plan = _plan(spark, listed, house, runs, options, started_at, storage)
+        reached("planned")
+        if plan.deferred:
+            progress(f"{len(plan.deferred)} files left to the next run: {DEFERRED}")
+        if plan.is_empty:
+            progress(f"nothing new in {plan.unchanged_count} files")
+            return _newest(house, runs).run_id
+        batch = _batch(plan, runs, pack, options, started_at)
         return _execute(spark, house, replace(batch, storage=storage), progress)
 
     return _until_published(house, started_at, attempt)
@@ -191,7 +183,7 @@ def diagnose_again(
         basis = "\0".join((kind, newest, PARSER_VERSION, __version__, pack.digest, asked))
         again = batch_id(WorkPlan(), basis)
         deployments = tuple(sorted(names))
-        batch = Batch(again, runs, started_at, WorkPlan(), (), deployments, pack, options)
+        batch = Batch(again, runs, started_at, WorkPlan(), deployments, pack, options)
         batch = replace(batch, is_rematch=is_rematch)
         return _execute(spark, house, batch, progress)
 
@@ -216,21 +208,25 @@ def _plan(
     runs: Sequence[PublishedRun],
     options: Options,
     now: datetime,
+    storage: StorageOptions,
 ) -> WorkPlan:
+    def look(wanted: Sequence[Wanted]) -> list[Look]:
+        return look_at_all(spark, wanted, options.settings, storage)
+
     return plan_work(
         listing.files,
-        read_entries(spark, house, frame_of(spark, runs)) if runs else (),
-        open_plain,
+        listing.quarantined,
+        TableLedger(spark, house, frame_of(spark, runs) if runs else None),
+        look,
         deployment_of=lambda file: deployment_of(file, options.group_by),
-        refused=listing.quarantined,
         now=now,
         settle_seconds=options.settings.settle_seconds,
+        salt=runs[-1].run_id if runs else NO_RUN,
     )
 
 
 def _batch(
     plan: WorkPlan,
-    files: tuple[FileToRead, ...],
     runs: tuple[PublishedRun, ...],
     pack: SignaturePack,
     options: Options,
@@ -239,9 +235,23 @@ def _batch(
     asked = json.dumps(options_of(options), sort_keys=True)
     base = runs[-1].run_id if runs else NO_RUN
     basis = "\0".join((base, PARSER_VERSION, __version__, pack.digest, asked))
-    deployments = tuple(sorted({f.deployment for f in files if f.profile.problem is None}))
+    deployments = tuple(sorted({w.deployment for w in plan.work if w.profile.problem is None}))
     named = batch_id(plan, basis)
-    return Batch(named, runs, started_at, plan, files, deployments, pack, options)
+    return Batch(named, runs, started_at, plan, deployments, pack, options)
+
+
+def batch_id(plan: WorkPlan, basis: str) -> str:
+    """The same bytes of the same files, read in the same way, are the same batch."""
+    digest = hashlib.sha256(basis.encode())
+    for work in plan.work:
+        read = f"{work.known.consumed_bytes}\0{work.file.size_bytes}"
+        digest.update(f"{work.file_id}\0{work.generation}\0{read}\n".encode())
+    for alias in plan.aliases:
+        line = f"alias\0{alias.path}\0{alias.entry.path}\0{alias.size_bytes}\0{alias.modified_at}\n"
+        digest.update(line.encode("utf-8", "surrogateescape"))
+    for bad in plan.unreadable:
+        digest.update(f"unreadable\0{bad.path}\0{bad.reason}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Progress) -> str:
@@ -249,10 +259,10 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     base = batch.runs[-1].run_id if batch.runs else NO_RUN
     attempt = open_attempt(house, batch.batch_id, base)
     run_id = attempt.run_id
-    tasks = cut_ranges(batch.files, batch.options.settings, batch.started_at)
+    tasks = cut_ranges(batch.plan.work, batch.options.settings, batch.started_at)
     staged = Staged()
     if tasks:
-        progress(f"reading {len(tasks)} ranges of {len(batch.files)} files")
+        progress(f"reading {len(tasks)} ranges of {len(batch.plan.work)} files")
         suit(spark, sum(task.size_bytes for task in tasks))
         staged = _stage(spark, house, batch, attempt, tasks)
     written: list[Table] = []
@@ -266,7 +276,7 @@ def _execute(spark: SparkSession, house: Warehouse, batch: Batch, progress: Prog
     def append_read() -> tuple[list[Table], int]:
         """Append what was read, and the ledger's rows, which are counted."""
         rows = dict(staged.rows)
-        ledger = finished_rows(batch.plan, batch.files, tasks, summaries, open_plain)
+        ledger = finished_rows(batch.plan, tasks, summaries)
         if ledger:
             known = pa.Table.from_pylist(ledger, _without_run(LOG_FILES))
             rows[LOG_FILES] = spark.createDataFrame(known)

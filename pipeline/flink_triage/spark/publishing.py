@@ -17,7 +17,7 @@ from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.ledger import WorkPlan
+from flink_triage.spark.ingest.plan import WorkPlan
 from flink_triage.spark.recovery import NO_RUN, PublishedRun
 from flink_triage.spark.schemas import (
     DEPLOYMENTS,
@@ -29,7 +29,6 @@ from flink_triage.spark.schemas import (
     arrow_schema,
 )
 from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.tasks import FileToRead
 
 
 class Overtaken(Exception):
@@ -44,7 +43,6 @@ class Batch:
     runs: tuple[PublishedRun, ...]
     started_at: datetime
     plan: WorkPlan
-    files: tuple[FileToRead, ...]
     deployments: tuple[str, ...]
     pack: SignaturePack
     options: Options
@@ -155,7 +153,7 @@ def publish(
         "finished_at": finished_at,
         "tool_version": __version__,
         "signature_set": batch.pack.digest,
-        "file_count": len(batch.files),
+        "file_count": len(batch.plan.work),
         "read_bytes": sum(
             total_of(summaries, f"{kind}_bytes")
             for kind in ("event", "counted", "quarantined", "held_back")

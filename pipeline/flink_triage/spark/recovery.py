@@ -21,8 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.errors import FlinkTriageError
 from flink_triage.logs.storage import remove_stored, use_options
-from flink_triage.spark.content import sha256
 from flink_triage.spark.faults import damaged
+from flink_triage.spark.ingest.identity import sha256
 from flink_triage.spark.points import reached
 from flink_triage.spark.schemas import RUNS, TABLES
 from flink_triage.spark.storage import options_for

@@ -17,7 +17,7 @@ from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.settings import Settings
 from flink_triage.signatures import Matcher, SignaturePack
-from flink_triage.spark.ledger_rows import latest_files
+from flink_triage.spark.ingest.ledger import latest_files
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, FLAG, MATCH, SMALL, TEXT, spark_schema
 from flink_triage.spark.rows import array, match_value, observations_of

@@ -28,7 +28,7 @@ from flink_triage.model import (
     UnknownFailure,
 )
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.ledger_rows import COUNTED, latest_files
+from flink_triage.spark.ingest.ledger import COUNTED, latest_files
 from flink_triage.spark.recovery import PublishedRun, frame_of
 from flink_triage.spark.schemas import (
     DEPLOYMENTS,
@@ -219,14 +219,16 @@ def _coverage(
         "generation",
         "state",
         "reason",
-        "head_sha256",
+        "compression",
         "size_bytes",
         "consumed_bytes",
         "held_back_bytes",
         "problems",
         *COUNTED,
     )
-    files = latest_files(spark, house, runs).select(*columns).toArrow().to_pylist()
+    files = (
+        latest_files(spark, house, runs).where("is_current").select(*columns).toArrow().to_pylist()
+    )
     bad = {
         Quarantined(file["path"], file["reason"])
         for file in files
@@ -241,8 +243,8 @@ def _coverage(
         traces = house.published(spark, STACK_TRACES, runs)
         fingerprints = int(traces.select("fingerprint").distinct().count())
     return Coverage(
-        # A path that could not be opened has no head.
-        files=sum(1 for file in read if file["head_sha256"]),
+        # A path that could not be opened has no compression.
+        files=sum(1 for file in read if file["compression"]),
         bytes=sum(_bytes_of(file) for file in read),
         events=sum(file["event_count"] for file in read),
         stack_traces=sum(file["trace_count"] for file in read),
@@ -261,7 +263,7 @@ def _coverage(
 
 def _bytes_of(file: Mapping[str, Any]) -> int:
     """What was read of a file, or all of it where it was opened and quarantined as a whole."""
-    if file["state"] == "quarantined" and file["head_sha256"]:
+    if file["state"] == "quarantined" and file["compression"]:
         return int(file["size_bytes"])
     return int(file["consumed_bytes"] + file["held_back_bytes"])
 

@@ -50,7 +50,7 @@ class Table:
 
 # Raised when rows of an earlier version can no longer be read as they are; columns that are added
 # do not count.  It stands in the metadata of the column run_id of each table.
-TABLE_VERSION = 1
+TABLE_VERSION = 2
 VERSION_KEY = "flink_triage.table_version"
 
 RUN_ID = Column("run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run")
@@ -85,7 +85,7 @@ RUNS = Table(
 
 LOG_FILES = Table(
     "log_files",
-    "Ledger: what of each file has been read; the newest published row of a path counts",
+    "Ledger: what of each file has been read; the newest published row of a content counts",
     (
         RUN_ID,
         DEPLOYMENT,
@@ -96,18 +96,20 @@ LOG_FILES = Table(
         Column("reason", TEXT, "Why the file is partial or quarantined, or what it is an alias of"),
         Column("size_bytes", COUNT, "log.file.size: on disk, when listed"),
         Column("modified_at", TIME, "Modification time, when listed"),
-        Column("head_bytes", COUNT, "Decompressed bytes that head_sha256 covers, at most 64 KiB"),
-        Column("head_sha256", TEXT, "Hash of the head"),
         Column("consumed_bytes", COUNT, "Decompressed bytes read: where the next run begins"),
         Column("consumed_lines", COUNT, "Lines in the consumed bytes"),
-        Column("chunk_bytes", COUNT, "Size of the chunks of chunk_digests"),
-        Column("chunk_digests", pa.binary(), "sha256 of each whole chunk consumed, 32 bytes each"),
-        Column("tail_sha256", TEXT, "Hash of what was consumed after the last whole chunk"),
+        Column(
+            "head_digests",
+            pa.binary(),
+            "Digests, of 16 bytes each, of the first 128 bytes, 1, 8 and 64 KiB of what was read",
+        ),
+        Column("window_digest", pa.binary(), "Digest of the last 64 KiB of what was read"),
         Column("compression", TEXT, "Compression, by magic bytes"),
         Column("encoding", TEXT, "Character encoding"),
         Column("carrier", TEXT, "What prefixes each line: container runtime, grep"),
         Column("layout", TEXT, "Log layout"),
         Column("layout_confidence", REAL, "Share of probed lines that the layout explains, 0 to 1"),
+        Column("is_splittable", FLAG, "Whether byte ranges of it can be read on their own"),
         Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
         Column("host", TEXT, "host.name"),
         Column("flink_version", TEXT, "Flink version that the head states"),

@@ -6,6 +6,7 @@ of a deployment.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from flink_triage.spark.diagnosing import (
     diagnosing_function,
     parcels_function,
 )
+from flink_triage.spark.ingest.ranges import RangeTask
+from flink_triage.spark.ingest.read import WorkerConfig, reading_function
 from flink_triage.spark.parcels import OPENED, STAGED, Standing, opening_function, unpacked
 from flink_triage.spark.row_types import (
     CONFIG_CHANGE,
@@ -39,7 +42,7 @@ from flink_triage.spark.schemas import (
     STACK_TRACES,
     Table,
 )
-from flink_triage.spark.staging import RangeTask, WorkerConfig, staging_function
+from flink_triage.spark.workers import rows_in_tasks
 
 STAGED_SCHEMA = spark_schema(STAGED)
 # A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
@@ -60,8 +63,8 @@ def _data_columns(table: Table) -> list[str]:
 
 def stage(spark: SparkSession, bins: list[list[RangeTask]], config: WorkerConfig) -> DataFrame:
     """Staged rows of all ranges: one partition per bin."""
-    ids = spark.range(0, len(bins), 1, numPartitions=len(bins))
-    return ids.mapInArrow(staging_function(bins, config), STAGED_SCHEMA)
+    rows = rows_in_tasks(spark, [pickle.dumps(tasks) for tasks in bins])
+    return rows.mapInArrow(reading_function(config), STAGED_SCHEMA)
 
 
 def _parcels(staged: DataFrame, kind: str) -> DataFrame:

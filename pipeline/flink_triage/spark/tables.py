@@ -136,16 +136,17 @@ class Warehouse:
     def missing_columns(self, schema: StructType, table: Table) -> tuple[Column, ...]:
         """Columns that a table of an earlier release lacks.
 
-        Raises ``CorruptStateError`` for a table that a newer release wrote, and for one that lacks
-        columns and was not written by flink-triage.
+        Raises ``CorruptStateError`` for a table of another version, and for one that lacks columns
+        and was not written by flink-triage.
         """
         there = {field.name: field.metadata for field in schema.fields}
         version = there.get("run_id", {}).get(VERSION_KEY)
         missing = tuple(column for column in table.columns if column.name not in there)
-        if version is not None and int(version) > TABLE_VERSION:
+        if version is not None and int(version) != TABLE_VERSION:
             raise CorruptStateError(
-                f"{self.location(table.name)}: is of table version {version}, this release reads "
-                f"up to {TABLE_VERSION}; use the release that wrote it, or a newer one"
+                f"{self.location(table.name)}: has table version {version}, this release reads "
+                f"{TABLE_VERSION}; use the release that wrote it, or read the logs into a new "
+                "warehouse with flink-triage run --warehouse DIR"
             )
         if missing and version is None:
             raise CorruptStateError(

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import UsageError
 from flink_triage.spark.faults import explained
-from flink_triage.spark.ledger_rows import latest_files
+from flink_triage.spark.ingest.ledger import latest_files
 from flink_triage.spark.points import reached
 from flink_triage.spark.recovery import PublishedRun, clean, frame_of, published_runs
 from flink_triage.spark.results import (

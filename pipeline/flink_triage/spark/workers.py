@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import flink_triage
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
+    """Rows ``id, work``, each in a partition of its own."""
+    values = pa.table(
+        {"id": pa.array(range(len(work)), pa.int64()), "work": pa.array(work, pa.binary())}
+    )
+    ids = spark.range(0, len(work), 1, numPartitions=len(work))
+    return ids.join(F.broadcast(spark.createDataFrame(values)), "id")
 
 
 def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:

@@ -1,9 +1,13 @@
-"""The Python side of a run: numbered byte ranges in, staged Arrow rows out."""
+"""Numbered byte ranges in, staged Arrow rows out: what a task of Python does.
+
+A range is verified, scanned and marked through one open file, so that whatever happens to its path
+meanwhile, what is told of the file is told of the bytes that were read.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,21 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.diagnosis.fold import Folder
-from flink_triage.logs.files import open_binary
-from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, use_options
+from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
 from flink_triage.logs.tally import Tally
-from flink_triage.model import ByteRange, Observation, RangeScan
-from flink_triage.pickles import pickled_by_position
+from flink_triage.model import Observation, RangeScan
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.content import (
-    CHUNK_BYTES,
-    hash_chunks,
-    hash_prefix,
-    open_plain,
-    sha256,
-    tail_hash,
-)
+from flink_triage.spark.ingest.identity import OpenFile
+from flink_triage.spark.ingest.ranges import RangeTask
 from flink_triage.spark.parcels import PARCEL_ROWS, STAGED, parcels_of
 from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
@@ -61,10 +57,9 @@ SUMMARY = pa.struct(
         ("trace_count", COUNT),
         ("problems", pa.list_(PROBLEM)),
         ("failure", TEXT),
-        ("first_chunk", COUNT),
-        ("chunk_digests", pa.binary()),
-        ("tail_end", COUNT),
-        ("tail_sha256", TEXT),
+        ("consumed_bytes", COUNT),
+        ("head_digests", pa.binary()),
+        ("window_digest", pa.binary()),
         ("event_rows", COUNT),
         ("match_rows", COUNT),
         ("skipped", TEXT),
@@ -76,21 +71,6 @@ HANDED_OVER = 4_096
 JOINED_ROWS = 1_000
 # Bounds what is made of Python's values at a time: a trace takes some 10 KB on its way to a row.
 BATCH_ROWS = 2 * PARCEL_ROWS
-
-
-@pickled_by_position
-@dataclass(frozen=True, slots=True)
-class RangeTask:
-    """A byte range, whose file it is, and which of the file's chunks it is to hash."""
-
-    number: int
-    byte_range: ByteRange
-    file_id: str
-    size_bytes: int
-    first_line: int
-    is_active: bool
-    is_first: bool
-    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,28 +90,27 @@ class WorkerConfig:
     storage: StorageOptions = NO_OPTIONS
 
 
-def staging_function(tasks: list[list[RangeTask]], config: WorkerConfig) -> ArrowFunction:
-    """What ``mapInArrow`` calls on rows ``id``: the index of a list of ranges to stage."""
-    shipped = [pickle.dumps(task) for task in tasks]
-    return in_worker(__name__, "stage_bins", shipped, pickle.dumps(config))
+def reading_function(config: WorkerConfig) -> ArrowFunction:
+    """What ``mapInArrow`` calls on rows ``id, work``: a list of ranges to stage."""
+    return in_worker(__name__, "stage_bins", pickle.dumps(config))
 
 
-_ANALYZERS: dict[str, Analyzer] = {}
+_ANALYZERS: dict[bytes, Analyzer] = {}
 
 
 def stage_bins(
-    batches: Iterator[pa.RecordBatch], shipped: Sequence[bytes], shipped_config: bytes
+    batches: Iterator[pa.RecordBatch], shipped_config: bytes
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of the lists of ranges that rows ``id`` name, in a worker."""
+    """Staged rows of the lists of ranges in rows ``id, work``, in a worker."""
     for batch in batches:
-        for index in batch.column(0).to_pylist():
+        for work in batch.column("work").to_pylist():
             with collector_at_rest():
-                yield from batches_of(stage_ranges(shipped[index], shipped_config))
+                yield from batches_of(stage_ranges(work, shipped_config))
 
 
 def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
     """What some ranges hold."""
-    key = sha256(shipped_config)
+    key = hashlib.sha256(shipped_config).digest()
     config: WorkerConfig = pickle.loads(shipped_config)
     use_options(config.storage)
     analyzer = _ANALYZERS.get(key)
@@ -150,6 +129,14 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
         reached("stage.range.done")
 
 
+class _Changed(Exception):
+    """The open file is not the planned one, or is no longer; the message says how."""
+
+
+CHANGED = "changed while it was read"
+GROWING = "was still being written"
+
+
 def stage_range(
     task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
 ) -> Iterator[Part]:
@@ -158,11 +145,38 @@ def stage_range(
     Of traces ``told`` only counts; those that are told now are added to them.  A summary that
     states a ``failure`` says that nothing of the range counts.
     """
+    try:
+        with OpenFile(task.file) as file:
+            _verify(file, task)
+            yield from _stage_open(file, task, analyzer, settings, told)
+    except FileNotFoundError:
+        size = task.byte_range.profile.size_bytes
+        yield _failed(task, f"deleted before it was read ({size} bytes)")
+    except OSError as error:
+        yield _failed(task, f"not read: {error.strerror or error}")
+    except _Changed as change:
+        yield _failed(task, str(change))
+
+
+def _failed(task: RangeTask, failure: str) -> Part:
+    return Part("summary", task, [{"failure": failure}])
+
+
+def _stage_open(
+    file: OpenFile, task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
+) -> Iterator[Part]:
     tally = Tally()
     counts: Counter[str] = Counter()
     # As the in-process runner does: what a crash loop repeats is counted, not kept.
     folder = Folder(settings)
-    for portion in analyzer.read(task.byte_range, tally, is_active=task.is_active, told=told):
+    portions = analyzer.read(
+        task.byte_range,
+        tally,
+        is_active=task.is_recent and file.is_plain,
+        told=told,
+        raw=file.rewound(),
+    )
+    for portion in portions:
         if portion.trace_count:
             yield Part("trace", task, portion.traces)
             yield Part("count", task, portion.recurring)
@@ -172,18 +186,40 @@ def stage_range(
             yield _events(task, folder.take(), counts)
     yield _events(task, folder.take(), counts)
     scan = tally.finish(task.byte_range)
-    try:
-        hashes = _hashes(task, scan)
-    except OSError as error:
-        failure = f"not read: {error.strerror or error}"
-        yield Part("summary", task, [{"failure": failure}])
-        return
+    marked = _marked(file, tally)
+    if task.is_recent and not file.is_plain and scan.problems:
+        raise _Changed(GROWING)
+    _verify(file, task)
     yield Part("volume", task, scan.volumes)
-    summary = _summary(scan) | counts | hashes
+    summary = _summary(scan) | counts | marked
     if analyzer.skipped:
         skipped = sorted({(s.signature, s.reason) for s in analyzer.skipped})
         summary["skipped"] = json.dumps(skipped)
     yield Part("summary", task, [summary])
+
+
+def _verify(file: OpenFile, task: RangeTask) -> None:
+    """Raises ``_Changed`` unless the open file is the planned one, perhaps grown."""
+    planned, stamp = task.byte_range.profile.size_bytes, file.stamp()
+    is_grown = stamp.size_bytes > planned or stamp.modified_at != task.file.modified_at
+    # An object is replaced as a whole: another may stand under its name by now.
+    if stamp.size_bytes < planned or (is_object(task.file.path) and is_grown):
+        raise _Changed(CHANGED)
+    if not (file.holds(task.head) and file.holds(task.known)):
+        raise _Changed(CHANGED)
+
+
+def _marked(file: OpenFile, tally: Tally) -> dict[str, object]:
+    """How far the file was read, and how that part is told from others."""
+    read = tally.event_bytes + tally.counted_bytes + tally.quarantined_bytes
+    mark = file.mark(tally.began_at + read)
+    if mark is None:
+        raise _Changed(CHANGED)
+    return {
+        "consumed_bytes": mark.consumed_bytes,
+        "head_digests": mark.head,
+        "window_digest": mark.window,
+    }
 
 
 def _events(task: RangeTask, observations: Sequence[Observation], counts: Counter[str]) -> Part:
@@ -205,35 +241,6 @@ def _summary(scan: RangeScan) -> dict[str, object]:
         "event_count": sum(volume.event_count for volume in scan.volumes),
         "problems": [{"path": p.path, "reason": p.reason} for p in scan.problems],
     }
-
-
-def _hashes(task: RangeTask, scan: RangeScan) -> dict[str, object]:
-    """Digests of the chunks that begin in the range, while its pages are still in memory."""
-    byte_range = task.byte_range
-    path = byte_range.profile.path
-    consumed = byte_range.start + scan.event_bytes + scan.counted_bytes + scan.quarantined_bytes
-    if not task.is_first:
-        # The range begins inside an event of the one before.  Should the file have grown since it
-        # was scanned, the driver sees that this does not add up, and hashes by itself.
-        with open_binary(path) as stream:
-            consumed = stream.seek(0, os.SEEK_END) - scan.held_back_bytes
-    if byte_range.profile.compression != "none":
-        prefix = hash_prefix(path, open_plain, consumed)
-        return {
-            "first_chunk": 0,
-            "chunk_digests": prefix.digests,
-            "tail_end": prefix.size_bytes,
-            "tail_sha256": prefix.tail_sha256,
-        }
-    start = byte_range.start
-    if task.is_first:
-        start = start // CHUNK_BYTES * CHUNK_BYTES
-    end = consumed // CHUNK_BYTES * CHUNK_BYTES if task.is_last else byte_range.end or consumed
-    first, digests = hash_chunks(path, open_binary, start, end)
-    hashes: dict[str, object] = {"first_chunk": first, "chunk_digests": digests}
-    if task.is_last:
-        hashes |= {"tail_end": consumed, "tail_sha256": tail_hash(path, open_binary, consumed)}
-    return hashes
 
 
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,135 @@
+"""Paths in, what stands at each now out: one look through one handle; many paths in tasks."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.profile import PROBE_BYTES, probe
+from flink_triage.logs.storage import StorageOptions, is_uri, use_options
+from flink_triage.model import FileProfile
+from flink_triage.pickles import pickled_by_position
+from flink_triage.settings import MIB, Settings
+from flink_triage.spark.ingest.identity import NOTHING, Mark, OpenFile
+from flink_triage.spark.row_types import SMALL, spark_schema
+from flink_triage.spark.workers import in_worker, rows_in_tasks
+from flink_triage.stages import collector_at_rest
+
+LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
+# Below this a job costs more than it spares: a full head takes 5 ms, a small file a third of one.
+FROM_BYTES = 64 * MIB
+# Of a store each answer is waited for.
+FROM_STORED_BYTES = 16 * MIB
+OPENING_BYTES = 8 * 1024
+# A task takes 0.1 s to start and to end: there are so many, and more where each has much to do.
+FEW_BINS = 8
+SMALLEST_BIN_BYTES = 4 * MIB
+LARGEST_BIN_BYTES = 64 * MIB
+
+
+@pickled_by_position
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file to look at, and what may have been read of it; ``profile`` if all its head was."""
+
+    file: InputFile
+    marks: tuple[Mark, ...] = ()
+    profile: FileProfile | None = None
+
+
+@pickled_by_position
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What stood at a path.
+
+    ``goes_on`` tells of each wanted mark whether the file has more behind it; None where the file
+    does not begin with it.  ``problem`` is why the path could not be opened.
+    """
+
+    size_bytes: int
+    modified_at: datetime
+    changed_at: datetime
+    profile: FileProfile
+    head: Mark = NOTHING
+    goes_on: tuple[bool | None, ...] = ()
+    problem: str | None = None
+
+
+def look_at(wanted: Wanted, settings: Settings) -> Look:
+    """One look; never raises for what the file holds, or for a path that cannot be opened."""
+    listed = wanted.file
+    try:
+        with OpenFile(listed) as file:
+            stamp = file.stamp()
+            now = replace(listed, size_bytes=stamp.size_bytes, modified_at=stamp.modified_at)
+            head = file.mark_of_head()
+            goes_on = tuple(_goes_on(file, mark) for mark in wanted.marks)
+            if wanted.profile is not None and goes_on[0] is not None:
+                profile = replace(wanted.profile, path=now.path, size_bytes=now.size_bytes)
+            else:
+                profile = probe(now, settings, file.rewound())
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        nothing = FileProfile(listed.path, listed.size_bytes, problem=reason)
+        at = listed.modified_at
+        return Look(listed.size_bytes, at, at, nothing, problem=reason)
+    return Look(
+        stamp.size_bytes, stamp.modified_at, stamp.changed_at, profile, head, tuple(goes_on)
+    )
+
+
+def _goes_on(file: OpenFile, mark: Mark) -> bool | None:
+    return file.goes_on_after(mark.consumed_bytes) if file.holds(mark) else None
+
+
+def look_at_all(
+    spark: SparkSession, wanted: Sequence[Wanted], settings: Settings, storage: StorageOptions
+) -> list[Look]:
+    """Looks at the files, in their order."""
+    total = sum(map(_work, wanted))
+    is_stored = any(is_uri(one.file.path) for one in wanted)
+    if total < (FROM_STORED_BYTES if is_stored else FROM_BYTES):
+        return [look_at(one, settings) for one in wanted]
+    bins = _bins(wanted, min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES))
+    function = in_worker(__name__, "look_at_bins", pickle.dumps((settings, storage)))
+    rows = rows_in_tasks(spark, [pickle.dumps(members) for members in bins])
+    found = rows.mapInArrow(function, spark_schema(LOOKS)).toArrow().to_pylist()
+    by_bin = {row["bin"]: pickle.loads(row["looks"]) for row in found}
+    return [look for index in range(len(bins)) for look in by_bin[index]]
+
+
+def _work(wanted: Wanted) -> int:
+    return min(wanted.file.size_bytes, PROBE_BYTES) + OPENING_BYTES
+
+
+def _bins(wanted: Sequence[Wanted], size_bytes: int) -> list[list[Wanted]]:
+    """Neighbours together, each bin about as much work."""
+    bins: list[list[Wanted]] = []
+    room = 0
+    for one in wanted:
+        if room <= 0:
+            bins.append([])
+            room = size_bytes
+        bins[-1].append(one)
+        room -= _work(one)
+    return bins
+
+
+def look_at_bins(
+    batches: Iterator[pa.RecordBatch], shipped_config: bytes
+) -> Iterator[pa.RecordBatch]:
+    """Rows of ``LOOKS`` for rows ``id, work``, in a worker."""
+    settings, storage = pickle.loads(shipped_config)
+    use_options(storage)
+    for batch in batches:
+        for row in batch.to_pylist():
+            with collector_at_rest():
+                looks = [look_at(one, settings) for one in pickle.loads(row["work"])]
+            rows = [{"bin": row["id"], "looks": pickle.dumps(looks)}]
+            yield pa.RecordBatch.from_pylist(rows, LOOKS)

@@ -1,0 +1,187 @@
+"""What a file is, by its content: an open file in, digests of its head and of a window out.
+
+Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` are one file.  An edit
+that keeps the head and the window, and a file that equals another in both, are not noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from types import TracebackType
+from typing import BinaryIO
+
+from flink_triage.logs.compression import DecompressedStream, compression_of
+from flink_triage.logs.files import InputFile, open_binary
+from flink_triage.logs.storage import is_uri, stat_stored
+from flink_triage.settings import DEFAULT_SETTINGS, KIB, MIB
+
+# Lengths at which the head of a file is hashed: two files of different lengths are compared at
+# the longest that both fill.
+HEAD_STEPS = (128, 1 * KIB, 8 * KIB, 64 * KIB)
+HEAD_BYTES = HEAD_STEPS[-1]
+WINDOW_BYTES = 64 * KIB
+# Half of a SHA-256: no two of a billion files agree by chance.
+DIGEST_BYTES = 16
+_READ_BYTES = 1 * MIB
+_MAGIC_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The first ``consumed_bytes`` of a file.
+
+    ``head`` holds one digest for each of ``HEAD_STEPS`` that these bytes fill; ``window`` is the
+    digest of the last 64 KiB of them.  Up to 128 KiB they are covered completely.
+    """
+
+    consumed_bytes: int = 0
+    head: bytes = b""
+    window: bytes = b""
+
+
+NOTHING = Mark()
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size on disk and times of an open file; ``changed_at`` is also set by a rename."""
+
+    size_bytes: int
+    modified_at: datetime
+    changed_at: datetime
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(data: bytes) -> bytes:
+    """The first 16 bytes of the SHA-256 of ``data``."""
+    return hashlib.sha256(data).digest()[:DIGEST_BYTES]
+
+
+def head_of(data: bytes) -> bytes:
+    """The digests of a head, ``data`` being the first 64 KiB of a file, or all of it."""
+    running, at, digests = hashlib.sha256(), 0, b""
+    for step in HEAD_STEPS:
+        if step > len(data):
+            break
+        running.update(data[at:step])
+        at = step
+        digests += running.digest()[:DIGEST_BYTES]
+    return digests
+
+
+def heads_agree(one: bytes, other: bytes) -> bool:
+    """Whether two heads are the same as far as both reach."""
+    common = min(len(one), len(other))
+    return one[:common] == other[:common]
+
+
+class OpenFile:
+    """A file held open: each look through it sees the same file, whatever its path names by then.
+
+    Opening raises ``OSError``.
+    """
+
+    def __init__(self, listed: InputFile) -> None:
+        self._listed = listed
+        self.raw: BinaryIO = open_binary(listed.path)
+        try:
+            self.compression = compression_of(self.raw.read(_MAGIC_BYTES))
+            self.raw.seek(0)
+        except BaseException:
+            self.raw.close()
+            raise
+        self._plain: DecompressedStream | None = None
+        self._at = 0
+
+    def __enter__(self) -> OpenFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.raw.close()
+
+    @property
+    def is_plain(self) -> bool:
+        return self.compression == "none"
+
+    def stamp(self) -> Stamp:
+        """Size and times now; of a member of an archive those that were listed."""
+        if isinstance(self.raw, io.FileIO):
+            info = os.fstat(self.raw.fileno())
+            modified_at = datetime.fromtimestamp(info.st_mtime, timezone.utc)
+            changed_at = datetime.fromtimestamp(info.st_ctime, timezone.utc)
+            return Stamp(info.st_size, modified_at, max(modified_at, changed_at))
+        listed = self._listed
+        if is_uri(listed.path):
+            stored = stat_stored(listed.path)
+            return Stamp(stored.size_bytes, stored.modified_at, stored.modified_at)
+        return Stamp(listed.size_bytes, listed.modified_at, listed.modified_at)
+
+    def rewound(self) -> BinaryIO:
+        """The raw bytes from their start, for a reader that does not close them."""
+        self._plain = None
+        self.raw.seek(0)
+        return self.raw
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """``size`` decompressed bytes from ``offset`` on, fewer where the file ends or breaks off.
+
+        A compressed file is read from its start again for an offset before the last one.
+        """
+        if self.is_plain:
+            self.raw.seek(offset)
+            return _read(self.raw, size)
+        if self._plain is None or self._at > offset:
+            self._plain = DecompressedStream(self.rewound(), DEFAULT_SETTINGS.max_file_bytes)
+            self._at = 0
+        while self._at < offset:
+            skipped = len(self._plain.read(min(offset - self._at, _READ_BYTES)))
+            if not skipped:
+                return b""
+            self._at += skipped
+        data = self._plain.read(size)
+        self._at += len(data)
+        return data
+
+    def goes_on_after(self, offset: int) -> bool:
+        return bool(self.read_at(offset, 1))
+
+    def mark(self, consumed_bytes: int) -> Mark | None:
+        """The mark of the first ``consumed_bytes``; None where the file is shorter."""
+        if consumed_bytes == 0:
+            return NOTHING
+        head = self.read_at(0, min(consumed_bytes, HEAD_BYTES))
+        window = head
+        if consumed_bytes > HEAD_BYTES:
+            start = consumed_bytes - WINDOW_BYTES
+            window = self.read_at(start, WINDOW_BYTES)
+        if len(window) < min(consumed_bytes, WINDOW_BYTES):
+            return None
+        return Mark(consumed_bytes, head_of(head), digest(window))
+
+    def mark_of_head(self) -> Mark:
+        """The mark of the first 64 KiB, or of all where there is less."""
+        head = self.read_at(0, HEAD_BYTES)
+        return Mark(len(head), head_of(head), digest(head)) if head else NOTHING
+
+    def holds(self, mark: Mark) -> bool:
+        return self.mark(mark.consumed_bytes) == mark
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    parts = []
+    while size > 0 and (part := stream.read(min(size, _READ_BYTES))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,250 @@
+"""Rows of `log_files`: read before a run as what is known, made after it of what was read.
+
+The ledger is the newest published row of each content (``file_id`` and ``generation``), under the
+path that held it last.  Of several contents of a path the newest is its current one; the others
+were displaced, and may turn up under another path.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from flink_triage.logs.files import InputFile
+from flink_triage.model import FileProfile, Process, Quarantined
+from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, digest
+from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan
+from flink_triage.spark.ingest.ranges import RangeTask
+from flink_triage.spark.row_types import COUNT, TEXT, TIME
+from flink_triage.spark.schemas import LOG_FILES
+from flink_triage.spark.tables import Warehouse
+
+COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
+# What no file has: the path is looked at again when it is next listed.
+NO_SIZE = -1
+Row = dict[str, Any]
+
+
+def latest_files(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
+    """The newest row of each content that one of ``runs`` (`Warehouse.runs`) wrote.
+
+    ``is_current`` says that its path held nothing else since.
+    """
+    rows = house.read(spark, LOG_FILES).join(F.broadcast(runs), "run_id")
+    newest = (F.desc("at"), F.desc("run_id"))
+    of_content = Window.partitionBy("file_id", "generation").orderBy(*newest)
+    of_path = Window.partitionBy("path").orderBy(*newest)
+    rows = rows.withColumn("place", F.row_number().over(of_content)).where("place = 1")
+    rows = rows.withColumn("is_current", F.row_number().over(of_path) == 1)
+    return rows.select(*LOG_FILES.column_names, "is_current")
+
+
+class TableLedger:
+    """The ledger as the last of ``runs`` (`Warehouse.runs`) left it; no file was read before any.
+
+    It stays in the table: what is asked for is joined there.
+    """
+
+    def __init__(self, spark: SparkSession, house: Warehouse, runs: DataFrame | None) -> None:
+        self._spark = spark
+        is_empty = runs is None or not house.exists(spark, LOG_FILES)
+        self._rows = None if is_empty or runs is None else latest_files(spark, house, runs)
+
+    def changed(self, files: Sequence[InputFile]) -> Iterator[tuple[int, LedgerEntry | None]]:
+        if self._rows is None:
+            yield from ((index, None) for index in range(len(files)))
+            return
+        listed = {
+            "index": pa.array(range(len(files)), COUNT),
+            "path": pa.array([file.path for file in files], TEXT),
+            "listed_bytes": pa.array([file.size_bytes for file in files], COUNT),
+            "listed_at": pa.array([file.modified_at for file in files], TIME),
+        }
+        known = self._rows.where("is_current").withColumnRenamed("path", "known_path")
+        is_same = (F.col("size_bytes") == F.col("listed_bytes")) & (
+            F.col("modified_at") == F.col("listed_at")
+        )
+        is_unchanged = F.coalesce(is_same & (F.col("held_back_bytes") == 0), F.lit(False))
+        found = (
+            self._spark.createDataFrame(pa.table(listed))
+            .join(known, F.col("path") == F.col("known_path"), "left")
+            .where(~is_unchanged)
+        )
+        for row in found.toArrow().to_pylist():
+            yield row["index"], entry_of(row) if row["known_path"] is not None else None
+
+    def at(self, paths: Sequence[str]) -> Iterator[LedgerEntry]:
+        if self._rows is None or not paths:
+            return
+        wanted = self._spark.createDataFrame(pa.table({"path": pa.array(paths, TEXT)}))
+        known = self._rows.where("is_current").join(F.broadcast(wanted), "path", "left_semi")
+        yield from map(entry_of, known.toArrow().to_pylist())
+
+    def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
+        """By the first digest of the heads; what has none agrees with all of its deployment."""
+        if self._rows is None or not heads:
+            return
+        keys = {(of, head[:DIGEST_BYTES]) for of, head in heads}
+        keys |= {(of, b"") for of, _ in heads}
+        wanted = {
+            "deployment": pa.array([of for of, _ in keys], TEXT),
+            "key": pa.array([key for _, key in keys], pa.binary()),
+        }
+        read = self._rows.where("consumed_bytes > 0")
+        read = read.withColumn("key", F.substring("head_digests", 1, DIGEST_BYTES))
+        frame = self._spark.createDataFrame(pa.table(wanted))
+        known = read.join(F.broadcast(frame), ["deployment", "key"], "left_semi")
+        yield from map(entry_of, known.toArrow().to_pylist())
+
+
+def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
+    """What the plan is told of a content, out of its row."""
+    return LedgerEntry(
+        path=row.get("known_path") or row["path"],
+        deployment=row["deployment"],
+        file_id=row["file_id"],
+        generation=row["generation"],
+        size_bytes=row["size_bytes"],
+        modified_at=row["modified_at"],
+        mark=_mark_of(row),
+        consumed_lines=row["consumed_lines"],
+        held_back_bytes=row["held_back_bytes"],
+        reason=row["reason"],
+        profile=_profile_of(row),
+        is_current=row["is_current"],
+        row={name: row[name] for name in (*COUNTED, "problems", "state")},
+    )
+
+
+def _mark_of(row: Mapping[str, Any]) -> Mark:
+    return Mark(row["consumed_bytes"], row["head_digests"] or b"", row["window_digest"] or b"")
+
+
+def _profile_of(row: Mapping[str, Any]) -> FileProfile | None:
+    """The profile that the row was written with; None of a path that could not be opened."""
+    if row["compression"] is None:
+        return None
+    role: Process | None = row["role"]
+    return FileProfile(
+        path=row["path"],
+        size_bytes=row["size_bytes"],
+        compression=row["compression"],
+        encoding=row["encoding"],
+        carrier=row["carrier"],
+        layout=row["layout"],
+        layout_confidence=row["layout_confidence"],
+        is_splittable=row["is_splittable"],
+        process=role,
+        host=row["host"],
+        flink_version=row["flink_version"],
+    )
+
+
+def finished_rows(
+    plan: WorkPlan, tasks: Sequence[RangeTask], summaries: Sequence[Mapping[str, Any]]
+) -> list[Row]:
+    """One row per path that the run looked at and did not find unchanged.
+
+    ``summaries`` are those of the ranges of ``tasks``, in their order.
+    """
+    read: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for task, summary in zip(tasks, summaries, strict=True):
+        read[task.byte_range.profile.path].append(summary)
+    rows = {work.path: _file_row(work, read[work.path]) for work in plan.work}
+    rows |= {bad.path: _unread_row(bad) for bad in plan.unreadable}
+    rows |= {alias.path: _alias_row(alias) for alias in plan.aliases}
+    return [rows[path] for path in sorted(rows)]
+
+
+def _file_row(work: FileWork, ranges: Sequence[Mapping[str, Any]]) -> Row:
+    profile = work.profile
+    row = _row(work.path, work.deployment, work.file_id, work.generation, profile)
+    row |= {"size_bytes": work.file.size_bytes, "modified_at": work.file.modified_at}
+    row |= {name: work.row.get(name) or 0 for name in COUNTED}
+    if profile.problem is not None:
+        row |= {"state": "quarantined", "reason": profile.problem}
+    mark, lines = work.known, work.start_line
+    for summary in ranges:
+        if summary["failure"]:
+            row |= {"state": "partial", "reason": summary["failure"], "size_bytes": NO_SIZE}
+            break
+        if summary["consumed_bytes"] > mark.consumed_bytes:
+            mark = _mark_of(summary)
+        lines += summary["newline_count"]
+        row["problems"] += summary["problems"]
+        row["held_back_bytes"] = summary["held_back_bytes"]
+        for name in COUNTED:
+            row[name] += summary[name]
+        if summary["held_back_bytes"]:
+            break
+    if row["problems"] and row["state"] == "done":
+        row |= {"state": "partial", "reason": row["problems"][0]["reason"]}
+    return _marked(row, mark, lines)
+
+
+def _alias_row(alias: Alias) -> Row:
+    """What was read, under the path that holds it now, with its counts."""
+    entry = alias.entry
+    row = _row(alias.path, entry.deployment, entry.file_id, entry.generation, entry.profile)
+    row |= {"size_bytes": alias.size_bytes, "modified_at": alias.modified_at}
+    row |= {**entry.row, "held_back_bytes": entry.held_back_bytes, "reason": entry.reason}
+    if alias.path != entry.path:
+        row |= {"state": "alias", "reason": f"same content as {entry.path}", "problems": []}
+    elif entry.size_bytes == NO_SIZE:
+        row |= {"state": "done", "reason": None}
+    return _marked(row, entry.mark, entry.consumed_lines)
+
+
+def _unread_row(bad: Quarantined) -> Row:
+    name = bad.path.encode("utf-8", "surrogateescape")
+    row = _row(bad.path, None, digest(name).hex(), 0, None)
+    row |= {"state": "quarantined", "reason": bad.reason, "size_bytes": NO_SIZE}
+    return _marked(row, NOTHING, 0)
+
+
+def _row(
+    path: str,
+    deployment: str | None,
+    file_id: str,
+    generation: int,
+    profile: FileProfile | None,
+) -> Row:
+    row: Row = {
+        "deployment": deployment,
+        "path": path,
+        "file_id": file_id,
+        "generation": generation,
+        "state": "done",
+        "reason": None,
+        "modified_at": None,
+        "held_back_bytes": 0,
+        "problems": [],
+        **dict.fromkeys(COUNTED, 0),
+    }
+    if profile is not None:
+        row |= {
+            "compression": profile.compression,
+            "encoding": profile.encoding,
+            "carrier": profile.carrier,
+            "layout": profile.layout,
+            "layout_confidence": profile.layout_confidence,
+            "is_splittable": profile.is_splittable,
+            "role": profile.process,
+            "host": profile.host,
+            "flink_version": profile.flink_version,
+        }
+    return row
+
+
+def _marked(row: Row, mark: Mark, lines: int) -> Row:
+    return row | {
+        "consumed_bytes": mark.consumed_bytes,
+        "consumed_lines": lines,
+        "head_digests": mark.head,
+        "window_digest": mark.window,
+    }

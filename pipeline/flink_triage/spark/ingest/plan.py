@@ -1,0 +1,335 @@
+"""A listing and the ledger in, the bytes that nobody has read out.
+
+A path whose size and modification time are those of the ledger is taken to be unchanged.  Any
+other is looked at: it goes on after what was read of it, holds what was read under another path,
+or is new.  Content is looked for under another path of its deployment once its own path holds
+something else, or is gone: it was renamed, rotated or compressed.  Files that lie beside each
+other are each read, whatever they share: a copy is an input like any other, as in the in-process
+runner.  But a copy that was written to a moment ago may belong to a rotation under way, which
+truncates the original next; it is left to the next run.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, Protocol
+
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.profile import PROBE_BYTES
+from flink_triage.model import FileProfile, Quarantined
+from flink_triage.spark.ingest.identify import Look, Wanted
+from flink_triage.spark.ingest.identity import NOTHING, Mark, digest, heads_agree
+
+State = Literal["new", "append", "new-generation"]
+Looker = Callable[[Sequence[Wanted]], Sequence[Look]]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """What was last published of one content: how much of it was read, and the path that held it.
+
+    ``is_current`` says that the path held nothing else since.  ``row`` has what goes on counting.
+    """
+
+    path: str
+    deployment: str | None
+    file_id: str
+    generation: int
+    size_bytes: int
+    modified_at: datetime | None
+    mark: Mark
+    consumed_lines: int
+    held_back_bytes: int = 0
+    reason: str | None = None
+    profile: FileProfile | None = None
+    is_current: bool = True
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        return self.file_id, self.generation
+
+
+class Ledger(Protocol):
+    """What was read; both methods may answer with more than was asked for."""
+
+    def changed(self, files: Sequence[InputFile]) -> Iterable[tuple[int, LedgerEntry | None]]:
+        """Indexes of the files that differ from the current entries of their paths, and these.
+
+        Size and time are compared; what was partly held back counts as changed.
+        """
+        ...
+
+    def at(self, paths: Sequence[str]) -> Iterable[LedgerEntry]:
+        """The current entries of the paths."""
+        ...
+
+    def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterable[LedgerEntry]:
+        """Entries whose heads agree with that of a file of their deployment."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """Bytes of one file that are to be read: everything after what ``known`` marks.
+
+    ``file`` has the size and time, and ``head`` marks the head, of when it was looked at.
+    """
+
+    file: InputFile
+    deployment: str
+    file_id: str
+    generation: int
+    state: State
+    profile: FileProfile
+    head: Mark
+    known: Mark = NOTHING
+    start_line: int = 0
+    row: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        return self.file.path
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A path whose whole content an earlier run read, as ``entry`` says: under another path, or
+    under this one before its time or size changed."""
+
+    path: str
+    size_bytes: int
+    modified_at: datetime
+    entry: LedgerEntry
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """``unreadable`` could not be opened or are no files; ``deferred`` are left to the next run."""
+
+    work: tuple[FileWork, ...] = ()
+    aliases: tuple[Alias, ...] = ()
+    unreadable: tuple[Quarantined, ...] = ()
+    deferred: tuple[str, ...] = ()
+    unchanged_count: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.work or self.aliases or self.unreadable)
+
+
+@dataclass(frozen=True, slots=True)
+class _Examined:
+    """A file that was looked at for the marks of ``entries``."""
+
+    file: InputFile
+    deployment: str
+    entry: LedgerEntry | None
+    entries: tuple[LedgerEntry, ...]
+    look: Look
+
+
+def plan_work(
+    files: Sequence[InputFile],
+    refused: Sequence[Quarantined],
+    ledger: Ledger,
+    look: Looker,
+    *,
+    deployment_of: Callable[[InputFile], str],
+    now: datetime,
+    settle_seconds: float,
+    salt: str,
+) -> WorkPlan:
+    """What of ``files`` is new to the ledger; pure but for ``ledger`` and ``look``.
+
+    ``refused`` are paths that the listing already gave up on.  ``salt`` makes the ids of new files
+    unlike those of other runs.
+    """
+    planner = _Planner(now, settle_seconds, salt)
+    planner.refuse_all(refused, ledger.at([bad.path for bad in refused]))
+    changed = [
+        (files[index], entry)
+        for index, entry in ledger.changed(files)
+        if entry is None or not planner.is_unchanged(files[index], entry)
+    ]
+    changed.sort(key=lambda pair: pair[0].path)
+    examined = _examined(changed, deployment_of, look)
+    elsewhere = [one for one in examined if not planner.place(one)]
+    # Only now is it known which paths no longer hold what they held.
+    alike = _by_deployment(ledger.alike([(e.deployment, e.look.head.head) for e in elsewhere]))
+    there = {file.path for file in files} - {file.path for file, _ in changed}
+    found = (entry for entries in alike.values() for entry in entries)
+    planner.claim_all(entry for entry in found if entry.is_current and entry.path in there)
+    again = [replace(e, entries=_held(e, alike[e.deployment])) for e in elsewhere]
+    fresh = [one for one in _looked_again(again, look) if not planner.place(one)]
+    # When all that was renamed is found, the rest was rewritten in place, or is new.
+    paths = {one.file.path for one in fresh}
+    planner.place_new(fresh, [e for e in examined if e.file.path not in paths], alike)
+    return planner.finish(len(files) - len(changed))
+
+
+def _examined(
+    changed: Sequence[tuple[InputFile, LedgerEntry | None]],
+    deployment_of: Callable[[InputFile], str],
+    look: Looker,
+) -> list[_Examined]:
+    """The changed files, each looked at for what was read at its path."""
+    own = [(e,) if e is not None and e.mark.consumed_bytes else () for _, e in changed]
+    wanted = [
+        Wanted(file, tuple(e.mark for e in entries), _known_profile(entries))
+        for (file, _), entries in zip(changed, own, strict=True)
+    ]
+    return [
+        _Examined(file, deployment_of(file), entry, entries, seen)
+        for (file, entry), entries, seen in zip(changed, own, look(wanted), strict=True)
+    ]
+
+
+def _known_profile(entries: Sequence[LedgerEntry]) -> FileProfile | None:
+    """The profile of a file of which all was read that a profile is made of."""
+    is_known = entries and entries[0].mark.consumed_bytes >= PROBE_BYTES
+    return entries[0].profile if is_known else None
+
+
+def _by_deployment(entries: Iterable[LedgerEntry]) -> Mapping[str, list[LedgerEntry]]:
+    """The entries of each deployment, those of which the most was read first."""
+    found: dict[str, list[LedgerEntry]] = defaultdict(list)
+    for entry in entries:
+        if entry.deployment is not None:
+            found[entry.deployment].append(entry)
+    for of_one in found.values():
+        of_one.sort(key=lambda entry: (-entry.mark.consumed_bytes, entry.path))
+    return found
+
+
+def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
+    """Those of which the file may hold all that was read, as far as its head tells."""
+    head = one.look.head.head
+    return tuple(
+        entry
+        for entry in entries
+        if len(entry.mark.head) <= len(head) and heads_agree(entry.mark.head, head)
+    )
+
+
+def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
+    """The files, those with entries looked at for their marks."""
+    asked = [one for one in files if one.entries]
+    looks = look([Wanted(one.file, tuple(e.mark for e in one.entries)) for one in asked])
+    seen = {one.file.path: again for one, again in zip(asked, looks, strict=True)}
+    return [
+        replace(one, look=seen.get(one.file.path) or replace(one.look, goes_on=())) for one in files
+    ]
+
+
+class _Planner:
+    def __init__(self, now: datetime, settle_seconds: float, salt: str) -> None:
+        self._now = now
+        self._settle_seconds = settle_seconds
+        self._salt = salt
+        self._claimed: set[tuple[str, int]] = set()
+        self._work: list[FileWork] = []
+        self._aliases: list[Alias] = []
+        self._unreadable: list[Quarantined] = []
+        self._deferred: list[str] = []
+
+    def refuse_all(self, refused: Sequence[Quarantined], known: Iterable[LedgerEntry]) -> None:
+        told = {entry.path: entry.reason for entry in known}
+        self._unreadable += [bad for bad in refused if told.get(bad.path) != bad.reason]
+
+    def is_unchanged(self, file: InputFile, entry: LedgerEntry) -> bool:
+        """Whether the listed file is the one that was read, as far as size and time tell."""
+        same_file = file.size_bytes == entry.size_bytes and file.modified_at == entry.modified_at
+        # The last event of a file that has gone quiet is no longer held back.
+        is_due = entry.held_back_bytes > 0 and not self._is_recent(file.modified_at)
+        return same_file and not is_due
+
+    def claim_all(self, entries: Iterable[LedgerEntry]) -> None:
+        self._claimed.update(entry.identity for entry in entries)
+
+    def place(self, one: _Examined) -> bool:
+        """Whether the file holds all that one of its entries was read of, with or without more.
+
+        A path that cannot be opened is refused.
+        """
+        if one.look.problem is not None:
+            if one.entry is None or one.entry.reason != one.look.problem:
+                self._unreadable.append(Quarantined(one.file.path, one.look.problem))
+            return True
+        for entry, goes_on in zip(one.entries, one.look.goes_on, strict=True):
+            if goes_on is not None and entry.identity not in self._claimed:
+                self._go_on(one, entry, goes_on=goes_on)
+                return True
+        return False
+
+    def _go_on(self, one: _Examined, entry: LedgerEntry, *, goes_on: bool) -> None:
+        self._claimed.add(entry.identity)
+        look, path = one.look, one.file.path
+        is_own = path == entry.path
+        due = entry.held_back_bytes == 0 or not self._is_recent(look.modified_at) or not is_own
+        if not goes_on or (not due and look.size_bytes == entry.size_bytes):
+            self._aliases.append(Alias(path, look.size_bytes, look.modified_at, entry))
+            return
+        work = self._work_on(one, entry.file_id, entry.generation, "append")
+        known, lines = entry.mark, entry.consumed_lines
+        self._work.append(replace(work, known=known, start_line=lines, row=entry.row))
+
+    def place_new(
+        self,
+        fresh: Sequence[_Examined],
+        others: Sequence[_Examined],
+        alike: Mapping[str, Sequence[LedgerEntry]],
+    ) -> None:
+        """Plan the files that continue nothing, but for copies that may be under way."""
+        read = list(others)
+        for is_recent in (False, True):
+            for one in fresh:
+                if self._is_recent(one.look.changed_at) != is_recent:
+                    continue
+                if is_recent and self._is_copy(one, alike[one.deployment], read):
+                    self._deferred.append(one.file.path)
+                    continue
+                read.append(one)
+                self._work.append(self._new(one))
+
+    def _is_copy(
+        self, one: _Examined, entries: Sequence[LedgerEntry], others: Sequence[_Examined]
+    ) -> bool:
+        """Whether the file holds what was read under another path, or the beginning of it."""
+        if any(goes_on is not None for goes_on in one.look.goes_on):
+            return True
+        head = one.look.head.head
+        longer = [e.mark.head for e in entries if e.mark.consumed_bytes > one.look.size_bytes]
+        beside = [o.look.head.head for o in others if o.deployment == one.deployment]
+        return any(other and head and heads_agree(head, other) for other in (*longer, *beside))
+
+    def _is_recent(self, at: datetime) -> bool:
+        return (self._now - at).total_seconds() <= self._settle_seconds
+
+    def _new(self, one: _Examined) -> FileWork:
+        known, head = one.entry, one.look.head
+        # A rotated file lives on under another name; one that does not was rewritten in place.
+        if known is not None and known.identity not in self._claimed:
+            return self._work_on(one, known.file_id, known.generation + 1, "new-generation")
+        # Two contents may share their head: the path they were first seen under tells them apart,
+        # and no later rename changes an identity once given.
+        name = one.file.path.encode("utf-8", "surrogateescape")
+        told = b"\0".join((self._salt.encode(), name, head.head + head.window))
+        return self._work_on(one, digest(told).hex(), 0, "new")
+
+    def _work_on(self, one: _Examined, file_id: str, generation: int, state: State) -> FileWork:
+        look, listed = one.look, one.file
+        file = replace(listed, size_bytes=look.size_bytes, modified_at=look.modified_at)
+        return FileWork(file, one.deployment, file_id, generation, state, look.profile, look.head)
+
+    def finish(self, unchanged_count: int) -> WorkPlan:
+        return WorkPlan(
+            tuple(sorted(self._work, key=lambda work: work.path)),
+            tuple(self._aliases),
+            tuple(self._unreadable),
+            tuple(self._deferred),
+            unchanged_count,
+        )

@@ -1,0 +1,73 @@
+"""The ledger as a list of rows, and a planner's run over real files; no session is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from flink_triage.logs.files import InputFile, Listing, deployment_of
+from flink_triage.settings import Settings
+from flink_triage.spark.ingest.identify import Look, Wanted, look_at
+from flink_triage.spark.ingest.identity import heads_agree
+from flink_triage.spark.ingest.ledger import entry_of
+from flink_triage.spark.ingest.plan import LedgerEntry, WorkPlan, plan_work
+from flink_triage.spark.schemas import LOG_FILES
+
+
+@dataclass
+class MemoryLedger:
+    """What `TableLedger` answers, out of rows in the order in which runs published them."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def entries(self) -> list[LedgerEntry]:
+        nulls = dict.fromkeys(LOG_FILES.column_names)
+        newest = {(row["file_id"], row["generation"]): row for row in self.rows}
+        current = {row["path"]: row for row in self.rows}
+        return [
+            entry_of(nulls | row | {"is_current": current[row["path"]] is row})
+            for row in self.rows
+            if newest[row["file_id"], row["generation"]] is row
+        ]
+
+    def changed(self, files: Sequence[InputFile]) -> Iterator[tuple[int, LedgerEntry | None]]:
+        known = {entry.path: entry for entry in self.entries if entry.is_current}
+        for index, file in enumerate(files):
+            yield index, known.get(file.path)
+
+    def at(self, paths: Sequence[str]) -> Iterator[LedgerEntry]:
+        yield from (e for e in self.entries if e.is_current and e.path in paths)
+
+    def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
+        for entry in self.entries:
+            if entry.mark.consumed_bytes and any(
+                of == entry.deployment and heads_agree(head, entry.mark.head) for of, head in heads
+            ):
+                yield entry
+
+
+def plan_over(
+    listing: Listing,
+    ledger: MemoryLedger,
+    settings: Settings,
+    now: datetime,
+    of: Callable[[InputFile], str] = deployment_of,
+) -> WorkPlan:
+    def look(wanted: Sequence[Wanted]) -> list[Look]:
+        # Tests set the time of a change; the kernel's own is that of today.
+        looks = (look_at(one, settings) for one in wanted)
+        return [replace(found, changed_at=found.modified_at) for found in looks]
+
+    return plan_work(
+        listing.files,
+        listing.quarantined,
+        ledger,
+        look,
+        deployment_of=of,
+        now=now,
+        settle_seconds=settings.settle_seconds,
+        salt=str(len(ledger.rows)),
+    )
