@@ -4,8 +4,8 @@
 
 First the in-process runner on one core, sampled: seconds by stage, and by function.  Time in
 libraries belongs to the function of ours that called them.  Then the run on Spark into a new
-warehouse: seconds from each named point to the next, as the driver passes them; the workers' points
-are left out, and so is the start of the session, which is told by itself.
+warehouse: seconds from each failpoint to the next, as the driver reaches them.  The start of the
+session is timed separately.
 """
 
 from __future__ import annotations
@@ -26,15 +26,13 @@ from pyspark.sql import SparkSession
 import flink_triage
 from benchmarks.corpus import Recipe, write_recipe
 from flink_triage.local import Options, run_local
+from flink_triage.spark import failpoints
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.points import VARIABLE
 from flink_triage.spark.session import get_session
 
 SAMPLE_SECONDS = 0.005
 ROWS_SHOWN = 25
 OURS = Path(flink_triage.__file__).parent
-# What workers reach, many at a time.
-OF_WORKERS = ("stage.range", "diagnose.deployment")
 
 
 def profile_in_process(corpus: Path) -> None:
@@ -78,24 +76,20 @@ def _add(
 
 def profile_on_spark(corpus: Path, megabytes: int, master: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        order = Path(folder) / "order"
-        order.touch()
-        os.environ[VARIABLE] = str(order)
+        trail: list[tuple[float, str]] = []
+        failpoints.hook = lambda name: trail.append((time.time(), name))
         began = time.time()
         spark: SparkSession = get_session(master=master, size_bytes=megabytes << 20)
         started = time.time()
         run(spark, [str(corpus)], f"{folder}/warehouse")
         ended = time.time()
         spark.stop()
-        trail = order.with_name("order.reached").read_text().split("\n")[:-1]
     print(f"\non Spark: session {started - began:.1f} s, run {ended - started:.1f} s\n")
     print("| until | s |\n|---|---|")
     last = started
-    for line in trail:
-        at, point = line.split()
-        if not point.startswith(OF_WORKERS):
-            print(f"| {point} | {float(at) - last:.2f} |")
-            last = float(at)
+    for at, point in trail:
+        print(f"| {point} | {at - last:.2f} |")
+        last = at
     print(f"| end | {ended - last:.2f} |")
 
 

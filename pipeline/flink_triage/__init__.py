@@ -12,6 +12,7 @@ __all__ = [
     "Options",
     "Result",
     "__version__",
+    "create_views",
     "diagnose",
     "from_json",
     "read_result",
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .model import Diagnosis, Incident, Result
     from .report import from_json, render, to_json
     from .spark.pipeline import run
-    from .spark.results import read_result, read_table
+    from .spark.results import create_views, read_result, read_table
 
 _HOME = {
     "Diagnosis": "model",
@@ -38,6 +39,7 @@ _HOME = {
     "from_json": "report",
     "read_result": "spark.results",
     "read_table": "spark.results",
+    "create_views": "spark.results",
     "render": "report",
     "run": "spark.pipeline",
     "to_json": "report",

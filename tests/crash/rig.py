@@ -13,10 +13,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from flink_triage.spark.points import VARIABLE
+from tests.crash.orders import VARIABLE, trail_of
 from tests.crash.workload import numbers_in, rows_of
 
 WORKER = Path(__file__).with_name("worker.py")
+# Its sitecustomize installs the hook in every Python of the session.
+SITE = Path(__file__).with_name("site")
 PROJECT = Path(__file__).parents[2]
 ANSWERS = ("ready", "done", "held", "failed")
 
@@ -28,7 +30,7 @@ class Worker:
         folder.mkdir(exist_ok=True)
         self.order = folder / "order"
         self.order.write_text("")
-        path = os.pathsep.join((str(PROJECT / "pipeline"), str(PROJECT)))
+        path = os.pathsep.join(map(str, (SITE, PROJECT / "pipeline", PROJECT)))
         environment = os.environ | {VARIABLE: str(self.order), "PYTHONPATH": path}
         environment["FLINK_TRIAGE_DRIVER_MEMORY"] = "1g"
         self.process = subprocess.Popen(
@@ -61,12 +63,12 @@ class Worker:
         return self.answer()
 
     def points_reached(self) -> list[str]:
-        trail = self.order.with_name("order.reached")
-        return trail.read_text().split()[1::2] if trail.exists() else []
+        trail = trail_of(self.order)
+        return trail.read_text().split() if trail.exists() else []
 
     def run_and_die(self, logs: Path, warehouse: Path, point: str, work: str = "run") -> bool:
         """Whether the run came to the point, and was killed there."""
-        self.order.write_text(f"{point} 1 {self.process.pid}")
+        self.order.write_text(f"{point} {self.process.pid}")
         is_killed = self.run(logs, warehouse, work) == ""
         self.kill()
         return is_killed

@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
@@ -26,12 +27,10 @@ class Unlocked(Warehouse):
 
 
 class Unguarded(Unlocked):
-    """The control: no lock, and any run may come after any other."""
+    """The control: no lock, and any run may commit under the number of another."""
 
-    def append(
-        self, rows: DataFrame, table: Table, run_id: str, application: str | None = None
-    ) -> None:
-        super().append(rows, table, run_id)
+    def append(self, rows: DataFrame, table: Table, batch: int, part: str = "") -> None:
+        super().append(rows, table, batch, f"{part}{uuid4().hex}")
 
 
 GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unguarded}

@@ -15,24 +15,16 @@ from typing import Any
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-TABLES = (
-    "log_files",
-    "events",
-    "stack_traces",
-    "log_volume",
-    "matches",
-    "incidents",
-    "diagnoses",
-    "flink_config",
-    "deployments",
-)
+# The stored tables that a run derives from its batch, and where they lie.
+TABLES = ("log_files", "events", "stack_traces", "log_volume", "diagnosed")
+STATE = ("batches", "log_files")
 JOB = "d1dfe4261f7c4f3fa0f0d6a5b5c2e7aa"
 NUMBER = re.compile(r"event (\d{6})")
 START = datetime(2026, 3, 1, 6)
 # Long ago, so that no last event is held back.
 QUIET_SINCE = 1_770_000_000
 # Of a run they may differ between two that did the same.
-OF_THE_RUN = ("run_id", "whole_run_id", "batch_id", "started_at", "finished_at")
+OF_THE_RUN = ("run_id", "whole_run_id", "started_at", "finished_at")
 
 
 def event(number: int) -> str:
@@ -89,11 +81,17 @@ def write_more(logs: Path) -> set[int]:
     return set(range(140))
 
 
+def folder_of(warehouse: Path, name: str) -> Path:
+    """The folder of a stored table."""
+    return warehouse / ("_state" if name in STATE else "_raw") / name
+
+
 def rows_of(warehouse: Path, name: str) -> list[dict[str, Any]]:
     """All rows of a table; none where it is not there yet."""
-    if not any((warehouse / name / "_delta_log").glob("[0-9]*.json")):
+    folder = folder_of(warehouse, name)
+    if not any((folder / "_delta_log").glob("[0-9]*.json")):
         return []
-    return list(DeltaTable(str(warehouse / name)).to_pyarrow_dataset().to_table().to_pylist())
+    return list(DeltaTable(str(folder)).to_pyarrow_dataset().to_table().to_pylist())
 
 
 def published(warehouse: Path) -> dict[str, list[str]]:
@@ -107,8 +105,14 @@ def published(warehouse: Path) -> dict[str, list[str]]:
 
 
 def _as_json(rows: Iterable[dict[str, Any]]) -> list[str]:
-    kept = ({k: v for k, v in row.items() if k not in OF_THE_RUN} for row in rows)
+    kept = (_without_run(row) for row in rows)
     return sorted(json.dumps(row, default=str, sort_keys=True) for row in kept)
+
+
+def _without_run(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {k: _without_run(v) for k, v in value.items() if k not in OF_THE_RUN}
 
 
 def numbers_in(warehouse: Path) -> Counter[int]:
@@ -117,7 +121,7 @@ def numbers_in(warehouse: Path) -> Counter[int]:
     if not runs:
         return Counter()
     table = (
-        DeltaTable(str(warehouse / "events"))
+        DeltaTable(str(folder_of(warehouse, "events")))
         .to_pyarrow_dataset()
         .to_table(columns=["message", "run_id"], filter=pc.field("run_id").isin(sorted(runs)))
     )
@@ -134,4 +138,5 @@ def unpublished_rows(warehouse: Path) -> dict[str, int]:
 
 def live_files(warehouse: Path, name: str) -> list[str]:
     """The data files that the newest version of a table consists of."""
-    return sorted(file.split("/")[-1] for file in DeltaTable(str(warehouse / name)).file_uris())
+    table = DeltaTable(str(folder_of(warehouse, name)))
+    return sorted(file.split("/")[-1] for file in table.file_uris())

@@ -131,7 +131,7 @@ def test_a_worker_that_dies_while_it_reads_changes_nothing(
     command = submit_command(cluster, archive, *words)
     with started(command, tmp_path / "submit.log", env, cwd=home) as submitted:
         # A file that a task has begun to write.
-        begun = "_staging_*/_temporary/0/_temporary/*/*.parquet"
+        begun = "_state/batches/batch=*/kind=*/*.parquet"
         wait_until(lambda: list(warehouse.glob(begun)), submitted, "rows of a task")
         first.end(signal.SIGKILL)
         assert submitted.process.poll() is None, "it was over before the worker died"

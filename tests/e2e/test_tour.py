@@ -13,6 +13,7 @@ import flink_triage as ft
 from flink_triage.cli.main import main
 from flink_triage.spark.schemas import TABLES
 from flink_triage.spark.session import get_session
+from flink_triage.spark.stored import STORED
 from tests.e2e.test_docs import api_code, blocks, is_shown_in, link_inputs, shown_commands
 
 
@@ -41,15 +42,13 @@ def run_as_shown(words: list[str], output: str, exit_code: int) -> None:
 def spark(toured: Path) -> SparkSession:
     """A session whose views are the tables that the tour wrote."""
     session = get_session()
-    for name in TABLES:
-        rows = session.read.format("delta").load(str(toured / "warehouse" / name))
-        rows.createOrReplaceTempView(name)
+    assert set(ft.create_views(session, str(toured / "warehouse"))) == set(TABLES)
     return session
 
 
 def test_the_tour_leaves_what_it_promises(toured: Path) -> None:
-    warehouse = {path.name for path in (toured / "warehouse").iterdir() if path.is_dir()}
-    assert warehouse == set(TABLES)
+    tables = {path.name for path in (toured / "warehouse").glob("_*/*")}
+    assert tables == set(STORED)
     assert "<html" in (toured / "report.html").read_text(encoding="utf-8")
     assert "flip-1.16.0" in (toured / "incidents.md").read_text(encoding="utf-8")
 

@@ -15,8 +15,7 @@ from flink_triage.model import Result
 from flink_triage.report import to_json
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import WRITTEN
+from flink_triage.spark.results import create_views, read_result
 
 LOGS = Path(__file__).parents[1] / "logs"
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
@@ -78,9 +77,7 @@ def test_a_second_run_over_every_log_writes_nothing(
 
 @pytest.fixture(scope="module")
 def joined(spark: SparkSession, warehouse: Path) -> list[Row]:
-    for name in WRITTEN:
-        rows = spark.read.format("delta").load(str(warehouse / name))
-        rows.createOrReplaceTempView(name)
+    create_views(spark, str(warehouse))
     return spark.sql(DOWN_TO_THE_LINE).collect()
 
 

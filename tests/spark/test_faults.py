@@ -18,6 +18,7 @@ from flink_triage.spark.pipeline import run
 from flink_triage.spark.results import read_result
 from flink_triage.spark.tables import Warehouse
 from tests.crash.workload import (
+    folder_of,
     numbers_in,
     published,
     unpublished_rows,
@@ -140,8 +141,8 @@ def test_a_damaged_table_is_refused_and_nothing_is_overwritten(
 ) -> None:
     logs, first, _ = states
     warehouse = Path(shutil.copytree(first, tmp_path / "warehouse"))
-    damage(warehouse / table / "_delta_log")
-    runs = warehouse / "runs" / "_delta_log"
+    damage(folder_of(warehouse, table) / "_delta_log")
+    runs = folder_of(warehouse, "runs") / "_delta_log"
     before = {path.name: path.read_bytes() for path in runs.glob("*.json")}
     with pytest.raises(CorruptStateError, match="the tables are damaged"):
         run(spark, [str(logs)], str(warehouse))

@@ -36,7 +36,7 @@ from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
 from flink_triage.spark.ingest.identity import HEAD_STEPS
-from flink_triage.spark.ingest.ledger import Row, finished_rows
+from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import batches_of, stage_range
 from flink_triage.spark.parcels import unpacked
@@ -157,7 +157,10 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
                     events += observations_of(rows)
                 elif row["kind"] == "summary":
                     summaries += rows.to_pylist()
-    ledger = finished_rows(plan, tasks, summaries)
+    ledger = [
+        finished_row(row, summaries[row["first_range"] :][: row["range_count"]])
+        for row in planned_rows(plan, tasks)
+    ]
     numbered = (o for o in events if NUMBER.search(o.event.message.encode() + b" "))
     return Outcome(tuple(ledger), tuple(numbered))
 

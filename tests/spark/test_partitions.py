@@ -127,7 +127,7 @@ def test_ranges_go_into_few_bins_of_bounded_size(ranges: int, bins: int) -> None
             is_recent=False,
             is_first=number == 0,
             is_last=number == ranges - 1,
-            head=NOTHING,
+            tail=b"",
             known=NOTHING,
         )
         for number in range(ranges)

@@ -16,19 +16,12 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, run_local
-from flink_triage.spark import pipeline
+from flink_triage.spark import finish
 from flink_triage.spark.lock import held
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import (
-    EVENTS,
-    INCIDENTS,
-    LOG_FILES,
-    LOG_VOLUME,
-    RUNS,
-    TABLES,
-    WRITTEN,
-)
+from flink_triage.spark.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
+from flink_triage.spark.stored import STORED
 from flink_triage.spark.tables import Warehouse
 
 Listed = Callable[[Path], set[str]]
@@ -55,7 +48,8 @@ def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
     assert found.unknown == expected.unknown
     assert found.coverage == expected.coverage
     assert found.effective_config == expected.effective_config
-    assert {path.name for path in warehouse.iterdir() if path.is_dir()} == set(WRITTEN)
+    tables = {f"{path.parent.name}_{path.name}" for path in warehouse.glob("_*/*")}
+    assert tables == {f"_{table.stored_name}" for table in STORED.values()}
     before = data_files(warehouse)
     assert run(spark, [str(logs)], str(warehouse), settled) == run_id
     assert data_files(warehouse) == before
@@ -66,10 +60,13 @@ def test_every_column_of_every_table_has_a_comment(
 ) -> None:
     house = Warehouse(str(tmp_path / "warehouse"))
     run(spark, [str(logs)], house, settled)
-    for table in map(TABLES.__getitem__, WRITTEN):
+    for table in STORED.values():
         described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
-        comments = {row["col_name"]: row["comment"] for row in described}
+        comments = {r["col_name"]: r["comment"] for r in described if "#" not in r["col_name"]}
         assert comments == {column.name: column.comment for column in table.columns}
+        schema = spark.read.format("delta").load(house.location(table.name)).schema
+        required = {field.name for field in schema if not field.nullable}
+        assert required == {column.name for column in table.columns if column.is_required}
 
 
 def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(
@@ -101,7 +98,7 @@ def test_logs_may_come_after_a_run_that_could_read_no_file(
     (unreadable / "heap.log").write_bytes(b"JAVA PROFILE 1.0.2\0" + bytes(64))
     inputs = [str(unreadable), str(logs)]
     run(spark, inputs[:1], warehouse, settled)
-    assert not Warehouse(warehouse).exists(spark, EVENTS)
+    assert Warehouse(warehouse).read(spark, EVENTS).isEmpty()
     run(spark, inputs, warehouse, settled)
     expected, found = run_local(inputs, settled), read_result(spark, warehouse)
     assert found.incidents == expected.incidents
@@ -230,7 +227,7 @@ def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_noth
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(pipeline, "publish", killed)
+        broken.setattr(finish, "_publish", killed)
         with pytest.raises(KeyboardInterrupt):
             run(spark, [str(logs)], warehouse, settled)
     with pytest.raises(UsageError, match="no run has been published"):
@@ -270,13 +267,13 @@ def test_a_lost_commit_is_not_published(
     warehouse = Warehouse(str(tmp_path / "warehouse"))
     append = Warehouse.append
 
-    def losing(self: Warehouse, rows, table, batch_id):  # type: ignore[no-untyped-def]
-        append(self, rows.limit(0) if table is EVENTS else rows, table, batch_id)
+    def losing(self, rows, table, batch, part=""):  # type: ignore[no-untyped-def]
+        append(self, rows.limit(0) if table is EVENTS else rows, table, batch, part)
 
     monkeypatch.setattr(Warehouse, "append", losing)
     with pytest.raises(Exception, match="the run is not published"):
         run(spark, [str(logs)], warehouse, settled)
-    assert not warehouse.exists(spark, RUNS)
+    assert warehouse.read(spark, RUNS).isEmpty()
 
 
 def test_a_held_warehouse_is_left_alone(

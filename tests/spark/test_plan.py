@@ -15,7 +15,7 @@ from flink_triage.logs.files import InputFile, Listing, list_inputs
 from flink_triage.model import Quarantined
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.identity import HEAD_BYTES, OpenFile
-from flink_triage.spark.ingest.ledger import finished_rows
+from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
 from flink_triage.spark.ingest.plan import WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from tests.spark.memory_ledger import MemoryLedger, plan_over
@@ -45,10 +45,17 @@ def starts(planned: WorkPlan) -> dict[str, int]:
 
 def consume(folder: Path, ledger: MemoryLedger, but: int = 0) -> MemoryLedger:
     """The ledger after a run that read all that was new, ``but`` for some bytes held back."""
-    planned = plan(folder, ledger)
+    return MemoryLedger([*ledger.rows, *read(plan(folder, ledger), but)])
+
+
+def read(planned: WorkPlan, but: int = 0) -> list[Row]:
+    """Rows of the ledger after the plan was carried out."""
     tasks = cut_ranges(planned.work, SETTINGS, NOW)
-    rows = finished_rows(planned, tasks, [summary(task, but) for task in tasks])
-    return MemoryLedger([*ledger.rows, *rows])
+    told = [summary(task, but) for task in tasks]
+    return [
+        finished_row(row, told[row["first_range"] :][: row["range_count"]])
+        for row in planned_rows(planned, tasks)
+    ]
 
 
 def summary(task: RangeTask, but: int) -> dict[str, object]:
@@ -289,7 +296,7 @@ def test_a_refused_path_is_said_once() -> None:
     listing = Listing((), (bad,), NOW)
     first = plan_over(listing, NOTHING, SETTINGS, NOW)
     assert first.unreadable == (bad,)
-    known = MemoryLedger(finished_rows(first, (), ()))
+    known = MemoryLedger(read(first))
     assert plan_over(listing, known, SETTINGS, NOW).is_empty
 
 
@@ -346,8 +353,6 @@ def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder
     stale = tuple(replace(file, size_bytes=file.size_bytes - 1) for file in files.files)
     planned = plan_over(replace(files, files=stale), entries, SETTINGS, NOW, folder_of)
     assert starts(planned) == {"jm.log": 0}
-    tasks = cut_ranges(planned.work, SETTINGS, NOW)
-    rows = finished_rows(planned, tasks, [summary(task, 0) for task in tasks])
-    later = MemoryLedger([*entries.rows, *rows])
+    later = MemoryLedger([*entries.rows, *read(planned)])
     assert plan(folder, later).work == ()
     assert [Path(alias.path).name for alias in plan(folder, later).aliases] == ["jm.log.2"]

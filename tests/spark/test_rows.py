@@ -34,9 +34,7 @@ from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.rows import (
     RANGE_NUMBER,
     event_rows,
-    match_rows,
     observations_of,
-    option_rows,
     scrub,
     trace_rows,
 )
@@ -117,35 +115,6 @@ def test_a_lone_surrogate_does_not_end_a_run() -> None:
 def staged(*observations: Observation, number: int = 0) -> pa.RecordBatch:
     rows = pa.RecordBatch.from_struct_array(event_rows(observations, "f", 0))
     return rows.append_column(RANGE_NUMBER, pa.array([number] * len(rows), pa.int32()))
-
-
-def test_matches_stand_beside_their_events_on_lines_of_their_own() -> None:
-    full = observation()
-    first, second = replace(full.matches[0], line_offset=0), full.matches[1]
-    event = replace(full.event, line=20, offset=99)
-    made = [replace(full, matches=()), replace(full, event=event, matches=(first, second)), full]
-    rows = match_rows(staged(*made, number=4)).to_pylist()
-    assert [(row["byte_offset"], row["line"]) for row in rows] == [
-        (99, 20),
-        (99, 20 + second.line_offset),
-        *[(full.event.offset, full.event.line + m.line_offset) for m in full.matches],
-    ]
-    assert rows[0]["captures"] == list(first.captures.items())
-    assert {row["fingerprint"] for row in rows} == {"v1:a"}
-    assert {row["range_number"] for row in rows} == {4}
-
-
-def test_options_are_what_events_print_and_one_may_be_printed_empty() -> None:
-    def printed(**given: object) -> Observation:
-        full = observation()
-        lifecycle = replace(full.event.lifecycle, kind="config", **given)  # type: ignore[type-var]
-        return replace(full, event=replace(full.event, lifecycle=lifecycle))
-
-    bare = replace(observation(), event=replace(observation().event, lifecycle=None))
-    made = [observation(), bare, printed(key="a.b", value="1"), printed(key="c", value=None)]
-    made.append(printed(key=None))
-    rows = option_rows(staged(*made)).to_pylist()
-    assert [(row["key"], row["value"]) for row in rows] == [("a.b", "1"), ("c", "")]
 
 
 def test_lines_of_a_range_inside_a_file_count_from_its_beginning() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
@@ -15,10 +16,12 @@ from pyspark.sql import DataFrame, SparkSession
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.files import list_inputs
 from flink_triage.settings import Settings
-from flink_triage.spark import stages
-from flink_triage.spark.ingest.ledger import finished_rows
+from flink_triage.spark.ingest import derive
+from flink_triage.spark.ingest.batch import Header, commit, open_batch
+from flink_triage.spark.ingest.ledger import planned_rows
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from flink_triage.spark.ingest.read import CHANGED, Part, batches_of, stage_range
+from flink_triage.spark.tables import Warehouse
 from flink_triage.stages import Analyzer
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 
@@ -70,18 +73,17 @@ def read(
         parts = stage_range(task, ANALYZER, OPTIONS.settings, told)
         batches += batches_of(leaving(parts, task) if task.number in gone else parts)
     staged = spark.createDataFrame(pa.Table.from_batches(batches))
-    summaries = stages.summaries(staged, tasks)
-    standing = stages.standing_of(tasks, summaries)
-    traces = rows_of(stages.stack_traces(staged, standing))
+    house = Warehouse(str(logs.parent / f"warehouse-{uuid4().hex}"))
+    header = Header(1, "run", "read", datetime.now(timezone.utc), {}, ())
+    commit(spark, house, header, planned_rows(plan, tasks), staged)
+    batch = open_batch(spark, house, 1)
+    traces = rows_of(derive.stack_traces(batch))
     assert all(row["masked_text"] for row in traces)
     return Run(
-        rows_of(stages.events(staged, standing)),
+        rows_of(derive.events(batch)),
         {str(row["fingerprint"]): int(str(row["event_count"])) for row in traces},
-        sum(
-            int(str(row["line_count"]))
-            for row in rows_of(stages.log_volume(staged, standing, tasks))
-        ),
-        MemoryLedger([*ledger.rows, *finished_rows(plan, tasks, summaries)]),
+        sum(int(str(row["line_count"])) for row in rows_of(derive.log_volume(batch))),
+        MemoryLedger([*ledger.rows, *rows_of(derive.log_files(spark, batch))]),
     )
 
 

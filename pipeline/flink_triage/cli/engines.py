@@ -38,12 +38,12 @@ def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
     """Run the pipeline; what was published before it (None at first), and after."""
+    from ..spark.published import published_runs
     from ..spark.results import read_result
-    from ..spark.schemas import RUNS
 
     house = _house(arguments.warehouse, arguments)
     spark, listing = _session_for(paths, options, arguments)
-    before = read_result(spark, house) if house.exists(spark, RUNS) else None
+    before = read_result(spark, house) if published_runs(spark, house) else None
     return before, _run(spark, paths, listing, options, house, arguments)
 
 
@@ -58,7 +58,9 @@ def _run(
     from ..spark.pipeline import run
     from ..spark.results import read_result
 
-    run(spark, paths, house, options, _progress(arguments), listing=listing)
+    skipped = getattr(arguments, "skip_batch", None)
+    progress = _progress(arguments)
+    run(spark, paths, house, options, progress, listing=listing, skipped_batch=skipped)
     return read_result(spark, house)
 
 

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..report.comparison import render_comparison, render_recurrences
 
 _ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"
-_RUN_ID = re.compile(r"[0-9a-f-]{8,80}")
+_RUN_ID = re.compile(r"[0-9a-fTZ-]{8,80}")
 
 
 def add_history_commands(

@@ -92,6 +92,12 @@ def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="the last event of a file written to so recently is left for the next run "
         f"(default: {DEFAULT_SETTINGS.settle_seconds:g})",
     )
+    run.add_argument(
+        "--skip-batch",
+        type=int,
+        metavar="N",
+        help="leave out a committed batch that cannot be finished; its files are read again",
+    )
     add_warehouse_arguments(run)
     add_input_arguments(run)
     add_alert_arguments(run)

@@ -7,9 +7,11 @@ program are others by now, and where its news change what was told for good.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 
 import pyarrow as pa
@@ -18,146 +20,118 @@ from pyspark.sql import functions as F
 
 from flink_triage import __version__
 from flink_triage.model import SEVERITIES
-from flink_triage.spark import stages
-from flink_triage.spark.diagnosing import DIAGNOSED_ROWS, STATE
-from flink_triage.spark.ingest.identity import sha256
+from flink_triage.spark.diagnosing import (
+    DIAGNOSED_ROWS,
+    STATE,
+    DiagnosisConfig,
+    diagnosing_function,
+    parcels_function,
+)
+from flink_triage.spark.ingest import derive
+from flink_triage.spark.ingest.batch import Work
 from flink_triage.spark.parcels import Standing
-from flink_triage.spark.points import reached
-from flink_triage.spark.publishing import Batch, options_of
-from flink_triage.spark.recovery import Attempt, frame_of
+from flink_triage.spark.published import frame_of
 from flink_triage.spark.rematching import counted_runs, with_newest_matches
 from flink_triage.spark.results import current_deployments, current_incidents
 from flink_triage.spark.row_types import TEXT, spark_schema, spark_type
 from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS
+from flink_triage.spark.stored import DIAGNOSED
 from flink_triage.spark.tables import Warehouse
 
+EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
 # Raised whenever what is carried, or what is made of it, changes.
 CARRIED_VERSION = "2"
+# A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
+MAX_PARTITIONS = 256
+# A task takes some 0.1 s to start and to end, and diagnoses so many events in half a second; a
+# deployment takes as long as so many events, whatever it says.
+EVENTS_PER_TASK = 8_000
+DEPLOYMENT_EVENTS = 1_000
 # From the best to the worst; a log that ends in trouble says neither way.
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
-STAGED = DIAGNOSED_ROWS.append(pa.field("status", TEXT))
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a run left of a deployment: ``run_id`` told it last, ``goes_on`` if it is of use."""
+    """What a deployment's diagnosis goes on from: ``run_id`` told of it last."""
 
     deployment: str
     run_id: str
-    goes_on: bool
 
 
-@dataclass(frozen=True, slots=True)
-class News:
-    """What this run read, as it is staged: rows of `events` without the run's id, and the same as
-    parcels of ranges that stand so; and how many events that are."""
+def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
+    """Diagnose the batch's deployments and append what comes out to `diagnosed`.
 
-    events: DataFrame
-    parcels: DataFrame
-    standing: Standing
-    event_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosed:
-    """Rows of `incidents` and of `deployments`, without the run's id."""
-
-    incidents: DataFrame
-    deployments: DataFrame
-
-
-def diagnose_batch(
-    spark: SparkSession,
-    house: Warehouse,
-    batch: Batch,
-    attempt: Attempt,
-    news: News | None,
-) -> Diagnosed:
-    """Diagnose the batch's deployments; all of them over all their events where nothing is new.
-
-    The news are read from where they are staged: their append need not be done.  What comes out is
-    staged, too: it is read more than once, and made once.
+    All are diagnosed over all their events where the batch read no log.  The news are read from the
+    batch: their append to `events` need not be done.  What is appended is what is read again: which
+    deployments were told of.
     """
-    basis = basis_of(batch)
-    left = _left(spark, house, batch, basis)
-    going = {one.deployment: one for one in left if one.goes_on and news is not None}
-    parts: list[DataFrame] = []
-    whole = set(batch.deployments) - set(going)
-    # A killed first run may have made one table and not yet the other.
-    is_told = batch.runs and all(house.exists(spark, table) for table in (DEPLOYMENTS, INCIDENTS))
+    header, basis = work.header, basis_of(work)
+    is_news = header.work == "read"
+    going = {one.deployment: one for one in _left(spark, house, work, basis)} if is_news else {}
+    whole = set(header.deployments) - set(going)
 
-    def staged(rows: DataFrame, part: str, before: DataFrame | None) -> DataFrame:
-        name = house.staging_part(attempt.staging, part)
-        house.write_staging(_with_status(rows, before), name)
-        reached(f"diagnosed.{part}")
-        return house.read_staging(spark, name, spark_schema(STAGED))
+    def append(rows: DataFrame, before: DataFrame | None, part: str) -> None:
+        house.append(_rows(rows, before, basis, header.run_id), DIAGNOSED, header.batch, part)
 
-    if going and news is not None:
+    if going:
         states = _states(spark, house, list(going.values()))
-        diagnosed = _by_news(batch, news, states, len(going))
         # What was closed by then is not told again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
-        rows = staged(diagnosed, "news", before)
-        failed = F.col("incident").isNull() & F.col("state").isNull()
-        refused = rows.where(failed).select("deployment").toArrow().column(0).to_pylist()
-        whole |= set(refused)
-        parts.append(rows.where(~failed))
+        append(_by_news(work, states, len(going)), before, "news")
+    if going or work.is_resumed:
+        # Without those that their news were not enough for.
+        whole = set(header.deployments) - _told(spark, house, header.run_id)
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
-        # A run that could read no file has published, and made no table of events.
-        is_first = not batch.runs or not house.exists(spark, EVENTS)
-        if news is not None and is_first:
-            diagnosed = _by_news(batch, news, states, len(whole))
+        if is_news and not work.runs:
+            rows = _by_news(work, states, len(whole))
         else:
-            events = _history(spark, house, batch, attempt.run_id, news)
-            tasks = stages.partitions_for(len(whole))
-            diagnosed = stages.diagnosed(events, states, tasks, batch.pack, batch.options)
-        told = None
-        if is_told:
-            told = current_incidents(spark, house, frame_of(spark, batch.runs)).join(
-                F.broadcast(names), "deployment", "left_semi"
-            )
-        parts.append(staged(diagnosed, "whole", told))
-    rows = reduce(DataFrame.unionByName, parts)
-    return Diagnosed(_incidents(rows, attempt.run_id), _deployments(rows, basis, attempt.run_id))
+            rows = _by_events(_history(spark, house, work), states, len(whole), work)
+        known = None
+        if any(DIAGNOSED.name in run.tables for run in work.runs):
+            told = current_incidents(spark, house, frame_of(spark, work.runs))
+            known = told.join(F.broadcast(names), "deployment", "left_semi")
+        append(rows, known, "whole")
 
 
-def _by_news(batch: Batch, news: News, states: DataFrame, deployments: int) -> DataFrame:
-    tasks = stages.partitions_for_news(deployments, news.event_count)
-    return stages.diagnosed_parcels(
-        news.parcels, news.standing, states, tasks, batch.pack, batch.options
-    )
+def _told(spark: SparkSession, house: Warehouse, run_id: str) -> set[str]:
+    """Deployments of which the run has told."""
+    if not house.exists(spark, DIAGNOSED):
+        return set()
+    rows = house.read(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
+    return set(rows.select("deployment").toArrow().column(0).to_pylist())
 
 
-def basis_of(batch: Batch) -> str:
+def basis_of(work: Work) -> str:
     """What a carried state depends on besides the events: with another it is of no use."""
-    asked = json.dumps(options_of(batch.options), sort_keys=True)
-    return sha256("\0".join((CARRIED_VERSION, __version__, batch.pack.digest, asked)).encode())
+    asked = json.dumps(dict(work.header.options), sort_keys=True)
+    basis = "\0".join((CARRIED_VERSION, __version__, work.pack.digest, asked))
+    return hashlib.sha256(basis.encode()).hexdigest()
 
 
-def _history(
-    spark: SparkSession, house: Warehouse, batch: Batch, run_id: str, news: News | None
-) -> DataFrame:
-    """Events of all published runs, with what was last found in each, and the news."""
-    published = [run.run_id for run in batch.runs]
-    counted = F.broadcast(counted_runs(spark, published).select("run_id"))
-    events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
-    known = with_newest_matches(spark, house, events, [*published, run_id])
-    return known if news is None else known.select(*news.events.columns).unionByName(news.events)
+def _history(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
+    """Events of all published runs, with what was last found in each, and those of the batch."""
+    parts: list[DataFrame] = []
+    if house.exists(spark, EVENTS):
+        counted = F.broadcast(counted_runs(spark, work.run_ids).select("run_id"))
+        events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
+        runs = [*work.run_ids, work.header.run_id]
+        parts.append(with_newest_matches(spark, house, events, runs).select(*EVENT_COLUMNS))
+    if work.batch.summaries:
+        parts.append(derive.events(work.batch).select(*EVENT_COLUMNS))
+    return reduce(DataFrame.unionByName, parts)
 
 
-def _left(spark: SparkSession, house: Warehouse, batch: Batch, basis: str) -> list[_Left]:
-    """What the newest published run that touched each deployment of the batch left of it."""
-    if not batch.runs or not house.exists(spark, DEPLOYMENTS):
+def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list[_Left]:
+    """What the newest published run that touched each deployment left of it, where it is of use."""
+    if not work.runs or not house.exists(spark, DEPLOYMENTS):
         return []
-    rows = current_deployments(spark, house, frame_of(spark, batch.runs)).select(
-        "deployment",
-        "run_id",
-        ((F.col("basis") == basis) & F.col("in_time_from").isNotNull()).alias("goes_on"),
-    )
-    wanted = set(batch.deployments)
-    found = rows.toArrow().to_pylist()
+    rows = current_deployments(spark, house, frame_of(spark, work.runs))
+    of_use = rows.where((F.col("basis") == basis) & F.col("in_time_from").isNotNull())
+    wanted = set(work.header.deployments)
+    found = of_use.select("deployment", "run_id").toArrow().to_pylist()
     return [_Left(**row) for row in found if row["deployment"] in wanted]
 
 
@@ -180,29 +154,97 @@ def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> Dat
     return of_runs.join(wanted, ["deployment", "run_id"], "left_semi")
 
 
-def _deployments(rows: DataFrame, basis: str, run_id: str) -> DataFrame:
-    found = rows.where(F.col("state").isNotNull()).select("deployment", "state.*", "unknown_json")
-    found = found.withColumn("basis", F.lit(basis)).withColumn("run_id", F.lit(run_id))
-    found = found.withColumn("whole_run_id", F.coalesce("whole_run_id", "run_id"))
-    return found.select(*DEPLOYMENTS.column_names)
+def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) -> DataFrame:
+    """Rows of `diagnosed`, of ``DIAGNOSED_ROWS`` and the incidents that were told ``before``."""
+    of_row = {
+        "status": F.col("status"),
+        "basis": F.lit(basis),
+        "unknown_json": F.col("unknown_json"),
+    }
+
+    def filled(column: str) -> Column:
+        whole = F.coalesce(f"{column}.whole_run_id", F.lit(run_id))
+        values = of_row | {"whole_run_id": whole}
+        names = [field.name for field in DIAGNOSED.type_of(column)]
+        fields = [values.get(name, F.col(f"{column}.{name}")).alias(name) for name in names]
+        return F.when(F.col(column).isNotNull(), F.struct(*fields)).alias(column)
+
+    return _with_status(rows, before).select(
+        F.lit(run_id).alias("run_id"), "deployment", filled("incident"), filled("state")
+    )
 
 
-def _incidents(rows: DataFrame, run_id: str) -> DataFrame:
-    found = rows.where(F.col("incident").isNotNull()).select("incident.*", "status")
-    found = found.withColumn("run_id", F.lit(run_id))
-    found = found.withColumn("whole_run_id", F.coalesce("whole_run_id", "run_id"))
-    return found.select(*INCIDENTS.column_names)
+# --- over the deployments -----------------------------------------------------------------------
+
+
+def _by_events(events: DataFrame, states: DataFrame, deployments: int, work: Work) -> DataFrame:
+    """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
+
+    ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
+    """
+    touched = _of_deployments(events, states).select(*EVENT_COLUMNS, "state")
+    # A deployment whose logs hold nothing notable is healthy, and is said to be.
+    nothing = (
+        F.lit(None).cast(spark_type(column.type)).alias(column.name)
+        for column in EVENTS.columns
+        if column.name not in ("run_id", "deployment")
+    )
+    markers = states.select("*", *nothing).select(*EVENT_COLUMNS, "state")
+    rows = touched.unionByName(markers).repartition(partitions_for(deployments), "deployment")
+    ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
+    function = diagnosing_function(_diagnosis_config(work, Standing()))
+    return ordered.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
+
+
+def _by_news(work: Work, states: DataFrame, deployments: int) -> DataFrame:
+    """The same, out of the parcels of the batch."""
+    parcels = work.batch.parcels("event").withColumnRenamed("rows", "events")
+    touched = _of_deployments(parcels, states).select("deployment", "events", "state")
+    markers = states.withColumn("events", F.lit(None).cast("binary"))
+    tasks = partitions_for_news(deployments, work.batch.total_of("event_rows"))
+    rows = touched.unionByName(markers.select(*touched.columns)).repartition(tasks, "deployment")
+    function = parcels_function(_diagnosis_config(work, work.batch.standing))
+    return rows.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
+
+
+def _of_deployments(rows: DataFrame, states: DataFrame) -> DataFrame:
+    names = F.broadcast(states.select("deployment"))
+    no_state = F.lit(None).cast(spark_type(STATE))
+    return rows.join(names, "deployment", "left_semi").withColumn("state", no_state)
+
+
+def _diagnosis_config(work: Work, standing: Standing) -> DiagnosisConfig:
+    asked = work.header.options
+    return DiagnosisConfig(
+        work.pack,
+        work.options.settings,
+        asked["flink_version"],
+        _time(asked["since"]),
+        _time(asked["until"]),
+        standing,
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def partitions_for(deployments: int) -> int:
+    """Enough that hashing seldom puts two deployments together: one alone takes seconds."""
+    return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
+
+
+def partitions_for_news(deployments: int, events: int) -> int:
+    """Fewer, where what there is to diagnose is known."""
+    work = events + DEPLOYMENT_EVENTS * deployments
+    return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
 
 # --- what became of an incident ----------------------------------------------------------------
 
 
 def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
-    """Rows of ``STAGED``, out of ``DIAGNOSED_ROWS`` and the incidents that were told ``before``.
-
-    Nothing is news where nothing was told.  This is read here and not by the append to `incidents`,
-    which would be refused whenever another run appends to what it reads.
-    """
+    """``DIAGNOSED_ROWS`` with a ``status``; nothing is news where nothing was told ``before``."""
     if before is None:
         return rows.withColumn("status", F.lit(None).cast("string"))
     told = before.select(
@@ -216,7 +258,7 @@ def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
         F.col("incident.incident_id") == F.col("told_id")
     )
     joined = rows.join(F.broadcast(told), is_same, "left")
-    return joined.withColumn("status", _status()).select(*STAGED.names)
+    return joined.withColumn("status", _status()).select(*rows.columns, "status")
 
 
 def _status() -> Column:

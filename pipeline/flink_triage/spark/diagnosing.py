@@ -22,8 +22,8 @@ from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
+from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
-from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import FLAG, TEXT, TIME
 from flink_triage.spark.rows import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.schemas import INCIDENTS
@@ -148,7 +148,7 @@ def _diagnosed(
     observations: Sequence[Observation],
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
-    reached("diagnose.deployment")
+    failpoint("diagnose.deployment")
     continued = diagnose_on(
         deployment,
         carried_of(state) if state is not None else None,

@@ -294,7 +294,7 @@ def _rows(rows: DataFrame) -> list[dict[str, Any]]:
 
 
 def _need_runs(spark: SparkSession, house: Warehouse) -> None:
-    if not house.exists(spark, RUNS):
+    if not house.exists(spark, RUNS) or house.read(spark, RUNS).isEmpty():
         raise house.unpublished()
 
 

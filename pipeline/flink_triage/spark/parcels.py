@@ -17,8 +17,7 @@ from flink_triage.spark.row_types import COUNT, SMALL, TEXT
 from flink_triage.spark.rows import (
     RANGE_NUMBER,
     STAGED_EVENT,
-    STAGED_MATCH,
-    STAGED_OPTION,
+    STAGED_REMATCH,
     STAGED_TRACE,
     STAGED_VOLUME,
 )
@@ -34,10 +33,9 @@ PARCEL_BYTES = 8 * MIB
 # What the rows of a kind are once their parcels are open.
 OPENED: Mapping[str, pa.Schema] = {
     "event": pa.schema(STAGED_EVENT),
-    "match": pa.schema(STAGED_MATCH),
-    "option": pa.schema(STAGED_OPTION),
     "trace": pa.schema([RANGE_NUMBER, *STAGED_TRACE]),
     "volume": pa.schema(STAGED_VOLUME),
+    "rematch": STAGED_REMATCH,
 }
 
 
@@ -113,7 +111,7 @@ def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[
 
 def _opened(parcel: bytes, schema: pa.Schema, standing: Standing) -> pa.Table:
     rows = unpacked(parcel)
-    if RANGE_NUMBER.name not in schema.names:
+    if RANGE_NUMBER.name in rows.schema.names and RANGE_NUMBER.name not in schema.names:
         rows = in_file(rows, standing)
     return rows.select(schema.names)
 

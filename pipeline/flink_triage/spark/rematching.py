@@ -15,32 +15,21 @@ from pyspark.sql import functions as F
 
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.rematch import KnownTrace, rematch
-from flink_triage.settings import Settings
 from flink_triage.signatures import Matcher, SignaturePack
+from flink_triage.spark.failpoints import failpoint
+from flink_triage.spark.ingest.batch import Work, append_staged
 from flink_triage.spark.ingest.ledger import latest_files
-from flink_triage.spark.points import reached
-from flink_triage.spark.row_types import COUNT, FLAG, MATCH, SMALL, TEXT, spark_schema
-from flink_triage.spark.rows import array, match_value, observations_of
+from flink_triage.spark.parcels import STAGED, Standing, opening_function, parcels_of
+from flink_triage.spark.row_types import COUNT, spark_schema
+from flink_triage.spark.rows import STAGED_REMATCH, array, match_value, observations_of
 from flink_triage.spark.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
+from flink_triage.spark.stored import BATCHES
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 from flink_triage.spark.workers import in_worker
 
 # What tells one event from all others.
 EVENT_KEY = ("file_id", "generation", "byte_offset")
-STAGED_REMATCH = pa.schema(
-    [
-        ("deployment", TEXT),
-        ("file_id", TEXT),
-        ("generation", SMALL),
-        ("path", TEXT),
-        ("byte_offset", COUNT),
-        ("matches", pa.list_(MATCH)),
-        ("unknown_count", COUNT),
-        ("occurrences", COUNT),
-        ("is_changed", FLAG),
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +80,29 @@ def with_newest_matches(
     return joined.withColumn("matches", matches).select(*events.columns)
 
 
-def match_stored(
-    spark: SparkSession,
-    house: Warehouse,
-    run_ids: Sequence[str],
-    pack: SignaturePack,
-    settings: Settings,
-) -> DataFrame:
-    """Every event of the runs with what the pack finds in it: rows of ``STAGED_REMATCH``."""
-    runs = F.broadcast(counted_runs(spark, run_ids).select("run_id"))
+def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematching:
+    """Append to `rematches` what today's signatures find in the events of the published runs.
+
+    What is found in each event is kept with the batch: it is made once, and read twice.
+    """
+    header = work.header
+    append_staged(house, header, _match_stored(spark, house, work), "rematch")
+    failpoint("rematched")
+    kept = house.read(spark, BATCHES).where(
+        (F.col("batch") == header.batch) & (F.col("kind") == "rematch")
+    )
+    opened = opening_function("rematch", Standing())
+    rows = kept.select("rows").mapInArrow(opened, spark_schema(STAGED_REMATCH))
+    told = {"signature_set": F.lit(work.pack.digest), "run_id": F.lit(header.run_id)}
+    house.append(rows.where("is_changed").withColumns(told), REMATCHES, header.batch)
+    return _count(spark, house, rows, work.run_ids)
+
+
+def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
+    """Parcels of ``STAGED_REMATCH``: every event of the runs with what the pack finds in it."""
+    runs = F.broadcast(counted_runs(spark, work.run_ids).select("run_id"))
     events = house.read(spark, EVENTS).join(runs, "run_id", "left_semi")
-    events = with_newest_matches(spark, house, events, run_ids)
+    events = with_newest_matches(spark, house, events, work.run_ids)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
     traces = house.read(spark, STACK_TRACES).select(
         "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
@@ -110,17 +111,12 @@ def match_stored(
     lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
     rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")
-    match = in_worker(__name__, "match_batches", pickle.dumps((pack, settings)))
-    return rows.mapInArrow(match, spark_schema(STAGED_REMATCH))
+    shipped = pickle.dumps((work.pack, work.options.settings))
+    match = in_worker(__name__, "match_batches", shipped)
+    return rows.mapInArrow(match, spark_schema(STAGED))
 
 
-def changed(staged: DataFrame, pack: SignaturePack) -> DataFrame:
-    """Rows of `rematches`: events in which other signatures are found now."""
-    rows = staged.where("is_changed").withColumn("signature_set", F.lit(pack.digest))
-    return rows.select(*(name for name in REMATCHES.column_names if name != "run_id"))
-
-
-def count(
+def _count(
     spark: SparkSession, house: Warehouse, staged: DataFrame, run_ids: Sequence[str]
 ) -> Rematching:
     """Events, not rows: what was folded counts."""
@@ -147,12 +143,14 @@ def _config(shipped: bytes) -> tuple[SignaturePack, Matcher]:
 
 def match_batches(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield rematch_rows(batch, shipped)
+        parcels = parcels_of(rematch_rows(batch, shipped))
+        rows = [{"kind": "rematch", "rows": parcel} for parcel in parcels]
+        yield pa.RecordBatch.from_pylist(rows, STAGED)
 
 
 def rematch_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
     """Rows of ``STAGED_REMATCH`` for events that stand beside their kept traces."""
-    reached("rematch.batch")
+    failpoint("rematch.batch")
     pack, matcher = _config(shipped)
     rows = pa.Table.from_batches([batch])
     sides = rows.select(["file_id", "generation", "known_trace", "is_on_one_line"]).to_pylist()

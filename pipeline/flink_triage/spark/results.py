@@ -29,7 +29,7 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ingest.ledger import COUNTED, latest_files
-from flink_triage.spark.recovery import PublishedRun, frame_of
+from flink_triage.spark.published import PublishedRun, frame_of
 from flink_triage.spark.schemas import (
     DEPLOYMENTS,
     FLINK_CONFIG,
@@ -39,7 +39,6 @@ from flink_triage.spark.schemas import (
     TABLES,
     Table,
 )
-from flink_triage.spark.stages import last_words
 from flink_triage.spark.tables import Warehouse
 from flink_triage.spark.values import from_plain
 
@@ -69,6 +68,8 @@ def read_result(
     if not house.exists(spark, RUNS):
         raise house.unpublished()
     rows = house.read(spark, RUNS).select(*_OF_RUNS).toArrow().to_pylist()
+    if not rows:
+        raise house.unpublished()
     rows.sort(key=itemgetter("finished_at", "run_id"))
     newest = rows[-1]
     # Every query joins the runs: they are looked up once.
@@ -154,16 +155,28 @@ def _traces(
 
 
 def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> DataFrame:
-    """The published rows of one table, by its name in docs/tables.md.
+    """The rows of a table of docs/tables.md that are published and current.
 
-    Raises ``UsageError`` for a name that is no table's, and where the table is not there yet.
+    Raises ``UsageError`` for a name that is no table's, and where no run has been published yet.
     """
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     if name not in TABLES:
         raise UsageError(f"no table {name!r}; there are: {', '.join(TABLES)}")
-    if not house.exists(spark, TABLES[name]):
-        raise UsageError(f"{house.location(name)}: no run has written this table yet")
-    return house.published(spark, TABLES[name])
+    if not house.exists(spark, RUNS):
+        raise house.unpublished()
+    return house.view(spark, name)
+
+
+def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
+    """Make the tables of docs/tables.md available to SQL; returns their names.
+
+    In a schema they are views beside the stored tables, which each run keeps up to date; over a
+    folder they are temporary views of the session.  Raises ``UsageError`` before the first run.
+    """
+    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    if not house.exists(spark, RUNS):
+        raise house.unpublished()
+    return house.create_views(spark)
 
 
 def newest_rows(
@@ -205,9 +218,13 @@ def _counting(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
 
 
 def current_config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
-    """The last word on each option of each deployment."""
+    """The last word on each option of each deployment, a JobManager's before others'."""
     rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(runs), "run_id")
-    return last_words(rows, FLINK_CONFIG.column_names, "at")
+    is_manager = F.coalesce(F.col("role") == "jobmanager", F.lit(False))
+    word = F.struct(is_manager, "logged_at", "path", "line", "at")
+    others = [name for name in FLINK_CONFIG.column_names if name not in ("deployment", "key")]
+    latest = rows.groupBy("deployment", "key").agg(F.max_by(F.struct(*others), word).alias("said"))
+    return latest.select("*", "said.*").select(*FLINK_CONFIG.column_names)
 
 
 def _coverage(

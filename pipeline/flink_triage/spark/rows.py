@@ -29,12 +29,11 @@ from flink_triage.model import (
     TraceRow,
     Volume,
 )
-from flink_triage.spark.row_types import LIFECYCLE, MATCH, SMALL, TEXT
+from flink_triage.spark.row_types import COUNT, FLAG, LIFECYCLE, MATCH, SMALL, TEXT
 from flink_triage.spark.schemas import (
     EVENTS,
-    FLINK_CONFIG,
     LOG_VOLUME,
-    MATCHES,
+    REMATCHES,
     STACK_TRACES,
     Table,
 )
@@ -58,11 +57,14 @@ def staged_type(table: Table) -> pa.StructType:
 STAGED_EVENT = staged_type(EVENTS)
 STAGED_TRACE = staged_type(STACK_TRACES)
 STAGED_VOLUME = staged_type(LOG_VOLUME)
-STAGED_MATCH = staged_type(MATCHES)
-STAGED_OPTION = staged_type(FLINK_CONFIG)
 RANGE_NUMBER = pa.field("range_number", SMALL)
-_MATCH_ROW = pa.schema([*STAGED_MATCH, RANGE_NUMBER])
-_OPTION_ROW = pa.schema([*STAGED_OPTION, RANGE_NUMBER])
+STAGED_REMATCH = pa.schema(
+    [
+        *(field for field in staged_type(REMATCHES) if field.name != "signature_set"),
+        ("occurrences", COUNT),
+        ("is_changed", FLAG),
+    ]
+)
 
 
 def event_rows(
@@ -74,33 +76,6 @@ def event_rows(
     """
     constants = {"file_id": file_id, "generation": generation}
     return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants, _EVENT_ARRAYS)
-
-
-def match_rows(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of `matches` out of rows of `events`, with their ``range_number``."""
-    found = events.column("matches")
-    matches = pa.RecordBatch.from_struct_array(pc.list_flatten(found))
-    columns = {name: matches.column(name) for name in matches.schema.names}
-    of_event = [name for name in events.schema.names if name in _MATCH_ROW.names]
-    events = events.select(of_event).take(pc.list_parent_indices(found))
-    columns |= {name: events.column(name) for name in of_event}
-    columns["line"] = pc.add(columns["line"], columns["line_offset"])
-    return _row_batch(_MATCH_ROW, columns)
-
-
-def option_rows(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of `flink_config`, one for each time that ``events`` print an option."""
-    lifecycle = events.column("lifecycle")
-    is_option = pc.equal(pc.struct_field(lifecycle, "kind"), "config")
-    printed = events.filter(pc.and_(is_option, pc.is_valid(pc.struct_field(lifecycle, "key"))))
-    columns = {name: printed.column(name) for name in printed.schema.names}
-    columns["key"] = pc.struct_field(columns["lifecycle"], "key")
-    columns["value"] = pc.fill_null(pc.struct_field(columns["lifecycle"], "value"), "")
-    return _row_batch(_OPTION_ROW, columns)
-
-
-def _row_batch(schema: pa.Schema, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -33,31 +34,50 @@ class Column:
     name: str
     type: pa.DataType
     comment: str
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One Delta table; ``name`` is its folder under the warehouse, and its name in a schema."""
+    """A table; one that is stored is ``_raw/name`` in a folder and ``raw_name`` in a schema.
+
+    ``partitioned_by`` and ``skipped_by`` are columns that readers filter by.
+    """
 
     name: str
     comment: str
     columns: tuple[Column, ...]
+    partitioned_by: tuple[str, ...] = ()
+    skipped_by: tuple[str, ...] = ("run_id",)
+    kind: Literal["raw", "state"] = "raw"
+
+    @property
+    def stored_name(self) -> str:
+        return f"{self.kind}_{self.name}"
 
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    def type_of(self, name: str) -> pa.DataType:
+        return next(column.type for column in self.columns if column.name == name)
+
 
 # Raised when rows of an earlier version can no longer be read as they are; columns that are added
-# do not count.  It stands in the metadata of the column run_id of each table.
+# do not count.  It is a property of each table, and stands in the metadata of its column run_id.
 TABLE_VERSION = 2
 VERSION_KEY = "flink_triage.table_version"
 
-RUN_ID = Column("run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run")
+RUN_ID = Column(
+    "run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run", True
+)
+BATCH = Column("batch", COUNT, "Counts the runs of the warehouse, from 1", True)
 DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
-FILE_ID = Column("file_id", TEXT, "Identity of a file by content; rotation and renames keep it")
-GENERATION = Column("generation", SMALL, "Counts the rewrites of a file, from 0")
-PATH = Column("path", TEXT, "log.file.path: as it was when read")
+FILE_ID = Column(
+    "file_id", TEXT, "Identity of a file by content; rotation and renames keep it", True
+)
+GENERATION = Column("generation", SMALL, "Counts the rewrites of a file, from 0", True)
+PATH = Column("path", TEXT, "log.file.path: as it was when read", True)
 FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the whole stack trace")
 
 RUNS = Table(
@@ -65,7 +85,7 @@ RUNS = Table(
     "One row per published run, written last; readers join it",
     (
         RUN_ID,
-        Column("batch_id", TEXT, "Hash of the byte ranges, the parser and the signature set"),
+        BATCH,
         Column("started_at", TIME, "When the run began"),
         Column("finished_at", TIME, "When the run was published"),
         Column("tool_version", TEXT, "service.version of flink-triage"),
@@ -121,6 +141,8 @@ LOG_FILES = Table(
         Column("decode_errors", COUNT, "Bytes that the encoding does not know, so far"),
         Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, and why"),
     ),
+    skipped_by=("run_id", "deployment", "path"),
+    kind="state",
 )
 
 EVENTS = Table(
@@ -164,11 +186,12 @@ EVENTS = Table(
         Column("last_logged_at", TIME, "Time of the last of them, where there are more"),
         Column("is_truncated", FLAG, "The event was longer than the limit"),
     ),
+    skipped_by=("run_id", "deployment", "logged_at", "level"),
 )
 
 STACK_TRACES = Table(
     "stack_traces",
-    "One row per distinct stack trace and run; the published view folds runs",
+    "One row per distinct stack trace; stored once for each run that saw it",
     (
         RUN_ID,
         FINGERPRINT,
@@ -201,6 +224,7 @@ LOG_VOLUME = Table(
         Column("byte_count", COUNT, "Bytes"),
         Column("event_count", COUNT, "Events"),
     ),
+    skipped_by=("run_id", "deployment", "minute"),
 )
 
 MATCHES = Table(
@@ -215,6 +239,7 @@ MATCHES = Table(
         Column("excerpt", TEXT, "The text that matched, at most 400 characters"),
         Column("depth_from_root", SMALL, "0 at the root cause, 1 at what wraps it"),
         FILE_ID,
+        GENERATION,
         PATH,
         Column("byte_offset", COUNT, "log.file.offset of the event"),
         Column("line", COUNT, "log.file.line of the text that matched, from 1"),
@@ -335,6 +360,7 @@ FLINK_CONFIG = Table(
     ),
 )
 
+# What readers see: views of what is published and current.
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (
@@ -346,13 +372,9 @@ TABLES: Mapping[str, Table] = {
         INCIDENTS,
         DIAGNOSES,
         FLINK_CONFIG,
-        REMATCHES,
-        DEPLOYMENTS,
         RUNS,
     )
 }
-# Those that every run writes to.
-WRITTEN = tuple(name for name in TABLES if name != REMATCHES.name)
 
 
 def arrow_struct(table: Table) -> pa.DataType:
@@ -363,18 +385,11 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in table.columns])
 
 
-def create_statement(table: Table, identifier: str) -> str:
-    """SQL that creates the table, with its comments, where it does not exist."""
-    columns = ",\n  ".join(map(column_ddl, table.columns))
-    return (
-        f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
-        f"COMMENT {_quoted(table.comment)}"
-    )
-
-
 def column_ddl(column: Column) -> str:
-    return f"`{column.name}` {spark_type(column.type)} COMMENT {_quoted(column.comment)}"
+    required = " NOT NULL" if column.is_required else ""
+    comment = f"COMMENT {quoted(column.comment)}"
+    return f"`{column.name}` {spark_type(column.type)}{required} {comment}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -12,9 +12,8 @@ from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
-from flink_triage.spark.classes import archive_option
-from flink_triage.spark.jars import ensure_jars, ensure_s3a_jars
-from flink_triage.spark.java import find_java
+from flink_triage.spark.jars import cache_directory, ensure_jars, ensure_s3a_jars
+from flink_triage.spark.java import Java, find_java
 
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # A run below this plans more than it computes.
@@ -167,8 +166,9 @@ def _start(
     jars = ensure_jars()
     if warehouse is not None and warehouse.startswith("s3a:"):
         jars += ensure_s3a_jars()
-    archive = archive_option(java, jars, _given_options(), may_write=size_bytes != 0)
-    options = session_options(jars, verbose=verbose, size_bytes=size_bytes, archive=archive)
+    options = session_options(
+        jars, verbose=verbose, size_bytes=size_bytes, archive=_class_archive(java)
+    )
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -221,6 +221,15 @@ def session_options(
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
+
+
+def _class_archive(java: Java) -> str:
+    """The option by which the JVM keeps its loaded classes for the next one (JDK-8261455)."""
+    given = _given_options()
+    if java.major < 19 or "SharedArchiveFile" in given or "-Xshare" in given:
+        return ""
+    archive = cache_directory() / f"classes-{java.major}.jsa"
+    return f'-XX:+AutoCreateSharedArchive "-XX:SharedArchiveFile={archive}" -Xlog:cds=off'
 
 
 def _given_options() -> str:

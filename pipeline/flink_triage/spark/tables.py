@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
+from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructField, StructType
 
 from flink_triage.errors import CorruptStateError, UsageError
+from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.lock import held
-from flink_triage.spark.points import reached
 from flink_triage.spark.row_types import spark_type
 from flink_triage.spark.schemas import (
     RUN_ID,
@@ -32,8 +32,10 @@ from flink_triage.spark.schemas import (
     Column,
     Table,
     column_ddl,
-    create_statement,
+    quoted,
 )
+from flink_triage.spark.stored import DERIVED, STORED
+from flink_triage.spark.views import ROWS, VIEWS
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
@@ -41,12 +43,6 @@ CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 3.0
-PROPERTIES = {
-    # A commit remembers its batch for so long; reruns of an unpublished batch come much sooner.
-    "delta.setTransactionRetentionDuration": "interval 30 days",
-    # What readers filter by stands first; minima and maxima of 32 columns take a second a commit.
-    "delta.dataSkippingNumIndexedCols": "3",
-}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -80,11 +76,16 @@ class Warehouse:
         return held(local, now) if local is not None else nullcontext()
 
     def location(self, name: str) -> str:
-        """Path of the table's folder, or its qualified name."""
+        """Path of the table's folder, or its qualified name; a view has a name only."""
+        table = STORED.get(name)
         if self.directory is not None:
             local = self.local_path
             root = str(local.absolute()) if local is not None else self.directory.rstrip("/")
-            return f"{root}/{name}"
+            return f"{root}/_{table.kind}/{name}" if table else f"{root}/{name}"
+        return self.qualified(table.stored_name if table else name)
+
+    def qualified(self, name: str) -> str:
+        """The name in the schema."""
         return ".".join(f"`{part}`" for part in (self.catalog, self.schema, name) if part)
 
     def identifier(self, table: Table) -> str:
@@ -93,25 +94,45 @@ class Warehouse:
         return location if self.directory is None else f"delta.`{location}`"
 
     def exists(self, spark: SparkSession, table: Table) -> bool:
+        while table.name in DERIVED:
+            table = DERIVED[table.name]
         on_disk = self.is_on_disk(table)
         if on_disk is not None:
             return on_disk
+        found = self._is_stored(spark, self.location(table.name))
+        if not found and table is RUNS and self._is_stored(spark, self._first_location()):
+            raise self._version_1()
+        return found
+
+    def _is_stored(self, spark: SparkSession, location: str) -> bool:
         if self.directory is None:
-            return bool(spark.catalog.tableExists(self.location(table.name)))
+            return bool(spark.catalog.tableExists(location))
         try:
-            _ = self._load(spark, table).columns
+            _ = spark.read.format("delta").load(location).columns
         except AnalysisException:
             return False
         return True
+
+    def _first_location(self) -> str:
+        """Where the first release had its runs."""
+        return self.qualified(RUNS.name) if self.directory is None else f"{self.directory}/runs"
+
+    def _version_1(self) -> CorruptStateError:
+        return CorruptStateError(
+            f"{self._first_location()}: has table version 1, this release reads {TABLE_VERSION}; "
+            "use the release that wrote it, or read the logs into a new warehouse with "
+            "flink-triage run --warehouse DIR"
+        )
 
     def is_on_disk(self, table: Table) -> bool | None:
         """Whether the table exists, where no session is needed to know: in a local folder."""
         local = self.local_path
         if local is None:
             return None
-        # A killed run may leave the folder of a log without its first commit.
-        log = local / table.name / "_delta_log"
-        return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
+        found = _has_commits(Path(self.location(table.name)))
+        if not found and table is RUNS and _has_commits(local / RUNS.name):
+            raise self._version_1()
+        return found
 
     def unpublished(self) -> UsageError:
         """For who needs a published run where there is none."""
@@ -125,6 +146,8 @@ class Warehouse:
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
         """All rows of the table, published or not, in schema order."""
+        if table.name in DERIVED:
+            return spark.sql(ROWS[table.name], source=self.read(spark, DERIVED[table.name]))
         rows = self._load(spark, table)
         missing = self.missing_columns(rows.schema, table)
         # An earlier release did not have them.
@@ -162,71 +185,90 @@ class Warehouse:
         A kill leaves some tables with and some without; the next pass adds the rest.  Raises as
         ``missing_columns`` does, before anything is changed.
         """
-        tables = [table for table in TABLES.values() if self.exists(spark, table)]
+        tables = [table for table in STORED.values() if self.exists(spark, table)]
         lacking = [(t, self.missing_columns(self._load(spark, t).schema, t)) for t in tables]
         for table, missing in lacking:
             if missing:
                 columns = ", ".join(map(column_ddl, missing))
                 spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({columns})")
-                reached(f"added.{table.name}")
+                failpoint(f"added.{table.name}")
         return [f"{table.name}.{column.name}" for table, missing in lacking for column in missing]
 
-    def append(
-        self, rows: DataFrame, table: Table, run_id: str, application: str | None = None
-    ) -> None:
-        """Append ``rows`` once: a second append by the same ``application`` writes nothing.
+    def append(self, rows: DataFrame, table: Table, batch: int, part: str = "") -> None:
+        """Append ``rows`` once: a second append for the same batch (and ``part``) writes nothing.
 
-        By default it is named for table and run, and in a folder of this machine, which a run holds
-        alone, the table's log tells whether it was there before.  Elsewhere, and where the name is
-        given because runs may race for it, Delta tells: by a transaction whose version is always 1,
-        because what does not exceed the last version of an application is skipped without a word.
-        A conflict with another writer is tried again, a few times.
+        Delta tells, by a transaction whose version is the number of the batch: what does not exceed
+        the last version of an application is skipped without a word.  A conflict with another
+        writer is tried again, a few times.
         """
-        name = application or _application(table, run_id)
-        if application is not None or self.local_path is None:
-            named = {"txnAppId": name, "txnVersion": "1"}
-        elif self._appended(table, name) is None:
-            named = {"userMetadata": name}
-        else:
-            return
-        writer = rows.select(*_commented(table)).write.format("delta").mode("append")
-        writer = writer.options(**PROPERTIES, **named)
+        application = f"flink-triage/{part}" if part else "flink-triage"
+        writer = rows.select(*table.column_names).write.format("delta").mode("append")
+        writer = writer.options(txnAppId=application, txnVersion=str(batch))
         location = self.location(table.name)
-        reached(f"append.{table.name}")
+        failpoint(f"append.{part or table.name}")
         if self.directory is None:
             _with_retries(lambda: writer.saveAsTable(location))
         else:
             _with_retries(lambda: writer.save(location))
-        reached(f"appended.{table.name}")
+        failpoint(f"appended.{part or table.name}")
 
-    def appended_count(self, table: Table, run_id: str) -> int | None:
-        """Rows that the run's commit added, by the log of a local table.
+    def delete(self, spark: SparkSession, table: Table, gone: SparkColumn) -> None:
+        """Delete rows; where there are none, nothing is committed."""
+        if self.read(spark, table).where(gone).isEmpty():
+            return
+        location = self.location(table.name)
+        stored = (
+            DeltaTable.forName(spark, location)
+            if self.directory is None
+            else DeltaTable.forPath(spark, location)
+        )
+        stored.delete(gone)
 
-        None where the table is not local, or its log no longer holds the commit.
+    def create(self, spark: SparkSession) -> None:
+        """Create the stored tables that are not there, empty, side by side."""
+        missing = [table for table in STORED.values() if not self.exists(spark, table)]
+
+        def create_one(table: Table) -> None:
+            made = DeltaTable.createIfNotExists(spark).comment(table.comment)
+            location = self.location(table.name)
+            made = made.tableName(location) if self.directory is None else made.location(location)
+            for column in table.columns:
+                field = StructField(
+                    column.name,
+                    DataType.fromDDL(spark_type(column.type)),
+                    nullable=not column.is_required,
+                    metadata=_metadata(column),
+                )
+                made = made.addColumns([field])
+            if table.partitioned_by:
+                made = made.partitionedBy(*table.partitioned_by)
+            made = made.property("delta.dataSkippingStatsColumns", ",".join(table.skipped_by))
+            _with_retries(made.execute)
+
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(create_one, missing))
+
+    def create_views(self, spark: SparkSession) -> tuple[str, ...]:
+        """Create the views of what is published and current; returns their names.
+
+        In a schema they stay; over a folder they are temporary views of the session.
         """
-        added = self._appended(table, _application(table, run_id))
-        if added is None:
-            return None
-        return sum(int(json.loads(add["stats"])["numRecords"]) for add in added)
+        queries = self.queries()
+        kind = "VIEW" if self.directory is None else "TEMPORARY VIEW"
+        for name, query in queries.items():
+            place = self.qualified(name) if self.directory is None else f"`{name}`"
+            comment = f" COMMENT {quoted(TABLES[name].comment)}"
+            spark.sql(f"CREATE OR REPLACE {kind} {place}{comment} AS {query}")
+        return tuple(queries)
 
-    def _appended(self, table: Table, application: str) -> list[Mapping[str, Any]] | None:
-        """The files that the commit of ``application`` added, the newest such commit's."""
-        local = self.local_path
-        if local is None:
-            return None
-        for commit in sorted((local / table.name / "_delta_log").glob("*.json"), reverse=True):
-            text = commit.read_text(encoding="utf-8")
-            if application not in text:
-                continue
-            actions = [json.loads(line) for line in text.split("\n") if line]
-            if any(_committer(action) == application for action in actions):
-                return [action["add"] for action in actions if "add" in action]
-        return None
+    def queries(self) -> dict[str, str]:
+        """The query of each view, by its name."""
+        names = {name: self.identifier(table) for name, table in STORED.items()}
+        return {name: query.format(**names) for name, query in VIEWS.items()}
 
-    def create(self, spark: SparkSession, tables: Iterable[Table] = TABLES.values()) -> None:
-        """Create the tables that are not there, empty; a run does so by itself."""
-        for table in tables:
-            spark.sql(create_statement(table, self.identifier(table)))
+    def view(self, spark: SparkSession, name: str) -> DataFrame:
+        """The rows of a view: what was published and is current."""
+        return spark.sql(self.queries()[name])
 
     def published(
         self, spark: SparkSession, table: Table, runs: DataFrame | None = None
@@ -247,27 +289,14 @@ class Warehouse:
         known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
         return known.select("run_id", "at")
 
-    # --- staging: what workers hand over, kept until the run is published ---------------------
 
-    def write_staging(self, rows: DataFrame, name: str) -> None:
-        if self.directory is None:
-            rows.write.format("delta").mode("overwrite").saveAsTable(self.location(name))
-        else:
-            rows.write.mode("overwrite").option("compression", "lz4").parquet(self.location(name))
-
-    def staging_part(self, name: str, part: str) -> str:
-        """Where a part is staged besides: in the folder, which readers of the folder do not see,
-        or in a table of its own."""
-        return f"{name}_{part}" if self.directory is None else f"{name}/_{part}"
-
-    def read_staging(self, spark: SparkSession, name: str, schema: str) -> DataFrame:
-        if self.directory is None:
-            return spark.read.table(self.location(name))
-        # With the schema given, no job reads it from the files.
-        return spark.read.schema(schema).parquet(self.location(name))
+def _has_commits(folder: Path) -> bool:
+    """A killed run may leave the folder of a log without its first commit."""
+    log = folder / "_delta_log"
+    return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
 
 
-def _with_retries(write: Callable[[], None]) -> None:
+def _with_retries(write: Callable[[], object]) -> object:
     """Write; after a conflict wait, and write again."""
     wait = FIRST_WAIT_SECONDS
     for _ in range(MAX_TRIES - 1):
@@ -282,23 +311,7 @@ def _with_retries(write: Callable[[], None]) -> None:
     return write()
 
 
-def _committer(action: Mapping[str, Any]) -> str | None:
-    """The application that an action of a commit names, if any."""
-    named: str | None = action.get("txn", {}).get("appId")
-    return named or action.get("commitInfo", {}).get("userMetadata")
-
-
-def _application(table: Table, run_id: str) -> str:
-    return f"flink-triage/{table.name}/{run_id}"
-
-
-def _commented(table: Table) -> list[SparkColumn]:
-    """Columns with what a table that is made of them says of each, and of its version."""
-    return [
-        F.col(column.name).alias(
-            column.name,
-            metadata={"comment": column.comment}
-            | ({VERSION_KEY: str(TABLE_VERSION)} if column is RUN_ID else {}),
-        )
-        for column in table.columns
-    ]
+def _metadata(column: Column) -> dict[str, str]:
+    """What a table says of the column, and in that of the run of its version."""
+    version = {VERSION_KEY: str(TABLE_VERSION)} if column is RUN_ID else {}
+    return {"comment": column.comment, **version}

@@ -8,53 +8,35 @@ traces that it cites.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.errors import UsageError
+from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.faults import explained
 from flink_triage.spark.ingest.ledger import latest_files
-from flink_triage.spark.points import reached
-from flink_triage.spark.recovery import PublishedRun, clean, frame_of, published_runs
+from flink_triage.spark.published import PublishedRun, frame_of, newest_of, published_runs
 from flink_triage.spark.results import (
     cited_now,
     current_config,
     current_deployments,
     current_incidents,
 )
-from flink_triage.spark.schemas import (
-    DEPLOYMENTS,
-    DIAGNOSES,
-    EVENTS,
-    FLINK_CONFIG,
-    INCIDENTS,
-    LOG_FILES,
-    LOG_VOLUME,
-    MATCHES,
-    REMATCHES,
-    RUNS,
-    STACK_TRACES,
-    TABLES,
-    Table,
-)
+from flink_triage.spark.schemas import EVENTS, LOG_FILES, LOG_VOLUME, REMATCHES, STACK_TRACES, Table
+from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
 from flink_triage.spark.tables import Warehouse
 
 # Delta refuses less, because a reader or writer may still be at work on a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
-# What was seen: nobody asks for it again but the next diagnosis of its deployment.
-SEEN = (EVENTS, MATCHES, REMATCHES, LOG_VOLUME)
-# What was made of it, of which a report shows what was told last, and what was over by then.
-MADE = (INCIDENTS, DIAGNOSES, FLINK_CONFIG, DEPLOYMENTS)
-# Kept as long as a newest row asks for it: a path's for the ledger, a cited trace for the report.
-ASKED_FOR = (LOG_FILES, STACK_TRACES)
-KEPT = (RUNS,)
+# A published batch is kept so long, for whoever looks into what a run read.
+BATCH_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +62,7 @@ def maintain(
     upkeep: Upkeep | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> None:
-    """Remove what dead runs left and rows older than asked, join small files, drop unused ones.
+    """Remove old batches and rows older than asked, join small files, drop unused ones.
 
     It can be killed and repeated at any time.  Raises as a run does.
     """
@@ -89,22 +71,21 @@ def maintain(
     now = datetime.now(timezone.utc)
     with explained(house), house.hold(now):
         runs = published_runs(spark, house)
-        if not runs:
-            raise house.unpublished()
-        clean(spark, house, [run.run_id for run in runs])
-        reached("maintain.cleaned")
+        newest_of(house, runs)
+        _forget_batches(spark, house, runs, now - timedelta(days=BATCH_DAYS))
+        failpoint("maintain.cleaned")
         if upkeep.keep_days is not None:
             _forget(spark, house, runs, now - timedelta(days=upkeep.keep_days))
-        tables = [table for table in TABLES.values() if house.exists(spark, table)]
+        tables = [table for table in STORED.values() if house.exists(spark, table)]
         before = now - timedelta(hours=upkeep.retention_hours)
 
         def tidy(table: Table) -> None:
             progress(f"joining files of {table.name}")
             spark.sql(f"OPTIMIZE {house.identifier(table)}")
-            reached(f"joined.{table.name}")
+            failpoint(f"joined.{table.name}")
             if _has_unused_files(spark, house, table, before):
                 spark.sql(f"VACUUM {house.identifier(table)} RETAIN {upkeep.retention_hours} HOURS")
-            reached(f"vacuumed.{table.name}")
+            failpoint(f"vacuumed.{table.name}")
 
         # Of a small table it is all latency.
         with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:
@@ -132,6 +113,17 @@ def _has_unused_files(
     return not old <= used
 
 
+def _forget_batches(
+    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
+) -> None:
+    """Delete batches whose runs were published before; what is not published stays."""
+    old = [run.batch for run in runs if run.finished_at < before]
+    if old:
+        # Batches are published in their order.
+        house.delete(spark, BATCHES, F.col("batch") <= max(old))
+    failpoint("forgotten.batches")
+
+
 def _forget(
     spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
@@ -141,44 +133,29 @@ def _forget(
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, runs)
-    for table in SEEN:
-        _delete(spark, house, table, old)
-    if house.exists(spark, DEPLOYMENTS):
+
+    def forget(table: Table, needed: Column | None = None) -> None:
+        if old and house.exists(spark, table):
+            is_old = F.col("run_id").isin(sorted(old))
+            house.delete(spark, table, is_old if needed is None else is_old & ~needed)
+        failpoint(f"forgotten.{table.name}")
+
+    if house.exists(spark, EVENTS):
+        # The last word on an option may be an old one.
+        printed = F.coalesce(F.col("lifecycle.kind") == "config", F.lit(False))
+        forget(EVENTS, printed & _is_of(_ids(current_config(spark, house, known))))
+    forget(REMATCHES)
+    forget(LOG_VOLUME)
+    if house.exists(spark, DIAGNOSED):
         told = _ids(current_incidents(spark, house, known))
-        newest = {
-            INCIDENTS: told,
-            DIAGNOSES: told,
-            FLINK_CONFIG: _ids(current_config(spark, house, known)),
-            DEPLOYMENTS: _ids(current_deployments(spark, house, known)),
-        }
-        for table in MADE:
-            _delete(spark, house, table, old - newest[table])
-    _delete(spark, house, STACK_TRACES, old, cited_now(spark, house, known))
-    _delete(spark, house, LOG_FILES, old - _ids(latest_files(spark, house, known)))
+        forget(DIAGNOSED, _is_of(told | _ids(current_deployments(spark, house, known))))
+    forget(STACK_TRACES, F.col("fingerprint").isin(sorted(cited_now(spark, house, known))))
+    forget(LOG_FILES, _is_of(_ids(latest_files(spark, house, known))))
+
+
+def _is_of(run_ids: set[str]) -> Column:
+    return F.col("run_id").isin(sorted(run_ids))
 
 
 def _ids(rows: DataFrame) -> set[str]:
     return set(rows.select("run_id").distinct().toArrow().column(0).to_pylist())
-
-
-def _delete(
-    spark: SparkSession,
-    house: Warehouse,
-    table: Table,
-    run_ids: set[str],
-    but_fingerprints: Iterable[str] = (),
-) -> None:
-    if not run_ids or not house.exists(spark, table):
-        return
-    gone = f"run_id IN ({_listed(run_ids)})"
-    if but := set(but_fingerprints):
-        gone += f" AND fingerprint NOT IN ({_listed(but)})"
-    # An empty DELETE would still be a commit.
-    if not house.read(spark, table).where(F.expr(gone)).isEmpty():
-        spark.sql(f"DELETE FROM {house.identifier(table)} WHERE {gone}")
-    reached(f"forgotten.{table.name}")
-
-
-def _listed(names: set[str]) -> str:
-    """Ids and fingerprints, which are hex digits and colons, for SQL."""
-    return ", ".join(f"'{name}'" for name in sorted(names))

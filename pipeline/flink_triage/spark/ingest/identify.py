@@ -48,8 +48,9 @@ class Wanted:
 class Look:
     """What stood at a path.
 
-    ``goes_on`` tells of each wanted mark whether the file has more behind it; None where the file
-    does not begin with it.  ``problem`` is why the path could not be opened.
+    ``tail`` is that of `OpenFile.tail`.  ``goes_on`` tells of each wanted mark whether the file
+    has more behind it; None where the file does not begin with it.  ``problem`` is why the path
+    could not be opened.
     """
 
     size_bytes: int
@@ -57,6 +58,7 @@ class Look:
     changed_at: datetime
     profile: FileProfile
     head: Mark = NOTHING
+    tail: bytes = b""
     goes_on: tuple[bool | None, ...] = ()
     problem: str | None = None
 
@@ -74,14 +76,13 @@ def look_at(wanted: Wanted, settings: Settings) -> Look:
                 profile = replace(wanted.profile, path=now.path, size_bytes=now.size_bytes)
             else:
                 profile = probe(now, settings, file.rewound())
+            tail = file.tail(stamp.size_bytes)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         nothing = FileProfile(listed.path, listed.size_bytes, problem=reason)
         at = listed.modified_at
         return Look(listed.size_bytes, at, at, nothing, problem=reason)
-    return Look(
-        stamp.size_bytes, stamp.modified_at, stamp.changed_at, profile, head, tuple(goes_on)
-    )
+    return Look(stamp.size_bytes, stamp.modified_at, stamp.changed_at, profile, head, tail, goes_on)
 
 
 def _goes_on(file: OpenFile, mark: Mark) -> bool | None:

@@ -55,10 +55,6 @@ class Stamp:
     changed_at: datetime
 
 
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
 def digest(data: bytes) -> bytes:
     """The first 16 bytes of the SHA-256 of ``data``."""
     return hashlib.sha256(data).digest()[:DIGEST_BYTES]
@@ -157,18 +153,36 @@ class OpenFile:
     def goes_on_after(self, offset: int) -> bool:
         return bool(self.read_at(offset, 1))
 
-    def mark(self, consumed_bytes: int) -> Mark | None:
-        """The mark of the first ``consumed_bytes``; None where the file is shorter."""
+    def tail(self, size_bytes: int) -> bytes:
+        """The digest of the last 64 KiB of so many bytes on disk; empty where there are less.
+
+        It tells the file from another that begins alike.  A member of an archive, whose end cannot
+        be reached without all before it, is told by its head.
+        """
+        if not (isinstance(self.raw, io.FileIO) or is_uri(self._listed.path)):
+            return self.mark_of_head().window
+        start = max(size_bytes - WINDOW_BYTES, 0)
+        self._plain = None
+        self.raw.seek(start)
+        data = _read(self.raw, size_bytes - start)
+        return digest(data) if len(data) == size_bytes - start else b""
+
+    def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
+        """The mark of the first ``consumed_bytes``; None where the file is shorter.
+
+        ``head`` are digests that are known already; complete ones are not made again.
+        """
         if consumed_bytes == 0:
             return NOTHING
-        head = self.read_at(0, min(consumed_bytes, HEAD_BYTES))
-        window = head
+        window = b""
+        if len(head) < len(HEAD_STEPS) * DIGEST_BYTES:
+            window = self.read_at(0, min(consumed_bytes, HEAD_BYTES))
+            head = head_of(window)
         if consumed_bytes > HEAD_BYTES:
-            start = consumed_bytes - WINDOW_BYTES
-            window = self.read_at(start, WINDOW_BYTES)
+            window = self.read_at(consumed_bytes - WINDOW_BYTES, WINDOW_BYTES)
         if len(window) < min(consumed_bytes, WINDOW_BYTES):
             return None
-        return Mark(consumed_bytes, head_of(head), digest(window))
+        return Mark(consumed_bytes, head, digest(window))
 
     def mark_of_head(self) -> Mark:
         """The mark of the first 64 KiB, or of all where there is less."""

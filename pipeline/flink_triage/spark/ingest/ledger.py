@@ -7,7 +7,7 @@ were displaced, and may turn up under another path.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +21,7 @@ from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, dige
 from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask
 from flink_triage.spark.row_types import COUNT, TEXT, TIME
-from flink_triage.spark.schemas import LOG_FILES
+from flink_triage.spark.schemas import LOG_FILES, RUN_ID
 from flink_triage.spark.tables import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
@@ -145,30 +145,48 @@ def _profile_of(row: Mapping[str, Any]) -> FileProfile | None:
     )
 
 
-def finished_rows(
-    plan: WorkPlan, tasks: Sequence[RangeTask], summaries: Sequence[Mapping[str, Any]]
-) -> list[Row]:
-    """One row per path that the run looked at and did not find unchanged.
+# A row of the ledger before its ranges are read, and the numbers of these.
+PLANNED = pa.schema(
+    [
+        *((column.name, column.type) for column in LOG_FILES.columns if column is not RUN_ID),
+        ("first_range", COUNT),
+        ("range_count", COUNT),
+    ]
+)
 
-    ``summaries`` are those of the ranges of ``tasks``, in their order.
-    """
-    read: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for task, summary in zip(tasks, summaries, strict=True):
-        read[task.byte_range.profile.path].append(summary)
-    rows = {work.path: _file_row(work, read[work.path]) for work in plan.work}
+
+def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> list[Row]:
+    """Rows of ``PLANNED``: one per path that was looked at and not found unchanged."""
+    first: dict[str, int] = {}
+    counts: Counter[str] = Counter()
+    for task in tasks:
+        first.setdefault(task.file.path, task.number)
+        counts[task.file.path] += 1
+    rows = {work.path: _work_row(work) for work in plan.work}
     rows |= {bad.path: _unread_row(bad) for bad in plan.unreadable}
     rows |= {alias.path: _alias_row(alias) for alias in plan.aliases}
-    return [rows[path] for path in sorted(rows)]
+    return [
+        rows[path] | {"first_range": first.get(path, 0), "range_count": counts[path]}
+        for path in sorted(rows)
+    ]
 
 
-def _file_row(work: FileWork, ranges: Sequence[Mapping[str, Any]]) -> Row:
+def _work_row(work: FileWork) -> Row:
+    """The row of a file of which nothing new has been read yet."""
     profile = work.profile
     row = _row(work.path, work.deployment, work.file_id, work.generation, profile)
     row |= {"size_bytes": work.file.size_bytes, "modified_at": work.file.modified_at}
     row |= {name: work.row.get(name) or 0 for name in COUNTED}
     if profile.problem is not None:
         row |= {"state": "quarantined", "reason": profile.problem}
-    mark, lines = work.known, work.start_line
+    return _marked(row, work.known, work.start_line)
+
+
+def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Row:
+    """The row of a path of which these ranges, told by their summaries, were read."""
+    row = {name: value for name, value in planned.items() if name in LOG_FILES.column_names}
+    row["problems"] = list(row["problems"] or ())
+    mark, lines = _mark_of(row), row["consumed_lines"]
     for summary in ranges:
         if summary["failure"]:
             row |= {"state": "partial", "reason": summary["failure"], "size_bytes": NO_SIZE}

@@ -76,7 +76,7 @@ class Ledger(Protocol):
 class FileWork:
     """Bytes of one file that are to be read: everything after what ``known`` marks.
 
-    ``file`` has the size and time, and ``head`` marks the head, of when it was looked at.
+    ``file`` has the size and time of when it was looked at, and ``tail`` its end by then.
     """
 
     file: InputFile
@@ -85,7 +85,7 @@ class FileWork:
     generation: int
     state: State
     profile: FileProfile
-    head: Mark
+    tail: bytes
     known: Mark = NOTHING
     start_line: int = 0
     row: Mapping[str, Any] = field(default_factory=dict)
@@ -323,7 +323,7 @@ class _Planner:
     def _work_on(self, one: _Examined, file_id: str, generation: int, state: State) -> FileWork:
         look, listed = one.look, one.file
         file = replace(listed, size_bytes=look.size_bytes, modified_at=look.modified_at)
-        return FileWork(file, one.deployment, file_id, generation, state, look.profile, look.head)
+        return FileWork(file, one.deployment, file_id, generation, state, look.profile, look.tail)
 
     def finish(self, unchanged_count: int) -> WorkPlan:
         return WorkPlan(

@@ -26,8 +26,8 @@ LARGEST_BIN_BYTES = 256 * MIB
 class RangeTask:
     """A byte range, and how the task that reads it tells the planned file from another.
 
-    ``head`` and ``known`` mark the file's head and what was read of it before; ``is_recent`` says
-    that it was written to within the settling time.
+    ``tail`` is the end that it had by then, ``known`` what was read of it before; ``is_recent``
+    says that it was written to within the settling time.
     """
 
     number: int
@@ -39,7 +39,7 @@ class RangeTask:
     is_recent: bool
     is_first: bool
     is_last: bool
-    head: Mark
+    tail: bytes
     known: Mark
 
 
@@ -77,7 +77,7 @@ def cut_ranges(
                     is_recent=age <= settings.settle_seconds,
                     is_first=index == 0,
                     is_last=is_last,
-                    head=work.head,
+                    tail=work.tail,
                     known=work.known,
                 )
             )

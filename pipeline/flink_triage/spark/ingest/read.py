@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.diagnosis.fold import Folder
 from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
@@ -25,22 +26,20 @@ from flink_triage.logs.tally import Tally
 from flink_triage.model import Observation, RangeScan
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
+from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.identity import OpenFile
-from flink_triage.spark.ingest.ranges import RangeTask
+from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.parcels import PARCEL_ROWS, STAGED, parcels_of
-from flink_triage.spark.points import reached
-from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT
+from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT, spark_schema
 from flink_triage.spark.rows import (
     RANGE_NUMBER,
     array,
     count_rows,
     event_rows,
-    match_rows,
-    option_rows,
     trace_rows,
     volume_rows,
 )
-from flink_triage.spark.workers import ArrowFunction, in_worker
+from flink_triage.spark.workers import in_worker, rows_in_tasks
 from flink_triage.stages import Analyzer, collector_at_rest
 
 SUMMARY = pa.struct(
@@ -61,7 +60,6 @@ SUMMARY = pa.struct(
         ("head_digests", pa.binary()),
         ("window_digest", pa.binary()),
         ("event_rows", COUNT),
-        ("match_rows", COUNT),
         ("skipped", TEXT),
     ]
 )
@@ -90,9 +88,11 @@ class WorkerConfig:
     storage: StorageOptions = NO_OPTIONS
 
 
-def reading_function(config: WorkerConfig) -> ArrowFunction:
-    """What ``mapInArrow`` calls on rows ``id, work``: a list of ranges to stage."""
-    return in_worker(__name__, "stage_bins", pickle.dumps(config))
+def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
+    """Rows of ``STAGED``: what the ranges hold, in as many partitions as there are tasks."""
+    rows = rows_in_tasks(spark, [pickle.dumps(ranges) for ranges in pack_tasks(tasks)])
+    function = in_worker(__name__, "stage_bins", pickle.dumps(config))
+    return rows.mapInArrow(function, spark_schema(STAGED))
 
 
 _ANALYZERS: dict[bytes, Analyzer] = {}
@@ -124,9 +124,9 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
     # another process, so that nothing is known beyond its ranges.
     told: set[str] = set()
     for task in sorted(tasks, key=lambda task: task.number):
-        reached("stage.range")
+        failpoint("stage.range")
         yield from stage_range(task, analyzer, config.settings, told)
-        reached("stage.range.done")
+        failpoint("stage.range.done")
 
 
 class _Changed(Exception):
@@ -186,7 +186,7 @@ def _stage_open(
             yield _events(task, folder.take(), counts)
     yield _events(task, folder.take(), counts)
     scan = tally.finish(task.byte_range)
-    marked = _marked(file, tally)
+    marked = _marked(file, tally, task.known.head)
     if task.is_recent and not file.is_plain and scan.problems:
         raise _Changed(GROWING)
     _verify(file, task)
@@ -205,14 +205,14 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
     # An object is replaced as a whole: another may stand under its name by now.
     if stamp.size_bytes < planned or (is_object(task.file.path) and is_grown):
         raise _Changed(CHANGED)
-    if not (file.holds(task.head) and file.holds(task.known)):
+    if file.tail(planned) != task.tail:
         raise _Changed(CHANGED)
 
 
-def _marked(file: OpenFile, tally: Tally) -> dict[str, object]:
+def _marked(file: OpenFile, tally: Tally, head: bytes) -> dict[str, object]:
     """How far the file was read, and how that part is told from others."""
     read = tally.event_bytes + tally.counted_bytes + tally.quarantined_bytes
-    mark = file.mark(tally.began_at + read)
+    mark = file.mark(tally.began_at + read, head)
     if mark is None:
         raise _Changed(CHANGED)
     return {
@@ -224,7 +224,6 @@ def _marked(file: OpenFile, tally: Tally) -> dict[str, object]:
 
 def _events(task: RangeTask, observations: Sequence[Observation], counts: Counter[str]) -> Part:
     counts["event_rows"] += len(observations)
-    counts["match_rows"] += sum(len(observation.matches) for observation in observations)
     return Part("event", task, observations)
 
 
@@ -283,13 +282,11 @@ def _rows_of(
 
 
 def _of_events(events: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """Events, those of each deployment apart, for its diagnosis; and what else they tell."""
+    """Events, those of each deployment apart, for its diagnosis."""
     names = events.column("deployment")
     for name in names.unique():
         of_one = events.filter(pc.equal(names, name))
         yield from _rows_of("event", of_one, name.as_py())
-    yield from _rows_of("match", match_rows(events))
-    yield from _rows_of("option", option_rows(events))
 
 
 def _values(kind: str, parts: Sequence[Part]) -> pa.StructArray:

@@ -1,0 +1,18 @@
+"""Named places in a run where tests interfere, for example by killing the process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def _do_nothing(name: str) -> None:
+    pass
+
+
+# Tests assign another function, in the driver and in each Python worker.
+hook: Callable[[str], None] = _do_nothing
+
+
+def failpoint(name: str) -> None:
+    """The run has reached the place ``name``; does nothing unless a test has set ``hook``."""
+    hook(name)

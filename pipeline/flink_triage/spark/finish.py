@@ -1,0 +1,224 @@
+"""A committed batch in, its run published: derive, diagnose, verify, publish.
+
+Each append is taken once, whoever makes it and how often: Delta skips what was written under a
+batch's number before.  So a run that was killed is finished by doing all of this again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage import __version__
+from flink_triage.errors import CorruptStateError
+from flink_triage.local import Options, ignored_in
+from flink_triage.signatures import SignaturePack
+from flink_triage.spark.continuing import diagnose_batch
+from flink_triage.spark.failpoints import failpoint
+from flink_triage.spark.ingest import derive
+from flink_triage.spark.ingest.batch import Work, open_batch
+from flink_triage.spark.published import PublishedRun
+from flink_triage.spark.rematching import rematch_batch
+from flink_triage.spark.schemas import (
+    EVENTS,
+    LOG_FILES,
+    LOG_VOLUME,
+    REMATCHES,
+    RUNS,
+    STACK_TRACES,
+    Table,
+    arrow_schema,
+)
+from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables import Warehouse
+
+Progress = Callable[[str], None]
+
+
+def finish_batch(
+    spark: SparkSession,
+    house: Warehouse,
+    number: int,
+    runs: tuple[PublishedRun, ...],
+    pack: SignaturePack,
+    options: Options,
+    progress: Progress,
+    *,
+    is_resumed: bool = False,
+) -> PublishedRun:
+    """Derive everything from the batch and publish its run."""
+    work = Work(open_batch(spark, house, number), runs, pack, options, is_resumed)
+    failpoint("opened")
+    notes: dict[str, object] = {}
+    written: list[Table] = []
+    if work.header.work == "rematch":
+        rematched = rematch_batch(spark, house, work)
+        notes["rematched"] = asdict(rematched)
+        written.append(REMATCHES)
+        progress(rematched.sentence)
+    # What was read is written while it is diagnosed.
+    with ThreadPoolExecutor(1) as beside:
+        appended = beside.submit(_append_read, spark, house, work)
+        if work.header.deployments:
+            progress(f"diagnosing {len(work.header.deployments)} deployments")
+            diagnose_batch(spark, house, work)
+            written.append(DIAGNOSED)
+        written += appended.result()
+    counts = _verified(spark, house, work, written)
+    failpoint("verified")
+    return _publish(spark, house, work, counts, notes)
+
+
+def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Table]:
+    """Append what was read to several tables side by side: a small commit is latency, not work."""
+    batch = work.batch
+    rows: dict[Table, DataFrame] = {}
+    if batch.files:
+        rows[LOG_FILES] = derive.log_files(spark, batch)
+    if batch.summaries:
+        rows[EVENTS] = derive.events(batch)
+        rows[STACK_TRACES] = derive.stack_traces(batch)
+        rows[LOG_VOLUME] = derive.log_volume(batch)
+
+    def append(item: tuple[Table, DataFrame]) -> None:
+        table, frame = item
+        house.append(
+            frame.withColumn("run_id", F.lit(work.header.run_id)), table, work.header.batch
+        )
+
+    with ThreadPoolExecutor(max_workers=max(1, len(rows))) as pool:
+        for done in [pool.submit(append, item) for item in rows.items()]:
+            done.result()
+    return list(rows)
+
+
+def _verified(
+    spark: SparkSession, house: Warehouse, work: Work, written: list[Table]
+) -> dict[str, int]:
+    """Rows of this run per table, as the tables have them.
+
+    Raises ``CorruptStateError`` where they are not those that the workers counted: a commit was
+    skipped or lost.
+    """
+    run_id = work.header.run_id
+    counted = [
+        house.read(spark, table)
+        .where(F.col("run_id") == run_id)
+        .agg(F.count(F.lit(1)).alias("count"))
+        .withColumn("name", F.lit(table.name))
+        for table in written
+    ]
+    rows = reduce(DataFrame.unionByName, counted).toArrow().to_pylist() if counted else []
+    found = {str(row["name"]): int(row["count"]) for row in rows}
+    wanted = {LOG_FILES.name: len(work.batch.files), EVENTS.name: work.batch.total_of("event_rows")}
+    for name, count in wanted.items():
+        if name in found and found[name] != count:
+            raise CorruptStateError(
+                f"{house.location(name)}: has {found[name]} rows of run {run_id}, wrote {count}; "
+                "a commit was lost, or another writer changed the table: the run is not published"
+            )
+    return found
+
+
+def _publish(
+    spark: SparkSession,
+    house: Warehouse,
+    work: Work,
+    counts: Mapping[str, int],
+    notes: Mapping[str, object],
+) -> PublishedRun:
+    """Write the row by which the run counts."""
+    header, batch = work.header, work.batch
+    skipped = {tuple(s) for m in batch.summaries for s in json.loads(str(m["skipped"] or "[]"))}
+    skipped |= {(s.signature, s.reason) for s in ignored_in(work.pack)}
+    row = {
+        "run_id": header.run_id,
+        "batch": header.batch,
+        "started_at": header.started_at,
+        "file_count": header.file_count,
+        "read_bytes": sum(
+            batch.total_of(f"{kind}_bytes")
+            for kind in ("event", "counted", "quarantined", "held_back")
+        ),
+        "row_counts": list(counts.items()),
+        "signatures_skipped": [{"signature": s, "reason": r} for s, r in sorted(skipped)],
+        "options_json": json.dumps({**header.options, **notes}, sort_keys=True),
+    }
+    return _append_run(spark, house, row, work.runs, work.pack)
+
+
+def skip_batch(
+    spark: SparkSession,
+    house: Warehouse,
+    number: int,
+    runs: tuple[PublishedRun, ...],
+    pack: SignaturePack,
+    options: Options,
+) -> PublishedRun:
+    """Publish the batch's run as one that read nothing; rows that it had already are removed.
+
+    Its files are not in the ledger: the next plan takes them for what they were before.
+    """
+    rows = house.read(spark, BATCHES).where(F.col("batch") == number)
+    run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
+    for table in STORED.values():
+        if table not in (BATCHES, RUNS) and house.exists(spark, table):
+            house.delete(spark, table, F.col("run_id").isin(run_ids))
+    row = {
+        "run_id": run_ids[0],
+        "batch": number,
+        "started_at": datetime.now(timezone.utc),
+        "file_count": 0,
+        "read_bytes": 0,
+        "row_counts": [],
+        "signatures_skipped": [],
+        "options_json": json.dumps({**options_of(options), "skipped_batch": number}),
+    }
+    return _append_run(spark, house, row, runs, pack)
+
+
+def _append_run(
+    spark: SparkSession,
+    house: Warehouse,
+    row: Mapping[str, Any],
+    runs: tuple[PublishedRun, ...],
+    pack: SignaturePack,
+) -> PublishedRun:
+    finished_at = datetime.now(timezone.utc)
+    if runs:
+        # What is newest is told by this time: a clock that was set back must not hide a run.
+        finished_at = max(finished_at, runs[-1].finished_at + timedelta(microseconds=1))
+    whole = {
+        **row,
+        "finished_at": finished_at,
+        "tool_version": __version__,
+        "signature_set": pack.digest,
+        "signatures_evaluated": len(pack.signatures),
+    }
+    rows = spark.createDataFrame(pa.Table.from_pylist([whole], arrow_schema(RUNS)))
+    house.append(rows, RUNS, row["batch"])
+    tables = tuple(name for name, _ in row["row_counts"])
+    return PublishedRun(row["run_id"], finished_at, row["batch"], tables, __version__)
+
+
+def options_of(options: Options) -> dict[str, str | None]:
+    """What of the options changes the rows."""
+    return {
+        "group_by": options.group_by,
+        "flink_version": options.flink_version,
+        "timezone": str(options.timezone),
+        "since": options.since.isoformat() if options.since else None,
+        "until": options.until.isoformat() if options.until else None,
+        "encoding": options.settings.reading.encoding,
+        "layouts": "\n".join(options.settings.reading.layouts) or None,
+        "redact": "pii" if options.settings.reading.redacts_personal else None,
+    }

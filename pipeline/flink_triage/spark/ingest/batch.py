@@ -1,0 +1,204 @@
+"""The one commit of a run: what was read, and how far, in; the same out, to derive the rest from.
+
+A batch is an append to `batches` under its number.  Before it nothing has happened; from then on
+nothing is read again: whoever runs next finishes the batch, by the same code as the run itself.
+Of two runs that commit under one number Delta takes one, and the other plans anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.errors import CorruptStateError
+from flink_triage.local import Options
+from flink_triage.signatures import SignaturePack
+from flink_triage.spark.failpoints import failpoint
+from flink_triage.spark.ingest.ledger import PLANNED
+from flink_triage.spark.parcels import STAGED, Standing, packed, unpacked
+from flink_triage.spark.published import PublishedRun
+from flink_triage.spark.rows import array
+from flink_triage.spark.stored import BATCHES
+from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.values import from_plain, to_plain
+
+# Raised when parcels of an earlier release can no longer be opened.
+PARCEL_VERSION = 1
+# Rows of files in one parcel.
+FILES_PER_PARCEL = 5_000
+
+
+class Overtaken(Exception):
+    """Another run committed under the same number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a batch is: ``work`` says whether logs were read, or stored events are used again."""
+
+    batch: int
+    run_id: str
+    work: Literal["read", "again", "rematch"]
+    started_at: datetime
+    options: Mapping[str, str | None]
+    deployments: tuple[str, ...]
+    file_count: int = 0
+    parcel_version: int = PARCEL_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A committed batch.
+
+    ``files`` are its rows of the ledger as they were planned, ``summaries`` those of its ranges by
+    number; ``rows`` have what is opened natively.
+    """
+
+    header: Header
+    files: tuple[dict[str, Any], ...]
+    summaries: tuple[dict[str, Any], ...]
+    rows: DataFrame
+
+    @property
+    def standing(self) -> Standing:
+        """How the ranges stand in their files."""
+        before: dict[int, int] = {}
+        left_out: set[int] = set()
+        for file in self.files:
+            line = file["consumed_lines"]
+            for summary in self.ranges_of(file):
+                if line:
+                    before[summary["range_number"]] = line
+                if summary["failure"]:
+                    left_out.add(summary["range_number"])
+                line += summary["newline_count"] or 0
+        return Standing(before, frozenset(left_out))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a file was read in several ranges."""
+        return any(file["range_count"] > 1 for file in self.files)
+
+    def ranges_of(self, file: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        first, count = file["first_range"], file["range_count"]
+        return self.summaries[first : first + count]
+
+    def parcels(self, kind: str) -> DataFrame:
+        """deployment, rows: the parcels of a kind."""
+        return self.rows.where(F.col("kind") == kind).select("deployment", "rows")
+
+    def total_of(self, name: str) -> int:
+        return sum(int(summary[name] or 0) for summary in self.summaries)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A batch to finish after ``runs`` were published, with the pack and options of today.
+
+    ``is_resumed`` says that another process may have begun to.
+    """
+
+    batch: Batch
+    runs: tuple[PublishedRun, ...]
+    pack: SignaturePack
+    options: Options
+    is_resumed: bool
+
+    @property
+    def header(self) -> Header:
+        return self.batch.header
+
+    @property
+    def run_ids(self) -> list[str]:
+        return [run.run_id for run in self.runs]
+
+
+def commit(
+    spark: SparkSession,
+    house: Warehouse,
+    header: Header,
+    files: Sequence[Mapping[str, Any]],
+    staged: DataFrame | None,
+) -> None:
+    """Append the batch; raises ``Overtaken`` where another run holds its number."""
+    told: list[dict[str, object]] = [
+        {"kind": "header", "rows": json.dumps(to_plain(header)).encode()}
+    ]
+    for at in range(0, len(files), FILES_PER_PARCEL):
+        some = files[at : at + FILES_PER_PARCEL]
+        columns = [
+            array([row.get(name) for row in some], PLANNED.field(name).type)
+            for name in PLANNED.names
+        ]
+        rows = pa.RecordBatch.from_arrays(columns, schema=PLANNED)
+        told.append({"kind": "file", "rows": packed(PLANNED, (rows,))})
+    frame = spark.createDataFrame(pa.Table.from_pylist(told, STAGED))
+    if staged is not None:
+        frame = frame.unionByName(staged)
+    append_staged(house, header, frame)
+    failpoint("committed")
+    if header_of(spark, house, header.batch).run_id != header.run_id:
+        raise Overtaken
+
+
+def append_staged(house: Warehouse, header: Header, staged: DataFrame, part: str = "") -> None:
+    """Append rows of ``STAGED`` to the batch."""
+    of_run = {"run_id": F.lit(header.run_id), "batch": F.lit(header.batch).cast("bigint")}
+    house.append(staged.withColumns(of_run), BATCHES, header.batch, part)
+
+
+def header_of(spark: SparkSession, house: Warehouse, number: int) -> Header:
+    """Raises ``CorruptStateError`` where the batch has none."""
+    rows = house.read(spark, BATCHES).where(
+        (F.col("batch") == number) & (F.col("kind") == "header")
+    )
+    found = rows.select("rows").toArrow().column(0).to_pylist()
+    if len(found) != 1:
+        raise CorruptStateError(
+            f"{house.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
+            "expected 1; leave it out with --skip-batch"
+        )
+    return from_plain(Header, json.loads(found[0]))
+
+
+def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[int]:
+    """The numbers of the batches behind ``number``, in order: those that are not published yet."""
+    if not house.exists(spark, BATCHES):
+        return []
+    rows = house.read(spark, BATCHES).where(F.col("batch") > number).select("batch").distinct()
+    return sorted(rows.toArrow().column(0).to_pylist())
+
+
+def open_batch(spark: SparkSession, house: Warehouse, number: int) -> Batch:
+    rows = house.read(spark, BATCHES).where(F.col("batch") == number)
+    wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
+    told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
+    for row in wanted.toArrow().to_pylist():
+        told[row["kind"]].append(row["rows"])
+    if len(told["header"]) != 1:
+        header_of(spark, house, number)
+    header = from_plain(Header, json.loads(told["header"][0]))
+    files = [row for parcel in told["file"] for row in unpacked(parcel).to_pylist()]
+    summaries = [row for parcel in told["summary"] for row in unpacked(parcel).to_pylist()]
+    summaries.sort(key=lambda row: int(row["range_number"]))
+    files.sort(key=lambda row: str(row["path"]))
+    for file in files:
+        _fail_together(summaries, file)
+    return Batch(header, tuple(files), tuple(summaries), rows)
+
+
+def _fail_together(summaries: list[dict[str, Any]], file: Mapping[str, Any]) -> None:
+    """Of a file, ranges behind one that failed are read again with it: they state its failure."""
+    failure = None
+    for number in range(file["first_range"], file["first_range"] + file["range_count"]):
+        failure = failure or summaries[number]["failure"]
+        if failure:
+            nothing = dict.fromkeys(summaries[number])
+            summaries[number] = nothing | {"range_number": number, "failure": failure}

@@ -1,0 +1,74 @@
+"""A committed batch in, the rows of the tables out, in the order of their schemas."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from flink_triage.spark.ingest.batch import Batch
+from flink_triage.spark.ingest.ledger import finished_row
+from flink_triage.spark.parcels import OPENED, opening_function
+from flink_triage.spark.row_types import spark_schema
+from flink_triage.spark.schemas import LOG_FILES, LOG_VOLUME, STACK_TRACES, Table, arrow_schema
+
+
+def _data_columns(table: Table) -> list[str]:
+    return [name for name in table.column_names if name != "run_id"]
+
+
+def _opened(batch: Batch, kind: str) -> DataFrame:
+    """The rows of a kind."""
+    function = opening_function(kind, batch.standing)
+    return batch.parcels(kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
+
+
+def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
+    """Rows of the ledger: one per path that was looked at and not found unchanged."""
+    schema = arrow_schema(LOG_FILES)
+    schema = schema.remove(schema.get_field_index("run_id"))
+    rows = [finished_row(file, batch.ranges_of(file)) for file in batch.files]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+
+
+def events(batch: Batch) -> DataFrame:
+    """Rows of `events`, with lines counted from the first of the file."""
+    return _opened(batch, "event")
+
+
+def stack_traces(batch: Batch) -> DataFrame:
+    """Rows of `stack_traces`: the first range that saw a trace tells all but the counts.
+
+    A range that is left out may tell of a trace that another has only counted.
+    """
+    rows = _opened(batch, "trace")
+    counts = ("event_count", "first_seen_at", "last_seen_at")
+    left_out = batch.standing.left_out
+    if left_out:
+        is_counted = ~F.col("range_number").isin(*left_out)
+        rows = rows.withColumns({name: F.when(is_counted, F.col(name)) for name in counts})
+    folded = {"fingerprint", *counts}
+    shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
+    tells_all = F.col("exemplar").isNotNull()
+    grouped = rows.groupBy("fingerprint").agg(
+        F.sum("event_count").alias("event_count"),
+        F.min("first_seen_at").alias("first_seen_at"),
+        F.max("last_seen_at").alias("last_seen_at"),
+        F.min_by(F.struct(*shown), F.when(tells_all, F.col("range_number"))).alias("shown"),
+    )
+    counted = grouped.where(F.col("event_count").isNotNull())
+    return counted.select("*", "shown.*").select(*_data_columns(STACK_TRACES))
+
+
+def log_volume(batch: Batch) -> DataFrame:
+    """Rows of `log_volume`."""
+    rows = _opened(batch, "volume")
+    if not batch.is_cut:
+        # A minute is told twice only where two ranges of a file hold it.
+        return rows.select(*_data_columns(LOG_VOLUME))
+    counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
+        F.sum("line_count").alias("line_count"),
+        F.sum("byte_count").alias("byte_count"),
+        F.sum("event_count").alias("event_count"),
+    )
+    return counted.select(*_data_columns(LOG_VOLUME))

@@ -1,0 +1,75 @@
+"""The runs that count: in goes a warehouse, out come its published runs, the newest last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from flink_triage.spark.faults import damaged
+from flink_triage.spark.schemas import RUNS
+from flink_triage.spark.stored import STORED
+from flink_triage.spark.tables import Warehouse
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedRun:
+    """A row of `runs`; ``tables`` are those that it wrote to."""
+
+    run_id: str
+    finished_at: datetime
+    batch: int = 0
+    tables: tuple[str, ...] = ()
+    tool_version: str = ""
+
+
+def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
+    """All published runs, in the order of their batches; empty before the first.
+
+    Raises ``CorruptStateError`` when a table that they wrote to is gone: it would be made anew, and
+    without what it held.
+    """
+    if not house.exists(spark, RUNS):
+        log = Path(house.location(RUNS.name)) / "_delta_log"
+        # Delta writes a checksum after a commit: where there is one, there was a commit.
+        if house.local_path is not None and any(log.glob("[0-9]*.crc")):
+            raise damaged(house, RUNS.name)
+        return ()
+    columns = ("run_id", "finished_at", "batch", "row_counts", "tool_version")
+    rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
+    found = (
+        PublishedRun(
+            row["run_id"],
+            row["finished_at"],
+            row["batch"],
+            tuple(sorted(dict(row["row_counts"]))),
+            row["tool_version"],
+        )
+        for row in rows
+    )
+    runs = tuple(sorted(found, key=lambda run: run.batch))
+    for name in runs[-1].tables if runs else ():
+        if not house.exists(spark, STORED[name]):
+            raise damaged(house, name)
+    return runs
+
+
+def newest_of(house: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
+    """Raises ``UsageError`` where none has been published."""
+    if not runs:
+        raise house.unpublished()
+    return runs[-1]
+
+
+def frame_of(spark: SparkSession, runs: Sequence[PublishedRun]) -> DataFrame:
+    """run_id, at: what `Warehouse.runs` reads from the tables, of runs that are known already."""
+    at = {run.run_id: run.finished_at for run in runs}
+    columns = {
+        "run_id": pa.array(list(at), pa.string()),
+        "at": pa.array(list(at.values()), pa.timestamp("us", tz="UTC")),
+    }
+    return spark.createDataFrame(pa.table(columns))

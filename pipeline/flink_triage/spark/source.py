@@ -1,0 +1,131 @@
+"""``spark.read.format("flink_logs").load(path)``: paths in, the notable events of the logs out.
+
+Read only, without a warehouse or a ledger: for notebooks and SQL.  The same reading as that of a
+run, so the same events; each file is read by one task, so that ``line`` counts from its beginning.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    EqualTo,
+    Filter,
+    In,
+    InputPartition,
+)
+
+from flink_triage.diagnosis.fold import Folder
+from flink_triage.errors import UsageError
+from flink_triage.local import Options, pack_of
+from flink_triage.logs.files import InputFile, deployment_of, list_inputs
+from flink_triage.logs.profile import probe
+from flink_triage.logs.tally import Tally
+from flink_triage.model import ByteRange
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.spark.row_types import spark_schema
+from flink_triage.spark.rows import event_rows
+from flink_triage.spark.schemas import EVENTS
+from flink_triage.stages import Analyzer, collector_at_rest
+
+# What a file is called in a warehouse is not known here.
+_OF_A_WAREHOUSE = ("run_id", "file_id", "generation")
+SCHEMA = pa.schema([(c.name, c.type) for c in EVENTS.columns if c.name not in _OF_A_WAREHOUSE])
+# Files go together in tasks of about so many bytes.
+TASK_BYTES = 64 << 20
+_ROWS = 4_096
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``flink_logs`` known to the session."""
+    spark.dataSource.register(FlinkLogs)
+
+
+class FlinkLogs(DataSource):
+    """Options: ``path`` (one, or a JSON list of several) and ``groupBy`` (as ``--group-by``)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "flink_logs"
+
+    def schema(self) -> str:
+        return spark_schema(SCHEMA)
+
+    def reader(self, schema: object) -> DataSourceReader:
+        return FlinkLogsReader(
+            _paths(self.options.get("path")), self.options.get("groupBy", "directory")
+        )
+
+
+def _paths(given: str | None) -> tuple[str, ...]:
+    if not given:
+        raise UsageError("flink_logs: no path given, expected load(path)")
+    if given.startswith("["):
+        return tuple(json.loads(given))
+    return (given,)
+
+
+class FlinkLogsReader(DataSourceReader):
+    """Lists and plans on the driver (the server of Spark Connect), reads in tasks.
+
+    Filters on ``deployment`` and ``path`` are applied to files, exactly; others are Spark's.
+    """
+
+    def __init__(self, paths: Sequence[str], group_by: str) -> None:
+        self._paths = tuple(paths)
+        self._group_by = group_by
+        self._wanted: dict[str, set[str]] = {}
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        for one in filters:
+            if not isinstance(one, (EqualTo, In)) or one.attribute not in (
+                ("deployment",),
+                ("path",),
+            ):
+                yield one
+                continue
+            values = {one.value} if isinstance(one, EqualTo) else set(one.value)
+            column = one.attribute[0]
+            self._wanted[column] = self._wanted.get(column, values) & values
+
+    def partitions(self) -> Sequence[InputPartition]:
+        files = [file for file in list_inputs(self._paths).files if self._is_wanted(file)]
+        bins: list[list[InputFile]] = []
+        room = 0
+        for file in files:
+            if room <= 0:
+                bins.append([])
+                room = TASK_BYTES
+            bins[-1].append(file)
+            room -= file.size_bytes
+        return [InputPartition(pickle.dumps(some)) for some in bins or [[]]]
+
+    def _is_wanted(self, file: InputFile) -> bool:
+        told = {"path": file.path}
+        if "deployment" in self._wanted:
+            told["deployment"] = deployment_of(file, self._group_by)
+        return all(told[column] in values for column, values in self._wanted.items())
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        analyzer = Analyzer(pack_of(Options()), DEFAULT_SETTINGS)
+        files: list[InputFile] = pickle.loads(partition.value)
+        for file in files:
+            profile = probe(file, DEFAULT_SETTINGS)
+            if profile.problem is not None:
+                continue
+            byte_range = ByteRange(profile, deployment_of(file, self._group_by))
+            folder = Folder(DEFAULT_SETTINGS)
+            with collector_at_rest():
+                for portion in analyzer.read(byte_range, Tally()):
+                    folder.add(portion.observations)
+                observations = folder.take()
+            for at in range(0, len(observations), _ROWS):
+                rows = event_rows(observations[at : at + _ROWS], "", 0)
+                batch = pa.RecordBatch.from_struct_array(rows)
+                yield batch.select(SCHEMA.names)

@@ -1,0 +1,85 @@
+"""The tables that are written, and those that are read out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from flink_triage.spark.row_types import TEXT
+from flink_triage.spark.schemas import (
+    BATCH,
+    DEPLOYMENT,
+    DEPLOYMENTS,
+    DIAGNOSES,
+    EVENTS,
+    FLINK_CONFIG,
+    INCIDENTS,
+    LOG_FILES,
+    LOG_VOLUME,
+    MATCHES,
+    REMATCHES,
+    RUN_ID,
+    RUNS,
+    STACK_TRACES,
+    Column,
+    Table,
+)
+
+BATCHES = Table(
+    "batches",
+    "State: what each run read, and how far; all other tables are derived from it. Rows are "
+    "removed some days after their run was published",
+    (
+        RUN_ID,
+        BATCH,
+        Column("kind", TEXT, "header, file, summary, event, trace or volume"),
+        DEPLOYMENT,
+        Column("rows", pa.binary(), "The header as JSON; else rows of the kind, an Arrow stream"),
+    ),
+    partitioned_by=("batch", "kind"),
+    kind="state",
+)
+
+
+def _struct_of(table: Table) -> pa.StructType:
+    """The columns of a view on ``diagnosed`` but those that it has itself."""
+    own = (RUN_ID, DEPLOYMENT)
+    return pa.struct([(c.name, c.type) for c in table.columns if c not in own])
+
+
+DIAGNOSED = Table(
+    "diagnosed",
+    "What each run concluded: one row per incident, and one per deployment with what the next run "
+    "need not read again; read as `incidents`, `diagnoses` and `deployments`",
+    (
+        RUN_ID,
+        DEPLOYMENT,
+        Column("incident", _struct_of(INCIDENTS), "A row of `incidents`"),
+        Column("state", _struct_of(DEPLOYMENTS), "What the next run need not read again"),
+    ),
+    skipped_by=("run_id", "deployment"),
+)
+
+# The tables that are written; a run writes to all of them but `rematches`.
+STORED: Mapping[str, Table] = {
+    table.name: table
+    for table in (
+        BATCHES,
+        LOG_FILES,
+        EVENTS,
+        STACK_TRACES,
+        LOG_VOLUME,
+        DIAGNOSED,
+        REMATCHES,
+        RUNS,
+    )
+}
+# Those that are read out of others, by the names of these.
+DERIVED: Mapping[str, Table] = {
+    MATCHES.name: EVENTS,
+    FLINK_CONFIG.name: EVENTS,
+    INCIDENTS.name: DIAGNOSED,
+    DIAGNOSES.name: INCIDENTS,
+    DEPLOYMENTS.name: DIAGNOSED,
+}
