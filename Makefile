@@ -58,7 +58,7 @@ $(CLASSES): $(STAMP)
 	  --warehouse $@.tables --fail-on none --quiet | cat >/dev/null
 	@rm -rf $@.tables
 
-crash: java $(STAMP) ## kill runs at every named point and at random, run six at once, fill disks (an hour)
+crash: java $(STAMP) ## kill runs, rotate logs beside and within runs, run six at once, fill disks (two hours)
 	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py tests/spark/test_faults.py
 

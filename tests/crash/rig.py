@@ -11,9 +11,11 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.crash.orders import VARIABLE, trail_of
+from tests.crash.orders import POLL_SECONDS, VARIABLE, taken, trail_of
 from tests.crash.workload import numbers_in, rows_of
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -26,7 +28,7 @@ ANSWERS = ("ready", "done", "held", "failed")
 class Worker:
     """One process with its JVM and Python workers, all in one session of the kernel."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, settle_seconds: float = 10.0) -> None:
         folder.mkdir(exist_ok=True)
         self.order = folder / "order"
         self.order.write_text("")
@@ -34,7 +36,7 @@ class Worker:
         environment = os.environ | {VARIABLE: str(self.order), "PYTHONPATH": path}
         environment["FLINK_TRIAGE_DRIVER_MEMORY"] = "1g"
         self.process = subprocess.Popen(
-            [sys.executable, str(WORKER)],
+            [sys.executable, str(WORKER), str(settle_seconds)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -68,10 +70,30 @@ class Worker:
 
     def run_and_die(self, logs: Path, warehouse: Path, point: str, work: str = "run") -> bool:
         """Whether the run came to the point, and was killed there."""
-        self.order.write_text(f"{point} {self.process.pid}")
+        self.order.write_text(f"{point} kill {self.process.pid}")
         is_killed = self.run(logs, warehouse, work) == ""
         self.kill()
         return is_killed
+
+    def run_and_pause(
+        self, logs: Path, warehouse: Path, points: Sequence[str], meanwhile: Callable[[], None]
+    ) -> str:
+        """The answer of a run that waits at each point, in this order, during ``meanwhile``."""
+        self.order.write_text(f"{points[0]} pause")
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(self.run, logs, warehouse)
+            try:
+                for point, following in zip(points, [*points[1:], None], strict=True):
+                    while not taken(self.order).exists():
+                        assert not answer.done(), f"the run did not reach {point}"
+                        time.sleep(POLL_SECONDS)
+                    meanwhile()
+                    self.order.write_text(f"{following} pause" if following else "")
+                    taken(self.order).unlink()
+            finally:
+                self.order.write_text("")
+                taken(self.order).unlink(missing_ok=True)
+            return answer.result()
 
     def run_and_die_after(self, logs: Path, warehouse: Path, seconds: float) -> None:
         self.tell(logs, warehouse)

@@ -1,4 +1,7 @@
-"""A process that works each time it is told to: ``[inputs, warehouse, guard, work]``."""
+"""A process that works each time it is told to: ``[inputs, warehouse, guard, work]``.
+
+Its argument is after how many seconds without a write a file is settled.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from flink_triage.errors import OutputHeldError
+from flink_triage.local import Options
+from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.schemas import Table
 from flink_triage.spark.session import get_session
@@ -36,7 +41,8 @@ class Unguarded(Unlocked):
 GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unguarded}
 
 
-def main() -> None:
+def main(settle_seconds: str) -> None:
+    options = Options(settings=Settings(settle_seconds=float(settle_seconds)))
     spark = get_session(master="local[2]")
     print("ready", flush=True)
     for line in sys.stdin:
@@ -44,7 +50,7 @@ def main() -> None:
         house = GUARDS[guard](warehouse)
         try:
             if work == "run":
-                run(spark, [inputs], house)
+                run(spark, [inputs], house, options)
             elif work == "maintain":
                 maintain(spark, house, Upkeep(keep_days=1))
             else:
@@ -58,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 from deltalake import DeltaTable
@@ -117,16 +117,33 @@ def _without_run(value: Any) -> Any:
 
 def numbers_in(warehouse: Path) -> Counter[int]:
     """How often each number stands among the published events."""
+    return Counter(found.number for found in events_in(warehouse))
+
+
+class PublishedEvent(NamedTuple):
+    number: int
+    occurrences: int
+    size_bytes: int
+
+
+def events_in(warehouse: Path) -> list[PublishedEvent]:
+    """The published events that have a number."""
     runs = {row["run_id"] for row in rows_of(warehouse, "runs")}
     if not runs:
-        return Counter()
+        return []
     table = (
         DeltaTable(str(folder_of(warehouse, "events")))
         .to_pyarrow_dataset()
-        .to_table(columns=["message", "run_id"], filter=pc.field("run_id").isin(sorted(runs)))
+        .to_table(
+            columns=["message", "occurrences", "size_bytes"],
+            filter=pc.field("run_id").isin(sorted(runs)),
+        )
     )
-    found = (NUMBER.search(message or "") for message in table["message"].to_pylist())
-    return Counter(int(match[1]) for match in found if match)
+    found = []
+    for message, occurrences, size_bytes in zip(*table.to_pydict().values(), strict=True):
+        if match := NUMBER.search(message or ""):
+            found.append(PublishedEvent(int(match[1]), occurrences, size_bytes))
+    return found
 
 
 def unpublished_rows(warehouse: Path) -> dict[str, int]:
