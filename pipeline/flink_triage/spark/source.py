@@ -12,14 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    EqualTo,
-    Filter,
-    In,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from flink_triage.diagnosis.fold import Folder
 from flink_triage.errors import UsageError
@@ -72,30 +65,14 @@ def _paths(given: str | None) -> tuple[str, ...]:
 
 
 class FlinkLogsReader(DataSourceReader):
-    """Lists and plans on the driver (the server of Spark Connect), reads in tasks.
-
-    Filters on ``deployment`` and ``path`` are applied to files, exactly; others are Spark's.
-    """
+    """Lists and plans on the driver (the server of Spark Connect), reads in tasks."""
 
     def __init__(self, paths: Sequence[str], group_by: str) -> None:
         self._paths = tuple(paths)
         self._group_by = group_by
-        self._wanted: dict[str, set[str]] = {}
-
-    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
-        for one in filters:
-            if not isinstance(one, (EqualTo, In)) or one.attribute not in (
-                ("deployment",),
-                ("path",),
-            ):
-                yield one
-                continue
-            values = {one.value} if isinstance(one, EqualTo) else set(one.value)
-            column = one.attribute[0]
-            self._wanted[column] = self._wanted.get(column, values) & values
 
     def partitions(self) -> Sequence[InputPartition]:
-        files = [file for file in list_inputs(self._paths).files if self._is_wanted(file)]
+        files = list_inputs(self._paths).files
         bins: list[list[InputFile]] = []
         room = 0
         for file in files:
@@ -105,12 +82,6 @@ class FlinkLogsReader(DataSourceReader):
             bins[-1].append(file)
             room -= file.size_bytes
         return [InputPartition(pickle.dumps(some)) for some in bins or [[]]]
-
-    def _is_wanted(self, file: InputFile) -> bool:
-        told = {"path": file.path}
-        if "deployment" in self._wanted:
-            told["deployment"] = deployment_of(file, self._group_by)
-        return all(told[column] in values for column, values in self._wanted.items())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         analyzer = Analyzer(pack_of(Options()), DEFAULT_SETTINGS)
