@@ -22,8 +22,6 @@ from flink_triage.spark.java import find_java
 State = Literal["ok", "warning", "problem"]
 # Spark's scratch files, the jars, and a warehouse of a modest fleet.
 WANTED_FREE_BYTES = 1024 * MIB
-# Delta names the Spark line in its artifact from 4.1 on; older pairs are not built that way.
-OLDEST_SPARK = (4, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +64,12 @@ def _java() -> tuple[State, str]:
 
 def _spark_and_delta() -> tuple[State, str]:
     delta_jars()
+    # It needs pyspark, whose absence the line above reports.
+    from flink_triage.spark.session import is_too_old, too_old
+
     spark, delta = installed_version("pyspark") or "", installed_version("delta-spark")
-    line = tuple(int(part) for part in spark.split(".")[:2])
-    if line < OLDEST_SPARK:
-        oldest = ".".join(str(part) for part in OLDEST_SPARK)
-        return "problem", f"pyspark {spark}: {oldest} or newer is needed"
+    if is_too_old(spark):
+        return "problem", too_old(spark)
     return "ok", f"pyspark {spark} with delta-spark {delta}"
 
 

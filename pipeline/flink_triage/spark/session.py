@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
@@ -15,6 +17,9 @@ from flink_triage.settings import GIB, MIB
 from flink_triage.spark.jars import cache_directory, ensure_jars, ensure_s3a_jars
 from flink_triage.spark.java import Java, find_java
 
+# The first with the iterator form of applyInArrow; Delta names the Spark line in its artifact from
+# here on, too.
+OLDEST_SPARK = (4, 1)
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # A run below this plans more than it computes.
 SMALL_BYTES = 512 * MIB
@@ -84,10 +89,35 @@ def get_session(
     was said of it.  Otherwise a local session (or one on ``master``) is started with Delta, made
     for a job over ``size_bytes`` of logs or tables, None where that is not known: one for little
     starts twice as fast.  A ``warehouse`` on ``s3a://`` adds what reaches it.
-    Raises ``EnvironmentProblem`` when Java, the jars or the server are not there.
+    Raises ``EnvironmentProblem`` when Java, the jars or the server are not there, and when Spark is
+    older than `OLDEST_SPARK`.
     """
-    if spark is not None:
-        return spark
+    session = spark or _session(master, remote, verbose, size_bytes, warehouse)
+    # A client and its server are two releases, and a run needs both.
+    for version in (pyspark.__version__, session.version):
+        if is_too_old(version):
+            raise EnvironmentProblem(too_old(version))
+    return session
+
+
+def is_too_old(version: str) -> bool:
+    """Whether a version such as ``4.0.1`` is below `OLDEST_SPARK`; an unreadable one is not."""
+    line = re.match(r"(\d+)\.(\d+)", version)
+    return line is not None and (int(line[1]), int(line[2])) < OLDEST_SPARK
+
+
+def too_old(version: str) -> str:
+    oldest = ".".join(str(part) for part in OLDEST_SPARK)
+    return f"Spark {version} is too old: {oldest} or newer is required"
+
+
+def _session(
+    master: str | None,
+    remote: str | None,
+    verbose: bool,
+    size_bytes: int | None,
+    warehouse: str | None,
+) -> SparkSession:
     address = remote or os.environ.get("SPARK_REMOTE")
     if address and not address.startswith("local"):
         return _connect(address)
@@ -134,7 +164,9 @@ def _connect(address: str) -> SparkSession:
     shown = address.split(";")[0]
     _knock(shown)
     try:
-        return SparkSession.builder.remote(address).getOrCreate()
+        session = SparkSession.builder.remote(address).getOrCreate()
+        _ = session.version
+        return session
     except ImportError as error:
         raise EnvironmentProblem(
             f"{shown}: Spark Connect needs pip install 'flink-triage[connect]': {error}"
