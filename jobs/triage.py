@@ -1,19 +1,12 @@
-"""Job: the whole command, ``flink-triage``, for ``spark-submit``: ingest, diagnose, report."""
+"""What ``spark-submit`` starts: the command ``flink-triage`` with all its arguments."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command on ``argv`` (default: the job's own arguments); returns its exit code."""
-    from flink_triage.cli.main import main as command
-
-    return command(list(sys.argv[1:] if argv is None else argv))
-
+from flink_triage.cli.main import main
 
 if __name__ == "__main__":
-    code = main()
-    if code:
+    # A successful ``sys.exit(0)`` would be reported as a failure by some schedulers.
+    if code := main():
         sys.exit(code)

@@ -1,4 +1,4 @@
-"""The jobs as `spark-submit` starts them: a process of its own, from files to a report."""
+"""The job as `spark-submit` starts it: a process of its own, from files to a report."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from flink_triage.spark.session import session_options
 ROOT = Path(__file__).parents[2]
 
 
-def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The job's end; spark-submit puts what it writes to stderr on stdout too."""
+def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The finished process; spark-submit puts what it writes to stderr on stdout too."""
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
     for key, value in session_options(ensure_jars(), verbose=False, size_bytes=0).items():
         command += ["--conf", f"{key}={value}"]
@@ -29,7 +29,7 @@ def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     return subprocess.run(
-        [*command, str(ROOT / "jobs" / job), *arguments],
+        [*command, str(ROOT / "jobs" / "triage.py"), *arguments],
         capture_output=True,
         text=True,
         env=environment,
@@ -38,19 +38,20 @@ def submit(job: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_ingest_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
+def test_run_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
     logs = tmp_path / "orders"
     recorded = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
     shutil.copytree(recorded, logs, copy_function=shutil.copyfile)
     for path in logs.rglob("*"):
         os.utime(path, (1.7e9, 1.7e9))
     warehouse = f"--warehouse={tmp_path / 'warehouse'}"
-    ingested = submit("ingest.py", f"--input={logs}", warehouse)
-    assert ingested.returncode == 0, ingested.stderr
-    reported = submit("report.py", warehouse, "--format=json", f"--output={tmp_path / 'r.json'}")
+    first, second = tmp_path / "run.json", tmp_path / "report.json"
+    done = submit("run", f"--input={logs}", warehouse, "--format=json", f"--output={first}")
+    assert done.returncode == 0, done.stderr
+    reported = submit("report", warehouse, "--format=json", f"--output={second}")
     assert reported.returncode == 0, reported.stderr
-    result = json.loads((tmp_path / "r.json").read_text())
-    assert result["run"]["run_id"] == ingested.stdout.split("\n")[-2]
+    result = json.loads(second.read_text())
+    assert result == json.loads(first.read_text())
     expected = run_local([str(logs)], Options())
     assert [
         [diagnosis["signature"] for diagnosis in incident["diagnoses"]]
@@ -59,6 +60,6 @@ def test_ingest_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
 
 
 def test_a_job_ends_with_the_code_of_its_error(tmp_path: Path) -> None:
-    failed = submit("ingest.py", "--input=/nowhere", f"--warehouse={tmp_path}")
+    failed = submit("run", "--input=/nowhere", f"--warehouse={tmp_path}")
     assert failed.returncode == 2
     assert "'/nowhere' does not exist" in failed.stdout

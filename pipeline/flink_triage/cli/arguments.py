@@ -86,6 +86,8 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strict", action="store_true", help="exit 3 if anything was skipped or cut"
     )
+    # For callers of ``main`` that want the result itself.
+    parser.set_defaults(on_result=None)
     group.add_argument("--quiet", "-q", action="store_true", help="no progress")
     group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")
 

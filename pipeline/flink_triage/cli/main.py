@@ -13,10 +13,11 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .. import __version__
 from ..errors import FlinkTriageError
+from ..model import Result
 from ..settings import DEFAULT_SETTINGS
 from . import commands
 from .alerting import add_alert_arguments
@@ -164,14 +165,20 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
         action.set_defaults(run=commands.signatures)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; never raises for a failure of the input."""
+def main(
+    argv: Sequence[str] | None = None, on_result: Callable[[Result], None] | None = None
+) -> int:
+    """Run one command and return its exit code; never raises for a failure of the input.
+
+    ``on_result`` receives the result that the command has written.
+    """
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
         words.insert(0, "diagnose")
     parser = build_parser()
     _complete(parser)
     arguments = parser.parse_args(words)
+    arguments.on_result = on_result
     _end_on_sigterm()
     try:
         return int(arguments.run(arguments))

@@ -32,6 +32,8 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
             _write(Path(target), pieces)
             if not arguments.quiet:
                 print(f"wrote {target}", file=sys.stderr)
+    if arguments.on_result is not None:
+        arguments.on_result(result)
     return exit_code(result, arguments.fail_on, arguments.strict)
 
 

@@ -1,15 +1,26 @@
-"""``flink-triage`` as a scheduler's task: the same words; what went wrong is raised.
+"""``flink-triage`` as a scheduler's task: the same arguments in, an exception for any failure out.
 
-A ``python_wheel_task`` calls a function, ignores what it returns, and takes any ``sys.exit``, even
-that of success, for a failure.
+A ``python_wheel_task`` of Databricks calls a function and ignores what it returns, and it takes
+every ``sys.exit``, even ``sys.exit(0)``, for a failure.  For the tasks that follow, the task leaves
+task values (``{{tasks.<key>.values.<name>}}``), all of them strings:
+
+- ``exit_code``: always, also when the task fails
+- ``run_id``, ``is_new``, ``worst_severity``: of the result that the command wrote.  ``is_new`` is
+  ``true`` when this task published it, ``false`` when there was nothing new to read.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from datetime import datetime, timezone
 
 from ..errors import FlinkTriageError
+from ..model import SEVERITIES, Result
 from .main import main as command
+
+# Databricks sets it on clusters and on serverless compute.
+_ON_DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
 
 
 class TaskFailedError(FlinkTriageError):
@@ -18,11 +29,49 @@ class TaskFailedError(FlinkTriageError):
 
 def main() -> None:
     """Run the command on the task's parameters; returns None, and raises for any failure."""
+    began_at = datetime.now(timezone.utc)
     try:
-        code = command()
+        code = command(on_result=lambda result: _set_values(values_of(result, began_at)))
     except SystemExit as wrong_use:
         code = wrong_use.code if isinstance(wrong_use.code, int) else 2
+    _set_values({"exit_code": str(code)})
     if code:
         raise TaskFailedError(
             f"flink-triage {' '.join(sys.argv[1:2])}: ended with exit code {code}"
         )
+
+
+def values_of(result: Result, began_at: datetime) -> dict[str, str]:
+    """The task values of a result, for a task that began at ``began_at``."""
+    finished_at = result.run.finished_at
+    is_new = finished_at is not None and finished_at >= began_at
+    return {
+        "run_id": result.run.run_id,
+        "is_new": str(is_new).lower(),
+        "worst_severity": worst_severity(result),
+    }
+
+
+def worst_severity(result: Result) -> str:
+    """The worst severity among incidents that the last run found or saw go on; or ``none``.
+
+    Resolved incidents and those of earlier runs do not count.  As for ``--fail-on``, a failure
+    without a name is major.
+    """
+    found: set[str] = set()
+    for incident in result.incidents:
+        if incident.status in ("new", "ongoing", "worse"):
+            found.update(diagnosis.severity for diagnosis in incident.diagnoses)
+            if incident.verdict == "undetermined":
+                found.add("major")
+    return next((severity for severity in SEVERITIES if severity in found), "none")
+
+
+def _set_values(values: dict[str, str]) -> None:
+    if _ON_DATABRICKS not in os.environ:
+        return
+    # Part of every runtime; not a dependency of the package.
+    from databricks.sdk.runtime import dbutils  # type: ignore[import-not-found]
+
+    for key, value in values.items():
+        dbutils.jobs.taskValues.set(key=key, value=value)
