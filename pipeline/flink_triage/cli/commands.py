@@ -64,9 +64,14 @@ def demo(arguments: argparse.Namespace) -> int:
 
 
 def doctor(arguments: argparse.Namespace) -> int:
-    from ..spark.doctor import check_environment
+    if arguments.worker:
+        from .engines import checks_of_worker
 
-    checks = check_environment()
+        checks = checks_of_worker(arguments)
+    else:
+        from ..spark.doctor import check_environment
+
+        checks = check_environment()
     for check in checks:
         if not check.is_ok or not arguments.quiet:
             print(f"{check.state:<8} {check.name}: {check.detail}")

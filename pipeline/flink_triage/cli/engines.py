@@ -17,6 +17,7 @@ from ..model import Result
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ..spark.doctor import Check
     from ..spark.tables import Warehouse
 
 Progress = Callable[[str], None]
@@ -92,6 +93,15 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
     maintain(spark, house, upkeep, _progress(arguments))
+
+
+def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
+    """What a worker of the session can do with ``--worker PATH``."""
+    need_spark()
+    from .worker_checks import check_worker, first_file
+
+    first_file(arguments.worker)
+    return check_worker(_session(arguments, size_bytes=0), arguments.worker)
 
 
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:

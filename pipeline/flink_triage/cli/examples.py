@@ -52,7 +52,10 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("flink-triage signatures new logs/ --id acme/session-expired", "draft one of your own"),
         ("flink-triage signatures lint mine", "check yours and the built-in ones together"),
     ),
-    "doctor": (("flink-triage doctor", "before Spark is started for the first time"),),
+    "doctor": (
+        ("flink-triage doctor", "before Spark is started for the first time"),
+        ("flink-triage doctor --worker /Volumes/ops/flink/logs", "what a worker may do there"),
+    ),
 }
 
 

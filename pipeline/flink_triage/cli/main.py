@@ -124,6 +124,12 @@ def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.Argume
     demo.set_defaults(run=commands.demo)
 
     doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, jars and disk")
+    doctor.add_argument(
+        "--worker",
+        metavar="PATH",
+        help="check a Spark worker instead: that it reads PATH, diagnoses, has enough memory",
+    )
+    add_spark_arguments(doctor)
     doctor.add_argument("--quiet", "-q", action="store_true", help="only what is wrong")
     doctor.set_defaults(run=commands.doctor)
 

@@ -1,0 +1,120 @@
+"""What a Spark worker can do: a session and an input go in, checks made inside a worker come out.
+
+``doctor`` checks the machine that it runs on.  On serverless compute and on a cluster the workers
+are other machines, with limits of their own: on what a user-defined function may open and import,
+and on its memory.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from .. import __version__
+from ..errors import FlinkTriageError, UsageError
+from ..local import Options, run_local
+from ..logs.files import open_binary
+from ..logs.storage import is_uri
+from ..settings import KIB, MIB
+from .demo import demo_logs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ..spark.doctor import Check
+
+# What the diagnosis of a deployment with much trouble has resident (docs/performance.md).
+WORKER_BYTES = 600 * MIB
+_HEAD_BYTES = 64 * KIB
+
+
+def check_worker(spark: SparkSession, path: str) -> list[Check]:
+    """Checks made in one worker, each by a query of its own: one may take the worker with it.
+
+    ``path`` is a file, or a folder with a file in it.  Raises ``UsageError`` for any other.
+    """
+    file = first_file(path)
+    return [
+        _asked(spark, "worker", lambda: describe_worker()),
+        _asked(spark, "input", lambda: read_head(file)),
+        _asked(spark, "diagnosis", lambda: diagnose_demo()),
+        _asked(spark, "memory", lambda: hold_memory(WORKER_BYTES)),
+    ]
+
+
+def first_file(path: str) -> str:
+    """The file itself, or the first file below a folder; not all of them are listed."""
+    if is_uri(path) or os.path.isfile(path):
+        return path
+    for folder, _, names in os.walk(path):
+        if names:
+            return os.path.join(folder, min(names))
+    raise UsageError(f"--worker: got {path}, expected a log file or a folder with one in it")
+
+
+def describe_worker() -> str:
+    return f"flink-triage {__version__} on Python {platform.python_version()}"
+
+
+def read_head(file: str) -> str:
+    with open_binary(file) as stream:
+        head = stream.read(_HEAD_BYTES)
+    return f"read {len(head):,} bytes of {file}"
+
+
+def diagnose_demo() -> str:
+    """Diagnose the logs that ship with the package: Hyperscan, signatures and their data load."""
+    result = run_local([str(path) for path in demo_logs()], Options(workers=1))
+    found = sorted({d.signature for i in result.incidents for d in i.diagnoses if d.rank == 1})
+    if not found:
+        raise FlinkTriageError("the demo logs were read, and none of their failures was found")
+    return f"found {', '.join(found)}"
+
+
+def hold_memory(wanted_bytes: int) -> str:
+    """Have ``wanted_bytes`` resident in this process; a worker above its limit is killed."""
+    before = _resident_bytes()
+    # Unlike those of a bytearray of zeros, these pages are written.
+    held = b"\x01" * max(0, wanted_bytes - before)
+    return f"{(before + len(held)) // MIB} MiB resident, {wanted_bytes // MIB} MiB are needed"
+
+
+def _resident_bytes() -> int:
+    """Of this process; 0 where there is no ``/proc``, so that the check asks for more."""
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * resource.getpagesize()
+
+
+def _asked(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
+    from ..spark.doctor import Check
+
+    def in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            try:
+                state, detail = "ok", look()
+            except Exception as error:
+                state, detail = "problem", f"{type(error).__name__}: {error}"
+            yield pa.RecordBatch.from_pydict({"state": [state], "detail": [detail]})
+
+    try:
+        frame = spark.range(0, 1, 1, 1).mapInArrow(in_worker, "state string, detail string")
+        row = frame.collect()[0]
+    except Exception as error:  # what a killed worker raises differs between platforms
+        return Check(name, "problem", _cause(str(error)))
+    return Check(name, row["state"], row["detail"])
+
+
+def _cause(message: str) -> str:
+    """The Python error at the end of a worker's traceback, or the first line."""
+    lines = [line.strip() for line in message.split("\n") if line.strip()]
+    errors = [line for line in lines if line.partition(":")[0].endswith("Error")]
+    return errors[-1] if errors else next(iter(lines), "the worker ended without a message")
