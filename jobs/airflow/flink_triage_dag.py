@@ -1,13 +1,37 @@
-"""Airflow: read what is new in the logs every hour, and render the newest report."""
+"""Airflow 3: every hour read what is new in the logs and render the report; daily maintenance."""
 
 from __future__ import annotations
 
+import subprocess
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
-from airflow import DAG
-from airflow.providers.standard.operators.bash import BashOperator
+from airflow.exceptions import AirflowException, AirflowFailException
+from airflow.providers.standard.operators.python import PythonOperator, ShortCircuitOperator
+from airflow.sdk import DAG
 
 TABLES = "--warehouse=s3a://lake/flink-triage"
+RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
+REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
+MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
+# The environment failed, or another run held the tables: a retry may help.
+RETRIED = (4, 5)
+
+
+def call(*arguments: str) -> None:
+    """Run the command; a failure that a retry cannot cure raises ``AirflowFailException``."""
+    code = subprocess.run(["flink-triage", *arguments], check=False).returncode
+    message = f"flink-triage {arguments[0]} ended with exit code {code}"
+    if code < 0 or code in RETRIED:
+        raise AirflowException(message)
+    if code:
+        raise AirflowFailException(message)
+
+
+def is_first_of_day(dag_run: Any) -> bool:
+    """Whether this run was started in the hour after midnight UTC."""
+    return bool(dag_run.start_date.hour == 0)
+
 
 with DAG(
     dag_id="flink_triage",
@@ -15,19 +39,27 @@ with DAG(
     start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
     # What a missed hour would have read, the next one reads.
     catchup=False,
+    # On S3 only one writer at a time is safe, so maintenance is a task of the same run.
     max_active_runs=1,
     default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
 ) as dag:
-    # The command ends with 0, or a code that says what is wrong; code 5 (another run holds the
-    # tables) is tried again as any other.
-    ingest = BashOperator(
+    ingest = PythonOperator(
         task_id="ingest",
-        bash_command=f"flink-triage run --input=s3a://flink-logs/fleet {TABLES} --format=text",
+        python_callable=call,
+        op_args=RUN,
         execution_timeout=timedelta(hours=2),
     )
-    report = BashOperator(
+    report = PythonOperator(
         task_id="report",
-        bash_command=f"flink-triage report {TABLES} --report=/reports/flink-triage.html",
+        python_callable=call,
+        op_args=REPORT,
         execution_timeout=timedelta(minutes=20),
     )
-    ingest >> report
+    is_due = ShortCircuitOperator(task_id="is_due", python_callable=is_first_of_day)
+    maintain = PythonOperator(
+        task_id="maintain",
+        python_callable=call,
+        op_args=MAINTAIN,
+        execution_timeout=timedelta(hours=1),
+    )
+    ingest >> report >> is_due >> maintain

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import json
+import os
+import runpy
 import shlex
+import subprocess
+import sys
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import kubernetes_validate
@@ -23,6 +28,9 @@ JOBS = ROOT / "jobs"
 CRONJOB = JOBS / "kubernetes" / "cronjob.yaml"
 APPLICATION = JOBS / "kubernetes" / "scheduled-spark-application.yaml"
 
+# The environment failed, or another run held the tables.
+RETRIED = {4, 5}
+
 
 def load(path: Path) -> Any:
     return yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -34,11 +42,61 @@ def container() -> Any:
 
 
 def words_of(path: Path) -> list[str]:
-    words = container()["args"] if path == CRONJOB else load(path)["spec"]["template"]["arguments"]
-    return [str(word) for word in words]
+    """The arguments of ``run``."""
+    if path == CRONJOB:
+        script = container()["args"][0].replace("\\\n", " ")
+        return shlex.split(script.partition("flink-triage ")[2].partition("\n")[0])
+    return [str(word) for word in load(path)["spec"]["template"]["arguments"]]
 
 
-@pytest.mark.parametrize("version", ["1.28", "1.37"])
+@pytest.fixture
+def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of programs that come first on the path."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return folder
+
+
+def stand_in(folder: Path, name: str, script: str) -> None:
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("hour", "code", "commands"),
+    [
+        pytest.param("00", 0, ["run", "maintain"], id="the first run of a day"),
+        pytest.param("17", 0, ["run"], id="any other run"),
+        pytest.param("00", 2, ["run"], id="a run that fails"),
+    ],
+)
+def test_the_pod_runs_and_maintains_in_turn(
+    stand_ins: Path, tmp_path: Path, hour: str, code: int, commands: list[str]
+) -> None:
+    said = tmp_path / "said"
+    stand_in(stand_ins, "date", f"echo {hour}")
+    stand_in(stand_ins, "flink-triage", f"printf '%s\\n' \"$*\" >> {said}; exit {code}")
+    assert container()["command"] == ["tini", "--", "sh", "-ec"]
+    done = subprocess.run(["sh", "-ec", *container()["args"]], check=False)
+    assert done.returncode == code
+    lines = said.read_text(encoding="utf-8").splitlines()
+    assert [line.partition(" ")[0] for line in lines] == commands
+    assert lines[0].split() == words_of(CRONJOB)
+    for line in lines:
+        build_parser().parse_args(line.split())
+
+
+def test_a_pod_is_not_started_again_for_a_lasting_error() -> None:
+    policy = load(CRONJOB)["spec"]["jobTemplate"]["spec"]["podFailurePolicy"]
+    codes = policy["rules"][0]["onExitCodes"]["values"]
+    assert set(codes).isdisjoint(RETRIED)
+    assert policy["rules"][0]["onExitCodes"]["containerName"] == container()["name"]
+    assert set(codes) >= {1, 2, 3}
+
+
+@pytest.mark.parametrize("version", ["1.31", "1.37"])
 def test_kubernetes_takes_the_cron_job(version: str) -> None:
     kubernetes_validate.validate(load(CRONJOB), version, strict=True)
 
@@ -92,23 +150,70 @@ def test_pods_of_one_deployment_are_one(manifest: Path, folder: str, expected: s
     assert deployment_of(file, group_by) == expected
 
 
-def test_the_dag_compiles_and_its_commands_are_ours() -> None:
-    """Airflow itself is not installed here."""
-    path = JOBS / "airflow" / "flink_triage_dag.py"
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    compile(tree, str(path), "exec")
-    tables = next(
-        node.value.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
-    )
-    commands = [
-        eval(compile(ast.Expression(word.value), str(path), "eval"), {"TABLES": tables})
-        for word in ast.walk(tree)
-        if isinstance(word, ast.keyword) and word.arg == "bash_command"
-    ]
-    parsed = [build_parser().parse_args(shlex.split(command)[1:]) for command in commands]
-    assert [arguments.command for arguments in parsed] == ["run", "report"]
+class Later(Exception):
+    """Stands in for ``AirflowException``."""
+
+
+class Never(Later):
+    """Stands in for ``AirflowFailException``, which Airflow does not retry."""
+
+
+class Operator:
+    """Stands in for an operator: what it was given, and the one before it."""
+
+    def __init__(self, **given: Any) -> None:
+        self.given, self.before = given, ""
+
+    def __rshift__(self, other: Operator) -> Operator:
+        other.before = self.given["task_id"]
+        return other
+
+
+@pytest.fixture
+def dag(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names of the DAG's file; Airflow itself is not installed here."""
+    modules = {
+        "airflow": SimpleNamespace(),
+        "airflow.sdk": SimpleNamespace(DAG=lambda **given: nullcontext()),
+        "airflow.exceptions": SimpleNamespace(AirflowException=Later, AirflowFailException=Never),
+        "airflow.providers.standard.operators.python": SimpleNamespace(
+            PythonOperator=Operator, ShortCircuitOperator=Operator
+        ),
+    }
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    return runpy.run_path(str(JOBS / "airflow" / "flink_triage_dag.py"))
+
+
+def test_the_commands_of_the_dag_are_ours(dag: dict[str, Any]) -> None:
+    names = ["ingest", "report", "maintain"]
+    parsed = [build_parser().parse_args(dag[name].given["op_args"]) for name in names]
+    assert [arguments.command for arguments in parsed] == ["run", "report", "maintain"]
+    assert len({arguments.warehouse for arguments in parsed}) == 1
+    assert {dag[name].given["python_callable"] for name in names} == {dag["call"]}
+
+
+def test_the_dag_maintains_after_the_first_run_of_a_day(dag: dict[str, Any]) -> None:
+    order = {name: dag[name].before for name in ("report", "is_due", "maintain")}
+    assert order == {"report": "ingest", "is_due": "report", "maintain": "is_due"}
+    is_due = dag["is_due"].given["python_callable"]
+    for hour in (0, 1, 23):
+        started = datetime(2026, 11, 21, hour, 7, tzinfo=timezone.utc)
+        assert is_due(dag_run=SimpleNamespace(start_date=started)) == (hour == 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"), [(1, Never), (2, Never), (3, Never), (4, Later), (5, Later), (70, Never)]
+)
+def test_the_dag_tries_again_only_what_may_pass(
+    dag: dict[str, Any], stand_ins: Path, code: int, raised: type[Exception]
+) -> None:
+    stand_in(stand_ins, "flink-triage", "exit 0")
+    dag["call"]("run")
+    stand_in(stand_ins, "flink-triage", f"exit {code}")
+    with pytest.raises(Later, match=f"flink-triage run ended with exit code {code}") as failed:
+        dag["call"]("run")
+    assert failed.type is raised
 
 
 @pytest.mark.parametrize("name", ["fluent-bit.yaml", "vector.yaml"])
