@@ -1,4 +1,4 @@
-"""The Databricks bundle: its YAML against the fields of bundles, and its tasks as they run."""
+"""The Databricks bundle: its fields, what the CLI makes of it, and its tasks as they run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,34 @@ import regex
 import yaml
 from jsonschema import Draft202012Validator, ValidationError, validators
 
+from flink_triage.cli.main import build_parser
+from flink_triage.cli.task import values_of
+from flink_triage.cli.worker_checks import check_worker
+from flink_triage.local import Options, run_local
+from tests.e2e import databricks_cli
+from tests.e2e.databricks_cli import Config
+
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "jobs" / "databricks.yml"
 RESOURCES = sorted((ROOT / "jobs" / "resources").glob("*.yml"))
+RECORDED = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
 # Written down by hand from the schema that `databricks bundle schema` prints.
 FIELDS = Path(__file__).with_name("bundle_fields.schema.json")
 SCHEMA_VARIABLE = "FLINK_TRIAGE_BUNDLE_SCHEMA"
-REFERENCE = re.compile(r"\$\{([^}]+)\}")
 JOBS = ["flink_triage", "flink_triage_cluster"]
+SMOKE = "flink_triage_smoke"
 TARGETS = ["dev", "prod"]
+PLACES = {"input": "/Volumes/ops/flink/logs", "catalog": "ops"}
+# What a user has to set, and nothing else.
+GIVEN = {
+    "dev": PLACES,
+    "prod": PLACES
+    | {
+        "notify": "oncall",
+        "oncall": "flink-oncall",
+        "service_principal": "6a1f0c2e-0000-4000-8000-5d3c0b9a7e11",
+    },
+}
 
 
 def pattern(_: Any, wanted: str, value: Any, schema: Any) -> Iterator[ValidationError]:
@@ -49,15 +69,14 @@ def problems(document: dict[str, Any], schema: dict[str, Any]) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module")
-def bundle() -> dict[str, Any]:
-    """The bundle with what it includes, as the CLI merges them."""
-    whole = load(BUNDLE)
-    resources: dict[str, Any] = {}
-    for path in RESOURCES:
-        for kind, named in load(path)["resources"].items():
-            resources.setdefault(kind, {}).update(named)
-    return whole | {"resources": resources}
+@pytest.fixture(params=TARGETS)
+def bundle(request: pytest.FixtureRequest) -> Config:
+    """The merged bundle of each target, with the variables that its user has to set."""
+    return databricks_cli.load(BUNDLE, request.param, GIVEN[request.param])
+
+
+def job_named(config: Config, name: str) -> Config:
+    return dict(config["resources"]["jobs"][name])
 
 
 @pytest.mark.parametrize("path", [BUNDLE, *RESOURCES], ids=lambda path: path.name)
@@ -93,10 +112,9 @@ def test_the_published_schema_takes_every_file(path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_field_is_told(
-    bundle: dict[str, Any], change: dict[str, Any], expected: str
-) -> None:
-    job = bundle["resources"]["jobs"]["flink_triage"] | change
+def test_a_wrong_field_is_told(change: dict[str, Any], expected: str) -> None:
+    job = load(BUNDLE.parent / "resources/serverless.job.yml")["resources"]["jobs"]["flink_triage"]
+    job |= change
     found = problems(
         {"resources": {"jobs": {"flink_triage": job}}},
         json.loads(FIELDS.read_text(encoding="utf-8")),
@@ -104,94 +122,279 @@ def test_a_wrong_field_is_told(
     assert [problem for problem in found if expected in problem]
 
 
-def texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for inner in value.values():
-            yield from texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts(inner)
-    elif isinstance(value, str):
-        yield value
+def test_the_cli_takes_the_bundle(bundle: Config) -> None:
+    assert databricks_cli.problems(bundle) == []
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_each_variable_has_a_value_in_each_target(bundle: dict[str, Any], target: str) -> None:
-    named = {name for text in texts(bundle["resources"]) for name in REFERENCE.findall(text)}
-    assert {name.split(".")[0] for name in named} == {"var"}
-    given = {name for name, variable in bundle["variables"].items() if "default" in variable}
-    given |= bundle["targets"][target]["variables"].keys()
-    assert {name.removeprefix("var.") for name in named} <= given
-    assert bundle["variables"].keys() == {name.removeprefix("var.") for name in named}
+def test_what_the_user_has_to_set_is_asked_for(target: str) -> None:
+    """No placeholder stands in for an address, a catalog or a principal of the user's."""
+    missing = databricks_cli.problems(databricks_cli.load(BUNDLE, target, {}))
+    required = "no value assigned to required variable"
+    assert {f"variables.{name}: {required}" for name in GIVEN[target]} <= set(missing)
+    text = BUNDLE.read_text(encoding="utf-8")
+    assert re.findall(r"\S+@\S+", text) == []
+
+
+def test_every_variable_is_used(bundle: Config) -> None:
+    used = {
+        name
+        for _, text in databricks_cli.texts({key: bundle[key] for key in bundle})
+        for name in databricks_cli.REFERENCE.findall(text)
+        if name.startswith("var.")
+    }
+    assert {f"var.{name}" for name in bundle["variables"]} == used
+
+
+def test_tables_are_written_to_the_schema_that_is_created(bundle: Config) -> None:
+    assert not misplaced_tables(bundle)
+
+
+def misplaced_tables(bundle: Config) -> list[str]:
+    """Tasks whose --catalog and --schema are not those of the schema that the target creates."""
+    deployed = databricks_cli.as_deployed(bundle)
+    created = deployed["resources"]["schemas"]["tables"]
+    wanted = [f"--catalog={created['catalog_name']}", f"--schema={created['name']}"]
+    return [
+        f"{name}: {words[0]}"
+        for name in JOBS
+        for words in commands(deployed, name)
+        if [word for word in words if word.startswith(("--catalog", "--schema"))] != wanted
+    ]
+
+
+def test_development_is_apart_from_production() -> None:
+    dev, prod = (
+        databricks_cli.as_deployed(databricks_cli.load(BUNDLE, target, GIVEN[target]))
+        for target in TARGETS
+    )
+    assert dev["resources"]["schemas"]["tables"]["name"] == "dev_ada_l_flink_triage"
+    assert prod["resources"]["schemas"]["tables"]["name"] == "flink_triage"
+    page = "--report=/Volumes/ops/dev_ada_l_flink_triage/reports/flink-triage.html"
+    assert page in list(commands(dev, "flink_triage"))[1]
+    assert statuses(dev) == {"flink_triage": "PAUSED", "flink_triage_cluster": "PAUSED"}
+    assert statuses(prod) == {"flink_triage": "UNPAUSED", "flink_triage_cluster": "PAUSED"}
+
+
+def statuses(deployed: Config) -> dict[str, str]:
+    jobs = deployed["resources"]["jobs"]
+    return {name: jobs[name]["schedule"]["pause_status"] for name in JOBS}
+
+
+Change = Callable[[Config], None]
+
+
+def changed(place: str, value: Any) -> Change:
+    """A change of one field; a place is keys and numbers, joined by dots."""
+
+    def change(config: Config) -> None:
+        *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
+        inner: Any = config
+        for key in path:
+            inner = inner[key]
+        inner[last] = value
+
+    return change
+
+
+TASKS = "resources.jobs.flink_triage.tasks"
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param(
+            changed("targets.prod.permissions.1.level", "CAN_MANAGE_RUN"),
+            "permissions: CAN_MANAGE_RUN is not one of CAN_MANAGE, CAN_VIEW, CAN_RUN",
+            id="a level of jobs for the whole target",
+        ),
+        pytest.param(
+            changed(
+                "resources.jobs.flink_triage.permissions",
+                [{"level": "CAN_RUN", "group_name": "oncall"}],
+            ),
+            "jobs.flink_triage.permissions: CAN_RUN is not allowed here",
+            id="a level of targets for a job",
+        ),
+        pytest.param(
+            changed("resources.volumes.reports.name", "${var.volume}"),
+            "resources.volumes.reports.name: ${var.volume} does not resolve",
+            id="an undeclared variable",
+        ),
+        pytest.param(
+            changed("resources.volumes.reports.schema_name", "${resources.schemas.other.name}"),
+            "resources.volumes.reports.schema_name: ${resources.schemas.other.name} does not "
+            "resolve",
+            id="a resource that the bundle does not have",
+        ),
+        pytest.param(
+            changed("resources.volumes.reports.name", "${var.schema"),
+            "resources.volumes.reports.name: '${var.schema' is no reference that the CLI reads",
+            id="a reference without its end",
+        ),
+        pytest.param(
+            changed("targets.prod.variables", {"mail": "x"}),
+            "variables.mail: the target sets a variable that is not declared",
+            id="a variable of the target alone",
+        ),
+        pytest.param(
+            changed("targets.prod.run_as.user_name", "ada"),
+            "run_as: exactly one identity must be specified",
+            id="two identities",
+        ),
+        pytest.param(
+            changed("targets.prod.workspace.root_path", "/Workspace/Shared/flink-triage"),
+            "workspace.root_path: is writable by all workspace users",
+            id="a folder that everybody may write to",
+        ),
+        pytest.param(
+            changed("targets.prod.workspace", {}),
+            "workspace.root_path: must be set for mode production",
+            id="production without a folder of its own",
+        ),
+        pytest.param(
+            changed(f"{TASKS}.0.environment_key", "other"),
+            "jobs.flink_triage.ingest: environment_key is not defined",
+            id="an unknown environment",
+        ),
+        pytest.param(
+            changed(f"{TASKS}.1.condition_task.left", "{{tasks.report.values.is_new}}"),
+            "jobs.flink_triage.is_new.condition_task.left: {{tasks.report.values.is_new}} does "
+            "not resolve",
+            id="the value of a later task",
+        ),
+        pytest.param(
+            changed("resources.jobs.flink_triage.parameters", []),
+            "jobs.flink_triage.ingest.python_wheel_task.parameters[1]: {{job.parameters.source}} "
+            "does not resolve",
+            id="a parameter that the job does not have",
+        ),
+    ],
+)
+def test_what_the_cli_refuses_is_found(change: Change, problem: str) -> None:
+    raw = databricks_cli.read(BUNDLE)
+    change(raw)
+    assert problem in databricks_cli.problems(
+        databricks_cli.merge_target(raw, "prod", GIVEN["prod"])
+    )
+
+
+def test_a_schema_by_its_variable_is_another_one_in_development() -> None:
+    raw = databricks_cli.read(BUNDLE)
+    parameters = raw["resources"]["jobs"]["flink_triage"]["parameters"]
+    next(one for one in parameters if one["name"] == "schema")["default"] = "${var.schema}"
+    found = {
+        target: misplaced_tables(databricks_cli.merge_target(raw, target, GIVEN[target]))
+        for target in TARGETS
+    }
+    tasks = ("run", "report", "maintain")
+    assert found == {"dev": [f"flink_triage: {task}" for task in tasks], "prod": []}
+
+
+@pytest.mark.parametrize("path", RESOURCES, ids=lambda path: path.name)
+def test_a_file_named_for_a_kind_holds_one_of_it(path: Path) -> None:
+    """config/loader/process_include.go: validateSingleResourceDefined."""
+    kind = path.name.split(".")[-2]
+    ((plural, named),) = load(path)["resources"].items()
+    assert (plural, len(named)) == (f"{kind}s", 1)
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_each_job_queues_is_watched_and_runs_hourly(bundle: dict[str, Any], name: str) -> None:
-    job = bundle["resources"]["jobs"][name]
+def test_each_job_queues_is_watched_and_runs_hourly(bundle: Config, name: str) -> None:
+    job = job_named(bundle, name)
     assert (job["max_concurrent_runs"], job["queue"]) == (1, {"enabled": True})
     assert job["health"]["rules"][0]["metric"] == "RUN_DURATION_SECONDS"
     assert job["schedule"]["quartz_cron_expression"].split()[2] == "*"
     assert job["email_notifications"]["on_failure"]
 
 
-def values_of(bundle: dict[str, Any], target: str, **own: str) -> dict[str, str]:
-    defaults = {n: v["default"] for n, v in bundle["variables"].items() if "default" in v}
-    return defaults | bundle["targets"][target]["variables"] | own
+@pytest.mark.parametrize("name", [*JOBS, SMOKE])
+def test_a_wrong_argument_is_tried_once(bundle: Config, name: str) -> None:
+    """On serverless compute the platform retries by itself unless it is told not to."""
+    for task in wheel_tasks(bundle, name):
+        assert task["max_retries"] == 0
+        assert task.get("disable_auto_optimization", False) == ("environment_key" in task)
 
 
-def parameters(bundle: dict[str, Any], name: str, values: dict[str, str]) -> Iterator[list[str]]:
-    """Each task's parameters, in the order in which the tasks run."""
-    for task in bundle["resources"]["jobs"][name]["tasks"]:
-        wheel = task["python_wheel_task"]
-        assert wheel["package_name"] == "flink_triage"
+@pytest.mark.parametrize("name", JOBS)
+def test_conditions_read_values_that_the_task_leaves(bundle: Config, name: str) -> None:
+    result = run_local([str(RECORDED)], Options())
+    left = values_of(result, datetime.now(timezone.utc)).keys() | {"exit_code"}
+    for task in job_named(bundle, name)["tasks"]:
+        for _, text in databricks_cli.texts(task):
+            for reference in databricks_cli.DYNAMIC.findall(text):
+                if reference.startswith("tasks."):
+                    assert reference.split(".")[3] in left
+
+
+def wheel_tasks(config: Config, name: str) -> list[Config]:
+    return [task for task in job_named(config, name)["tasks"] if "python_wheel_task" in task]
+
+
+def commands(deployed: Config, name: str, **given: str) -> Iterator[list[str]]:
+    """The arguments of each task, in order; ``given`` are parameters as "Run now" sets them."""
+    job = job_named(deployed, name)
+    values = {one["name"]: str(one["default"]) for one in job.get("parameters", [])} | given
+    for task in wheel_tasks(deployed, name):
+        assert task["python_wheel_task"]["package_name"] == "flink_triage"
         yield [
-            REFERENCE.sub(lambda found: values[found[1].removeprefix("var.")], word)
-            for word in wheel["parameters"]
+            databricks_cli.DYNAMIC.sub(
+                lambda found: values[found[1].removeprefix("job.parameters.")], word
+            )
+            for word in task["python_wheel_task"]["parameters"]
         ]
 
 
-def entry_point(bundle: dict[str, Any]) -> Any:
-    """The function that the tasks of both jobs name, by the metadata of the installed package."""
-    tasks = [task for name in JOBS for task in bundle["resources"]["jobs"][name]["tasks"]]
+def entry_point(bundle: Config) -> Any:
+    """The function that all tasks name, by the metadata of the installed package."""
+    tasks = [task for name in (*JOBS, SMOKE) for task in wheel_tasks(bundle, name)]
     (name,) = {task["python_wheel_task"]["entry_point"] for task in tasks}
     (found,) = metadata.entry_points(group="console_scripts", name=name)
     return found.load()
 
 
-def test_both_jobs_run_the_same(bundle: dict[str, Any]) -> None:
-    values = values_of(bundle, "dev")
-    first, second = (list(parameters(bundle, name, values)) for name in JOBS)
+def test_both_jobs_run_the_same(bundle: Config) -> None:
+    deployed = databricks_cli.as_deployed(bundle)
+    first, second = (list(commands(deployed, name)) for name in JOBS)
     assert first == second
 
 
-def test_the_tasks_of_a_job_run_with_their_parameters(
-    bundle: dict[str, Any],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_run_now_can_rematch(bundle: Config) -> None:
+    words = next(commands(databricks_cli.as_deployed(bundle), JOBS[0], source="--rematch"))
+    arguments = build_parser().parse_args(words)
+    assert (arguments.command, arguments.rematch, arguments.paths) == ("run", True, None)
+
+
+def test_the_tasks_of_the_jobs_run_with_their_parameters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """On a Spark that is there, as on Databricks, into tables of a schema."""
     from flink_triage.spark.session import get_session
 
     spark = get_session(master="local[2]")
-    schema = "bundle"
-    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{tmp_path / 'tables'}'")
     logs = tmp_path / "volume" / "orders"
-    recorded = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
-    shutil.copytree(recorded, logs, copy_function=shutil.copyfile)
+    shutil.copytree(RECORDED, logs, copy_function=shutil.copyfile)
+    given = GIVEN["prod"] | {"catalog": "spark_catalog", "input": str(logs), "schema": "bundle"}
+    deployed = databricks_cli.as_deployed(databricks_cli.load(BUNDLE, "prod", given))
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS bundle LOCATION '{tmp_path / 'tables'}'")
     page = tmp_path / "report.html"
-    places = {"input": str(logs), "report": str(page), "catalog": "spark_catalog", "schema": schema}
-    run_task = entry_point(bundle)
-    for words in parameters(bundle, JOBS[0], values_of(bundle, "prod", **places)):
+    run_task = entry_point(deployed)
+    for words in [*commands(deployed, SMOKE), *commands(deployed, JOBS[0], report=str(page))]:
         monkeypatch.setattr(sys, "argv", ["flink-triage-task", *words])
         assert run_task() is None
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
+    assert re.findall(r"^(\w+) +(?:worker|input|diagnosis|memory):", said, re.M) == ["ok"] * 4
     assert "operator/user-code-exception" in said
     assert "operator/user-code-exception" in page.read_text(encoding="utf-8")
-    assert spark.table(f"{schema}.diagnoses").count() > 0
+    assert spark.table("bundle.diagnoses").count() > 0
+    dangling = tmp_path / "gone" / "jobmanager.log"
+    dangling.parent.mkdir()
+    dangling.symlink_to(tmp_path / "absent")
+    unreadable = check_worker(spark, str(dangling.parent))
+    assert [check.name for check in unreadable if not check.is_ok] == ["input"]
 
 
-def test_a_task_that_fails_raises(bundle: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_fails_raises(bundle: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it returned would be ignored, and the run called a success."""
     for words, code in ((["report"], 2), (["what"], 2)):
         monkeypatch.setattr(sys, "argv", ["flink-triage-task", *words])
