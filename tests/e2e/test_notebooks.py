@@ -85,9 +85,9 @@ def test_the_notebook_goes_from_a_log_to_a_diagnosis_without_spark() -> None:
     assert "disk/full" in cells["ranked"].split("\n")[0]
     assert "No space left on device" in cells["evidence"]
     assert "config.yaml for Flink 2.1.1" in cells["patch"]
-    assert "execution.checkpointing.num-retained: 3" in cells["patch"]
+    assert "execution.state-recovery.path" in cells["patch"]
     assert "<iframe srcdoc=" in cells["report"]
-    assert "A disk or storage volume is full" in cells["report"]
+    assert "Disk or storage volume is full" in cells["report"]
     assert cells["spark"].startswith("no session named spark")
 
 
@@ -109,8 +109,8 @@ def test_events_and_traces_of_an_incident_are_explored_in_the_tables(
     monkeypatch.setenv("FLINK_TRIAGE_WAREHOUSE", str(warehouse))
     cells = executed(book("02"), after=STOP_SPARK)
     assert "4 deployments · 3 diagnosed (2 critical) · 1 healthy" in cells["setup"]
-    assert "A disk or storage volume is full" in cells["incident"]
-    assert "execution.checkpointing.tolerable-failed-checkpoints: 3" in cells["incident"]
+    assert "Disk or storage volume is full" in cells["incident"]
+    assert "no option makes a full disk writable" in cells["incident"]
     assert "image/png" in drawn(cells, "volume")
     assert "image/png" in drawn(cells, "timeline")
     assert "CheckpointFailureManager" in cells["loggers"]

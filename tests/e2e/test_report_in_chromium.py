@@ -237,12 +237,12 @@ def test_the_first_screen_says_what_since_when_where_how_sure_and_what_to_paste(
     page.page.set_viewport_size({"width": 1280, "height": 800})
     opened = page.open(single)
     for words in (
-        "A disk or storage volume is full",
+        "Disk or storage volume is full",
         "2026-11-21 05:52:20 UTC",
         "both subtasks of",
         "% sure: almost certain",
         "No space left on device",
-        "execution.checkpointing.tolerable-failed-checkpoints: 3",
+        "restart-strategy: exponential-delay",
         "Risk: restart.",
     ):
         assert seen(opened, words), words
@@ -254,7 +254,7 @@ def test_the_first_screen_of_a_phone_says_what_since_when_and_where(
     page.page.set_viewport_size({"width": 390, "height": 800})
     opened = page.open(single)
     for words in (
-        "A disk or storage volume is full",
+        "Disk or storage volume is full",
         "2026-11-21 05:52:20 UTC",
         "% sure: almost certain",
     ):
@@ -278,7 +278,7 @@ def test_a_button_copies_the_options_and_nothing_else(single: Path, page: Watche
     copied = opened.evaluate("navigator.clipboard.readText()")
     shown = opened.locator("pre[data-copy=options]").first.text_content()
     assert copied == shown
-    assert copied.startswith("execution.checkpointing.tolerable-failed-checkpoints: 3")
+    assert copied.startswith("restart-strategy: exponential-delay")
 
 
 def test_a_trace_is_copied_as_it_was_logged(single: Path, page: Watched) -> None:

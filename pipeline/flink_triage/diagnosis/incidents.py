@@ -207,6 +207,7 @@ def _diagnosis(
             flink_version=timeline.flink_version,
             effective=timeline.effective_config,
             captures={"process": hits[0].moment.observation.process or "", **captures},
+            text="\n".join(hit.match.excerpt for hit in hits),
             table=options,
         ),
     )

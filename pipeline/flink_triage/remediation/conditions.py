@@ -11,6 +11,7 @@ from flink_triage.signatures.signature import When
 
 from .options import OptionTable
 from .versions import (
+    LAST_WITH_AKKA,
     NEWEST,
     flink_line,
     parse_range,
@@ -21,6 +22,8 @@ from .versions import (
 _REGEX_TIMEOUT_SECONDS = 0.25
 _PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")
 _ANY = {".+", ".*"}
+# Addresses, loggers, classes and options of Akka; "org.apache.pekko" has none of them.
+_AKKA = regex.compile(r"(?<![\w.])akka(?:\.\w|://)|\.akka\.|\bAkkaRpc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,7 @@ class Running:
     flink_version: str | None
     effective: Mapping[str, str]
     captures: Mapping[str, str] = field(default_factory=dict)
+    has_akka: bool = False
 
     @property
     def line(self) -> str | None:
@@ -41,8 +45,10 @@ class Running:
 
     @property
     def naming_line(self) -> str:
-        """The line whose names are printed: the newest one while the version is unknown."""
-        return self.line or NEWEST
+        """The line whose names are printed: the newest one that the log allows."""
+        if self.line is not None:
+            return self.line
+        return LAST_WITH_AKKA if self.has_akka else NEWEST
 
     def default(self, key: str) -> str | None:
         """The running line's default; without a version only one that all lines agree on."""
@@ -56,6 +62,11 @@ class Running:
             for line, text in defaults.items()
         }
         return defaults.get(NEWEST) if len(measured) == 1 else None
+
+
+def is_akka(text: str) -> bool:
+    """Whether the words are those of Akka, which Flink uses up to 1.17."""
+    return _AKKA.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from flink_triage.model import Action, ConfigChange, Remediation, TriedFix
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, RemediationSpec
 
 from . import values
-from .conditions import Running, check
+from .computed import new_amount, outside_text, stated
+from .conditions import Running, check, is_akka
 from .options import OptionTable, Setting
 from .secrets import HIDDEN, hide, is_sensitive
 from .texts import fill, one_line
@@ -45,22 +46,29 @@ def resolve(
     flink_version: str | None,
     effective: Mapping[str, str],
     captures: Mapping[str, str],
+    text: str = "",
     table: OptionTable | None = None,
 ) -> Remediation:
     """The remediation for one diagnosis, under the names that the running Flink line knows.
 
     ``effective`` is the configuration as the log prints it (old names welcome), empty where it
-    was not read.  An entry whose ``when`` does not hold is left out; one that the line has no
-    option for becomes a sentence in ``steps``; one that is satisfied already gets the action
-    ``already-set``.  Never raises for what it finds in a log.
+    was not read.  ``text`` are the words of the log; those of Akka name options as Flink up to
+    1.17 does.  An entry whose ``when`` does not hold is left out; one that only prevents, or that
+    the line has no option for, becomes a sentence in ``steps``; one that is satisfied already gets
+    the action ``already-set``.  Never raises for what it finds in a log.
     """
-    running = Running(table or OptionTable.load(), flink_version, effective, captures)
+    running = Running(
+        table or OptionTable.load(), flink_version, effective, captures, has_akka=is_akka(text)
+    )
     changes: list[ConfigChange] = []
     notes: list[str] = []
     for entry in spec.config:
         outcome = _resolve_entry(entry, running)
         if isinstance(outcome, str):
             notes.append(outcome)
+        elif outcome is not None and entry.purpose == "prevent":
+            if outcome.action != "already-set":
+                notes.append(_prevention(outcome))
         elif outcome is not None:
             is_live = spec.risk == "live" and outcome.scope == "platform"
             change = replace(outcome, restart=not is_live)
@@ -113,6 +121,12 @@ def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | 
     )
 
 
+def _prevention(change: ConfigChange) -> str:
+    """A change that belongs beside the cure, as a sentence."""
+    words = change.reason if change.key in change.reason else f"set {change.key} to {change.value}"
+    return f"In addition to the cure: {words}."
+
+
 def _current(key: str, running: Running) -> _Current:
     setting = running.table.find(running.effective, key, running.line)
     value = setting.value if setting else running.default(key)
@@ -153,19 +167,14 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
     def amount(text: str | None) -> int | float | None:
         return table.amount(key, line, text) if text is not None else None
 
-    low, high, now = amount(value.at_least), amount(value.at_most), amount(current.value)
-    if current.value is None and not current.is_config_read and low is not None:
+    log = stated(value, running.captures)
+    is_unread = current.value is None and not current.is_config_read
+    if log is None and is_unread and amount(value.at_least) is not None:
         # What was not read may be larger than the bound.
         return _times_present(value, f", at least {value.at_least}")
-    wanted = now * value.factor if now else None
-    if wanted is None:
-        wanted = low if low is not None else high
+    wanted = new_amount(value, amount(current.value), log, amount)
     if wanted is None:
         return _times_present(value)
-    if low is not None:
-        wanted = max(wanted, low)
-    if high is not None:
-        wanted = min(wanted, high)
     type_ = table.type_of(key, line) or "String"
     return values.format_amount(wanted, type_, table.default(key, line))
 
@@ -213,10 +222,20 @@ def _reason(
     goal = _spoken(key, value, running)
     head = f"{key} is {now}, {verb} to {goal}" if now else f"{verb} {key} to {goal}"
     parts = [f"{head} ({', '.join(unchecked)})" if unchecked else head]
+    if (log := _stated_words(entry, running)) is not None:
+        parts.append(log)
     if why:
         parts.append(why[:-1] if why.endswith(".") else why)
     parts += _name_notes(key, current, running)
     return ". ".join(parts)
+
+
+def _stated_words(entry: ConfigSpec, running: Running) -> str | None:
+    """What the value was computed from, where the log states it."""
+    if not isinstance(entry.value, ComputedValue):
+        return None
+    log = stated(entry.value, running.captures)
+    return None if log is None else f"The log states {log.words}"
 
 
 def _name_notes(key: str, current: _Current, running: Running) -> list[str]:
@@ -272,10 +291,12 @@ def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str
     if isinstance(value, str):
         text = one_line(fill(value, running.captures))
     else:
-        text = value.at_least or value.at_most or _times_present(value)
+        text = outside_text(value, running.captures) or _times_present(value)
     if is_sensitive(entry.key) and not values.is_placeholder(text):
         text = HIDDEN
     reason = one_line(fill(entry.reason, running.captures))
+    if (log := _stated_words(entry, running)) is not None:
+        reason = f"{reason.rstrip('.')}. {log}"
     if unchecked:
         reason = f"{reason} ({', '.join(unchecked)})"
     return ConfigChange(

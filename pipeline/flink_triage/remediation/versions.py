@@ -20,6 +20,8 @@ LINES: tuple[str, ...] = (
     "2.3",
 )
 OLDEST, NEWEST = LINES[0], LINES[-1]
+# From 1.18 on RPC is Pekko's (FLINK-32468).
+LAST_WITH_AKKA = "1.17"
 
 # Distributions put their own version first (vvr-8.0.1-flink-1.17), so "flink-" wins over position.
 _AFTER_NAME = re.compile(r"flink[-_ ]?v?(\d{1,3}(?:\.\d{1,4}){1,2})", re.IGNORECASE)

@@ -149,10 +149,20 @@ def _config_row(change: ConfigSpec) -> str:
             )
             if bound
         ]
-        value = ", ".join([f"{change.value.factor:g} times the current value", *bounds])
+        base = (
+            "what the log states, or the current value"
+            if change.value.stated
+            else "the current value"
+        )
+        value = ", ".join([f"{change.value.factor:g} times {base}", *bounds])
     else:
         value = _code(change.value)
-    return f"| {_code(change.key)} | {value} | {_cell(change.reason)} |"
+    reason = (
+        f"In addition to the cure: {change.reason}"
+        if change.purpose == "prevent"
+        else change.reason
+    )
+    return f"| {_code(change.key)} | {value} | {_cell(reason)} |"
 
 
 def _reference(reference: str) -> str:

@@ -17,7 +17,8 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from .event_text import MAX_REGEX_CHARS
 from .pack import SignaturePack, read_pack
 from .samples import check_examples
-from .signature import Alternative, Problem, Signature
+from .signature import PLACES, Alternative, ComputedValue, Problem, Signature
+from .stated import capture_names
 
 # Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,
 # for signatures do not import remediation.
@@ -28,6 +29,9 @@ _HOSTILE_CHARS = MAX_REGEX_CHARS
 # CPU time, so that a busy machine makes no regex slow.
 _SLOW_SECONDS = 0.25
 _MIN_TITLE_CHARS = 12
+_PRESENT_OR_NOT = frozenset({"^$", ".", ".+", ".*"})
+# What `limits` says where one cause has several remedies.
+_ONE_CAUSE = "one cause"
 _DRAFT = regex.compile(r"\bTODO\b")
 # Texts that no signature may take: it would then take anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
@@ -35,6 +39,7 @@ _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Except
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )
+_STATUS = regex.compile(r"\(\?P<status>[^()]*\)")
 _QUANTIFIER_OR_CLASS = regex.compile(
     r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"
@@ -127,9 +132,44 @@ def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
     groups = _group_names(signature)
     for index, change in enumerate(remediation.config):
         for name in change.when.captures if change.when else ():
-            if name not in groups and name != "process":
+            if name not in groups | PLACES:
                 field = f"remediation.config[{index}].when.capture.{name}"
                 yield field, f"no regex of this signature captures {name}"
+        if isinstance(change.value, ComputedValue):
+            for reason in _lint_stated(change.value, groups):
+                yield f"remediation.config[{index}].value.stated", reason
+    yield from _lint_one_cause(signature)
+
+
+def _lint_stated(value: ComputedValue, groups: frozenset[str]) -> Iterator[str]:
+    for expression in value.stated:
+        try:
+            missing = set(capture_names(expression)) - groups
+        except ValueError as error:
+            yield str(error)
+        else:
+            for name in sorted(missing):
+                yield f"no regex of this signature captures {name}"
+
+
+def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
+    """Remedies that depend on what was captured are those of several causes."""
+    tested: dict[str, dict[str, str]] = {}
+    for index, change in enumerate(signature.remediation.config):
+        for name, pattern in (change.when.captures if change.when else {}).items():
+            # A place is where it failed, and a capture that is there or not has no literal.
+            if name not in PLACES and pattern not in _PRESENT_OR_NOT:
+                tested.setdefault(name, {}).setdefault(
+                    pattern, f"remediation.config[{index}].when.capture.{name}"
+                )
+    for name, places in tested.items():
+        if len(places) > 1 and _ONE_CAUSE not in (signature.limits or ""):
+            literals = ", ".join(f'"{pattern}"' for pattern in places)
+            yield (
+                [*places.values()][1],
+                f"{name} is tested against {literals}: split the signature, one for each cause, "
+                f'or state in limits why it is "{_ONE_CAUSE}"',
+            )
 
 
 def _group_names(signature: Signature) -> frozenset[str]:
@@ -169,8 +209,12 @@ def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
 
 
 def _bare_digits(pattern: str) -> list[str]:
-    """Digits that stand for themselves, outside escapes, classes, repetitions and group names."""
-    return regex.findall(r"\d+", _QUANTIFIER_OR_CLASS.sub(" ", pattern))
+    """Digits that stand for themselves, outside escapes, classes, repetitions and group names.
+
+    Those of a name (``S3``) and of an HTTP status (a group of that name) do not vary by version.
+    """
+    plain = _QUANTIFIER_OR_CLASS.sub(" ", _STATUS.sub(" ", pattern))
+    return regex.findall(r"(?<![A-Za-z\d])\d+", plain)
 
 
 def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:

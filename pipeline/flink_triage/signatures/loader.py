@@ -211,6 +211,7 @@ def _config(change: Mapping[str, Any]) -> ConfigSpec:
         action=change.get("action", "set"),
         reason=change["reason"].strip(),
         scope=change.get("scope", "cluster"),
+        purpose=change.get("purpose", "cure"),
         when=When(when.get("flink"), when.get("option", {}), when.get("capture", {}))
         if when
         else None,
@@ -218,4 +219,6 @@ def _config(change: Mapping[str, Any]) -> ConfigSpec:
 
 
 def _computed(value: Mapping[str, Any]) -> ComputedValue:
-    return ComputedValue(value["factor"], value.get("at-least"), value.get("at-most"))
+    return ComputedValue(
+        value["factor"], value.get("at-least"), value.get("at-most"), _items(value, "stated")
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import regex
@@ -20,6 +20,7 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from .candidates import Candidates
 from .conditions import all_frames, fails_in_user_code, is_frame, is_logger
 from .event_text import EventText, Piece, excerpt, regex_window
+from .failed_process import failed_process
 from .pack import SignaturePack
 from .signature import Alternative, Signature
 
@@ -98,6 +99,9 @@ class Matcher:
             signature = self._signatures[signature_id]
             found = self._try(signature, indexes, text)
             results.extend((signature, one) for one in found)
+        results = [
+            (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
+        ]
         results.sort(key=lambda item: (item[0].is_generic, *item[1].order, item[0].id))
         return tuple(
             Match(signature.id, found.alternative, found.captures, found.excerpt, found.depth)
@@ -243,6 +247,26 @@ def _depth(alternative: Alternative, text: EventText) -> int | None:
         ),
         None,
     )
+
+
+def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found:
+    """What the remedy asks for besides captures: which process failed, and which frame is there."""
+    places: dict[str, str | None] = {}
+    if "process" in signature.asked_places:
+        places["process"] = failed_process(text)
+    if "frame" in signature.asked_places and text.trace is not None:
+        frames = list(all_frames(text.trace))
+        places["frame"] = next(
+            (
+                wanted
+                for alternative in signature.alternatives
+                for wanted in alternative.frames
+                if any(is_frame(frame, wanted) for frame in frames)
+            ),
+            None,
+        )
+    told = {name: place for name, place in places.items() if place is not None}
+    return replace(found, captures={**told, **found.captures}) if told else found
 
 
 def _join(signature: Signature, found: Sequence[_Found]) -> _Found:

@@ -15,7 +15,11 @@ from flink_triage.model import Action, Process, Risk, Role, Scope, Severity, Tri
 TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
 Reach = Literal["job", "cluster"]
+Purpose = Literal["cure", "prevent"]
 ConfigAction = Literal["set", "raise", "lower", "remove"]
+
+# Captures that no regex makes: the process that failed, and the item of ``frame`` that held.
+PLACES = frozenset({"process", "frame"})
 
 # A literal this long is seldom in a line that has nothing to do with it.
 _RARE_CHARS = 14
@@ -98,18 +102,25 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ComputedValue:
-    """A new value made from the one in effect: times ``factor``, kept between the two bounds."""
+    """A new value: ``factor`` times the larger of the value in effect and what the log states.
+
+    ``stated`` are sums and products of captures (``(total + missing) * segment_bytes``); a name
+    that ends in ``_bytes``, ``_ms`` or ``_seconds`` gives the unit.  The two bounds limit the
+    result, but never to less than the log states.
+    """
 
     factor: float
     at_least: str | None = None
     at_most: str | None = None
+    stated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigSpec:
     """One option to change, under the key of the newest Flink line that has it.
 
-    ``value`` in angle brackets (``<unique per deployment>``) is for the reader to choose.
+    ``value`` in angle brackets (``<unique per deployment>``) is for the reader to choose.  What
+    only prevents the next failure, or eases this one, is no part of the block to paste.
     """
 
     key: str
@@ -118,6 +129,7 @@ class ConfigSpec:
     reason: str = ""
     scope: Scope = "cluster"
     when: When | None = None
+    purpose: Purpose = "cure"
 
     @property
     def is_reader_chosen(self) -> bool:
@@ -205,6 +217,12 @@ class Signature:
     def is_order(self) -> bool:
         """True for an orderly stop: a minor trigger is what somebody asked for."""
         return self.role == "trigger" and self.severity == "minor"
+
+    @property
+    def asked_places(self) -> frozenset[str]:
+        """Of ``process`` and ``frame``, those that decide what to change."""
+        whens = [change.when for change in self.remediation.config if change.when]
+        return frozenset(name for when in whens for name in when.captures) & PLACES
 
     @property
     def is_episodic(self) -> bool:

@@ -19,7 +19,7 @@ HEALTHY = LOGS / "healthy" / "orders-2.1.1" / "logs"
 def test_a_path_alone_is_diagnosed(capsys):
     assert main([str(FULL_DISK)]) == 0
     shown = capsys.readouterr()
-    assert "A disk or storage volume is full" in shown.out
+    assert "Disk or storage volume is full" in shown.out
     assert shown.err == ""
 
 
@@ -32,7 +32,7 @@ def test_the_package_runs_as_a_module():
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "A disk or storage volume is full" in ended.stdout
+    assert "Disk or storage volume is full" in ended.stdout
 
 
 def test_standard_output_is_data_only(capsys):
@@ -51,7 +51,7 @@ def test_each_format_goes_to_its_own_file(tmp_path, capsys):
         ]
     )
     assert code == 0
-    assert "A disk or storage volume is full" in page.read_text()
+    assert "Disk or storage volume is full" in page.read_text()
     assert json.loads(data.read_text())["schema_version"] == 1
     assert report.read_text().startswith("<!doctype html")
     assert capsys.readouterr().out == ""

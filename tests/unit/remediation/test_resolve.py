@@ -344,3 +344,67 @@ def test_a_removal_names_the_key_that_the_configuration_holds() -> None:
     entry = ConfigSpec(RETAINED, "", "remove")
     change = _only(_resolved(entry, version="2.1.0", effective={OLD_RETAINED: "9"}))
     assert change.key == OLD_RETAINED
+
+
+FRAMESIZE = "pekko.framesize"
+BUFFERS = ("(total + required - available) * segment_bytes",)
+STATED = [
+    ("more than the log states", ConfigSpec(FRAMESIZE, ComputedValue(1.5, stated=("size_bytes",))),
+     {"size_bytes": "88310442"}, {}, "133169152b"),
+    ("the larger of two statements", ConfigSpec(TIMEOUT, ComputedValue(2, stated=("a_ms", "b_ms"))),
+     {"a_ms": "600000", "b_ms": "3600003"}, {}, "2 h"),
+    ("what runs counts if it is more", ConfigSpec(TIMEOUT, ComputedValue(2, stated=("a_ms",))),
+     {"a_ms": "60000"}, {TIMEOUT: "1 h"}, "2 h"),
+    ("an upper bound below what the log states is none",
+     ConfigSpec(TIMEOUT, ComputedValue(2, None, "1 h", ("a_ms",))), {"a_ms": "3600000"}, {}, "2 h"),
+    ("sums and products", ConfigSpec("taskmanager.memory.network.min",
+                                     ComputedValue(2, stated=BUFFERS)),
+     {"total": "2048", "required": "4097", "available": "1", "segment_bytes": "32768"}, {},
+     "384 mb"),
+    ("a capture that is missing leaves the bound", ConfigSpec(TIMEOUT, ComputedValue(
+        2, "30 min", None, ("a_ms",))), {}, {}, "30 min"),
+    ("a connector's milliseconds", ConfigSpec("delivery.timeout.ms", ComputedValue(
+        2, "300000", None, ("elapsed_ms",)), scope="connector"),
+     {"elapsed_ms": "900007"}, {}, "1800000"),
+    ("a connector's bytes", ConfigSpec("max.request.size", ComputedValue(
+        1.5, "10485760", None, ("size_bytes",)), scope="connector"),
+     {"size_bytes": "23068921"}, {}, "35651584"),
+    ("a connector's starting point", ConfigSpec("max.request.size", ComputedValue(
+        1.5, "10485760", None, ("size_bytes",)), scope="connector"), {}, {}, "10485760"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "captures", "effective", "text"), [c[1:] for c in STATED], ids=[c[0] for c in STATED]
+)
+def test_a_value_is_above_what_the_log_states(
+    entry: ConfigSpec, captures: dict[str, str], effective: dict[str, str], text: str
+) -> None:
+    resolved = _resolved(entry, version="1.20.1", effective=OTHER | effective, captures=captures)
+    assert _only(resolved).value == text
+
+
+AKKA = [
+    ("an address of Akka", "at recipient [akka.tcp://flink@tm:6122/user/rpc/x]", "akka.framesize"),
+    ("a class of Akka", "akka.pattern.AskTimeoutException: Ask timed out", "akka.framesize"),
+    ("Flink's own class", "AkkaRpcException: The method m's result size", "akka.framesize"),
+    ("Pekko", "org.apache.pekko.pattern.AskTimeoutException", "pekko.framesize"),
+    ("a user's class", "com.acme.notakka.Client", "pekko.framesize"),
+]
+
+
+@pytest.mark.parametrize(("text", "key"), [c[1:] for c in AKKA], ids=[c[0] for c in AKKA])
+def test_a_text_of_akka_gets_the_keys_of_its_flink(text: str, key: str) -> None:
+    spec = RemediationSpec("s", config=(ConfigSpec(FRAMESIZE, "20971520b", "raise"),))
+    resolved = resolve(spec, flink_version=None, effective={}, captures={}, text=text)
+    assert _only(resolved).key == key
+
+
+def test_what_only_prevents_is_a_sentence_beside_the_block_to_paste() -> None:
+    entry = ConfigSpec(RETAINED, "3", "raise", "An older one must exist.", purpose="prevent")
+    resolved = _resolved(entry, version="1.20.1")
+    assert resolved.config == ()
+    assert resolved.steps == (
+        f"In addition to the cure: {RETAINED} is 1 (default), raise to 3. An older one must exist.",
+    )
+    assert _resolved(entry, version="1.20.1", effective={RETAINED: "5"}).steps == ()

@@ -10,7 +10,16 @@ from signature_builders import SMALL_PACK, chain, event, pack_of, signature
 
 from flink_triage.model import Event, Frame, Match, Process, SkippedSignature, StackTrace, Throwable
 from flink_triage.settings import Settings
-from flink_triage.signatures import Alternative, Matcher, SignaturePack, build_pack, load_pack
+from flink_triage.signatures import (
+    Alternative,
+    ConfigSpec,
+    Matcher,
+    RemediationSpec,
+    SignaturePack,
+    When,
+    build_pack,
+    load_pack,
+)
 
 ROCKSDB = "org.rocksdb.RocksDBException"
 USER = Frame("com.acme.Orders", "map", "Orders.java", 12, origin="user")
@@ -332,3 +341,17 @@ def test_an_event_is_left_as_it_was() -> None:
     given = Event("f", 0, 1, 1, None, None, None, None, "lost it", "tail")
     Matcher(pack_of(TEXT)).match(given, "lost it", None, None)
     assert given == Event("f", 0, 1, 1, None, None, None, None, "lost it", "tail")
+
+
+def test_the_frame_that_held_is_captured_where_the_remedy_asks_for_it() -> None:
+    asking = RemediationSpec(
+        "x", config=(ConfigSpec("k", "v", when=When(captures={"frame": "acme"})),)
+    )
+    alternative = Alternative(literals=("lost it",), frames=("org.other.X", "com.acme.Pool"))
+    trace = chain("java.io.IOException: lost it", frames=(Frame("com.acme.Pool", "take"),))
+    for remediation, captures in (
+        (asking, {"frame": "com.acme.Pool"}),
+        (RemediationSpec("x"), {}),
+    ):
+        (match,) = found(pack_of(alternative, remediation=remediation), "failed", trace)
+        assert match.captures == captures

@@ -9,6 +9,7 @@ from signature_builders import DATA, SMALL_PACK, signature
 
 from flink_triage.signatures import (
     Alternative,
+    ComputedValue,
     ConfigSpec,
     Examples,
     RemediationSpec,
@@ -56,6 +57,29 @@ POOR = {
     "a trigger without anything to do": (
         replace(SOUND, remediation=RemediationSpec("Do this.")),
         "remediation",
+    ),
+    "remedies of two causes": (
+        replace(
+            SOUND,
+            alternatives=(Alternative(literals=("lost it",), regex="lost it (?P<code>\\w+)"),),
+            remediation=RemediationSpec(
+                "x",
+                config=(
+                    ConfigSpec("k", "v", when=When(captures={"code": "SlowDown"})),
+                    ConfigSpec("l", "v", when=When(captures={"code": "Denied"})),
+                ),
+            ),
+        ),
+        "remediation.config[1].when.capture.code",
+    ),
+    "a value from what nothing captures": (
+        replace(
+            SOUND,
+            remediation=RemediationSpec(
+                "x", config=(ConfigSpec("k", ComputedValue(2, stated=("size_bytes * 2",))),)
+            ),
+        ),
+        "remediation.config[0].value.stated",
     ),
     "a condition on what nothing captures": (
         replace(

@@ -1,0 +1,106 @@
+"""A computed value of a signature, what runs and what the log states → the text to paste."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from flink_triage.signatures.signature import ComputedValue
+from flink_triage.signatures.stated import Amount, capture_names, evaluate
+
+from . import values
+
+# Nanoseconds or bytes in one unit of a capture, by the end of its name.
+_UNITS: Mapping[str, tuple[str, int]] = {
+    "_bytes": ("MemorySize", 1),
+    "_ms": ("Duration", 10**6),
+    "_seconds": ("Duration", 10**9),
+}
+_MIB, _SECOND, _MINUTE = 1024**2, 10**9, 60 * 10**9
+_WHOLE_NUMBER = re.compile(r"\d{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What the log states: nanoseconds of a ``Duration``, bytes of a ``MemorySize``, a number."""
+
+    amount: Amount
+    kind: str
+
+    @property
+    def words(self) -> str:
+        if self.kind == "Long":
+            return str(math.ceil(self.amount))
+        return values.format_amount(self.amount, self.kind)
+
+
+def stated(value: ComputedValue, captures: Mapping[str, str]) -> Stated | None:
+    """The largest amount that the captures state; ``None`` where none of them was found."""
+    found = [
+        Stated(amount * factor, kind)
+        for expression in value.stated
+        for kind, factor in (_unit(expression),)
+        if (amount := evaluate(expression, captures)) is not None and amount > 0
+    ]
+    return max(found, key=lambda one: one.amount, default=None)
+
+
+def new_amount(
+    value: ComputedValue,
+    now: Amount | None,
+    log: Stated | None,
+    amount: Callable[[str | None], Amount | None],
+) -> Amount | None:
+    """``factor`` times the larger of what runs and what the log states, between the bounds.
+
+    ``amount`` reads a bound in the option's type.  ``None`` where there is nothing to start from.
+    """
+    low, high = amount(value.at_least), amount(value.at_most)
+    known = [number for number in (now, log.amount if log else None) if number]
+    wanted = max(known) * value.factor if known else low if low is not None else high
+    if wanted is None:
+        return None
+    if low is not None:
+        wanted = max(wanted, low)
+    if high is not None:
+        # A value that the log shows to be too small is no limit.
+        wanted = min(wanted, high) if log is None or high > log.amount else wanted
+    return _rounded(wanted, log.kind) if log is not None else wanted
+
+
+def outside_text(value: ComputedValue, captures: Mapping[str, str]) -> str | None:
+    """The value of an option that is not Flink's: milliseconds and bytes as whole numbers.
+
+    Where a bound is written with a unit, so is the value.  ``None`` without anything to start from.
+    """
+    log = stated(value, captures)
+    bound = value.at_least or value.at_most
+    if log is None:
+        return bound
+    is_bare = bound is None or _WHOLE_NUMBER.fullmatch(bound) is not None
+    type_ = {"Duration": "Long(ms)", "MemorySize": "Long"}.get(log.kind, "Long")
+    type_ = type_ if is_bare else log.kind
+    wanted = new_amount(
+        value, None, log, lambda text: None if text is None else values.amount_of(type_, text)
+    )
+    return None if wanted is None else values.format_amount(wanted, type_)
+
+
+def _unit(expression: str) -> tuple[str, int]:
+    for name in capture_names(expression):
+        for ending, unit in _UNITS.items():
+            if name.endswith(ending):
+                return unit
+    return "Long", 1
+
+
+def _rounded(amount: Amount, kind: str) -> Amount:
+    """No finer than a person would write it: a measured time is a few milliseconds too long."""
+    if kind == "MemorySize":
+        return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount
+    if kind == "Duration" and amount >= 10 * _SECOND:
+        step = _MINUTE if amount >= 10 * _MINUTE else _SECOND
+        return max(round(amount / step), 1) * step
+    return amount
