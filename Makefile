@@ -10,7 +10,8 @@ STAMP := $(VENV)/.installed
 PINNED ?= --constraint constraints.txt
 # Folders of more labelled logs, where they are.
 SHARED ?= ../shared
-EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases)
+EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases) \
+  $(wildcard $(SHARED)/failing)
 # all, or names of benchmarks/bench.py; megabytes of a corpus, and how many times that for slopes.
 BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
@@ -78,7 +79,7 @@ timing: $(STAMP) ## that hostile text costs no more than its length; for a quiet
 	$(BIN)/python -m pytest tests/unit -m timing
 
 calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
-	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs,$(EVAL_TREES))
+	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs %/shared/failing,$(EVAL_TREES))
 
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)

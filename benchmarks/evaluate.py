@@ -4,7 +4,8 @@ A labelled deployment is a folder with ``label.yaml``, or a file named in an ``i
 it.  The product runs once over all of them; printed are top-1 and top-3 accuracy, recall of the
 labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
 logs, a reliability table of the stated confidence, and each miss with what was said instead.
-Labels are mapped to signature ids by ``tests/labels.yaml``.
+Labels are mapped to signature ids by ``tests/labels.yaml``.  Inputs that an ``expected.yaml``
+describes are checked against it (``benchmarks/expectations.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.expectations import check_expectations, print_expectations
 from benchmarks.root_lines import print_root_lines, root_lines
 from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
@@ -195,8 +197,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     for tree in arguments.trees:
         print(f"\n== {tree}")
-        print_scores(evaluate(tree, arguments.engine))
-        print_root_lines(root_lines(tree))
+        answers = evaluate(tree, arguments.engine)
+        if answers:
+            print_scores(answers)
+            print_root_lines(root_lines(tree))
+        print_expectations(check_expectations(tree))
     _print_calibration()
     return 0
 
