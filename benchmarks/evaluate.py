@@ -58,6 +58,10 @@ class Answer:
     def verdicts(self) -> set[str]:
         return {i.verdict for i in self.incidents}
 
+    @property
+    def is_alarm(self) -> bool:
+        return any(incident.is_failure for incident in self.incidents)
+
     def is_top(self, count: int) -> bool:
         return bool(self.labelled.root and self.labelled.root.intersection(self.ranked[:count]))
 
@@ -135,7 +139,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
     top1 = [a for a in positives if a.is_top(1)]
     top3 = [a for a in positives if a.is_top(3)]
     recalled = [a for a in positives if a.labelled.root & a.anywhere]  # type: ignore[operator]
-    alarms = [a for a in negatives if a.anywhere]
+    alarms = [a for a in negatives if a.is_alarm]
     print(f"top-1 accuracy   {_share(top1, positives)}")
     print(f"within first 3   {_share(top3, positives)}")
     print(f"recall, any rank {_share(recalled, positives)}")
@@ -143,7 +147,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
     seen = [1 for a, c in consequences if c & a.anywhere]
     print(f"consequences     {_share(seen, consequences)}")
     print(f"false alarms     {_share(alarms, negatives)} of healthy or foreign logs")
-    honest = [a for a in unknown if a.verdicts <= {"undetermined", "healthy"}]
+    honest = [a for a in unknown if "diagnosed" not in a.verdicts]
     print(f"undetermined     {_share(honest, unknown)} where the pack has no such class")
     _print_reliability(positives)
     for answer in answers:
@@ -174,11 +178,11 @@ def _miss(answer: Answer) -> str | None:
     labelled, name = answer.labelled, answer.labelled.path.name
     said = ", ".join(answer.ranked[:3]) or "/".join(sorted(answer.verdicts)) or "nothing"
     if labelled.root is None:
-        if answer.verdicts <= {"undetermined", "healthy"}:
+        if "diagnosed" not in answer.verdicts:
             return None
         return f"GUESS  {name}: no class for {labelled.label}; said {said}"
     if not labelled.root:
-        return f"ALARM  {name}: {labelled.label}; said {said}" if answer.anywhere else None
+        return f"ALARM  {name}: {labelled.label}; said {said}" if answer.is_alarm else None
     if not answer.is_top(1):
         wanted = " or ".join(sorted(labelled.root))
         return f"MISS   {name}: wanted {wanted}; said {said}"

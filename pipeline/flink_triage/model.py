@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from flink_triage.pickles import pickled_by_position
 
@@ -20,7 +20,9 @@ Process = Literal["jobmanager", "taskmanager", "client", "operator"]
 Product = Literal["flink", "other"]
 Origin = Literal["user", "flink", "connector", "library", "jdk", "native"]
 Relation = Literal["thrown", "cause", "suppressed"]
-Verdict = Literal["diagnosed", "undetermined", "healthy"]
+Verdict = Literal[
+    "diagnosed", "undetermined", "text-only", "no-logs", "empty-window", "not-flink", "healthy"
+]
 Status = Literal["new", "ongoing", "worse", "resolved"]
 Outcome = Literal["recovered", "failed", "ongoing", "unknown"]
 Action = Literal["set", "raise", "lower", "remove", "already-set"]
@@ -28,6 +30,8 @@ Scope = Literal["cluster", "job", "connector", "code", "platform"]
 Risk = Literal["live", "restart", "state-migration", "data-loss"]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor", "info")
+# Most urgent first.
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 ROLES: tuple[Role, ...] = (
     "trigger",
     "contributing",
@@ -321,7 +325,7 @@ class Observation:
     flink_version: str | None = None
 
 
-# --- the result (schema_version 1) -------------------------------------------------------------
+# --- the result (schema_version 2) -------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,6 +509,11 @@ class Incident:
     notes: tuple[str, ...] = ()
     status: Status | None = None
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether a log shows a failure.  All other verdicts say why there is none to report."""
+        return self.verdict in ("diagnosed", "undetermined")
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
@@ -581,7 +590,7 @@ class Result:
     coverage: Coverage
     incidents: tuple[Incident, ...]
     unknown: tuple[UnknownFailure, ...]
-    schema_version: int = 1
+    schema_version: int = 2
     effective_config: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     stack_traces: Mapping[str, str] = field(default_factory=dict)
 

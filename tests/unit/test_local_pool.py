@@ -69,7 +69,7 @@ def test_of_a_deployment_that_cannot_be_read_nothing_is_said(tmp_path: Path, wor
     (tmp_path / "empty" / "jobmanager.log").write_bytes(b"")
     result = told(tmp_path, workers)
     verdicts = {i["deployment"]: i["verdict"] for i in result["incidents"]}
-    assert verdicts == {"empty": "healthy"}
+    assert verdicts == {"empty": "no-logs"}
     assert [entry["path"] for entry in result["coverage"]["quarantined"]] == [
         str(tmp_path / "dump" / "heap.log")
     ]

@@ -21,10 +21,10 @@ class Change:
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
     """What became of the incidents, in the order of ``after``, resolved ones that are gone last.
 
-    Without ``before`` all are new, and nothing changes without a run.  Healthy deployments are no
-    incidents.
+    Without ``before`` all are new, and nothing changes without a run.  Deployments without a
+    failure are no incidents.
     """
-    now = [incident for incident in after.incidents if incident.verdict != "healthy"]
+    now = [incident for incident in after.incidents if incident.is_failure]
     if before is None:
         return tuple(Change("new", incident) for incident in now)
     if before.run.run_id == after.run.run_id:
@@ -35,7 +35,7 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
     gone = (
         Change("resolved", old)
         for old in before.incidents
-        if old.verdict != "healthy"
+        if old.is_failure
         and old.outcome != "recovered"
         and old.incident_id not in known
         and old.deployment in spoken_of

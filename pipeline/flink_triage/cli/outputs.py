@@ -13,11 +13,12 @@ from ..model import SEVERITIES, Result
 from ..report import Format, render_pieces, wants_color
 
 _EXIT_FINDINGS = 1
+_EXIT_NOTHING_TO_READ = 2
 _EXIT_INCOMPLETE = 3
 
 
 def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
-    """Write every format that was asked for; return 0, 1 or 3 as the flags say."""
+    """Write every format that was asked for; return 0, 1, 2 or 3."""
     for format_, target in _targets(arguments):
         is_screen = target is None
         pieces = render_pieces(
@@ -46,6 +47,9 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a name has stopped a job all the same: it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return _EXIT_FINDINGS
+    verdicts = {incident.verdict for incident in result.incidents}
+    if verdicts and verdicts <= {"no-logs", "empty-window"}:
+        return _EXIT_NOTHING_TO_READ
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
     is_partial = not all(quarantined.is_ignored for quarantined in coverage.quarantined)
     is_incomplete = is_partial or coverage.truncated > 0 or gave_up

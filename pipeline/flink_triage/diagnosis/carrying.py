@@ -21,7 +21,7 @@ from .context import OMITTED_STACKS
 from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, is_fault
 from .failures import ENDING_KINDS, failure_word
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
-from .quiet import is_bare_error, is_sign_of_health
+from .quiet import is_bare_error, is_log_line, is_of_flink, is_sign_of_health, unexplained_error
 from .requests import REGISTERED, REQUESTED
 from .stops import BANNER, REACH, SIGNAL, started_as
 from .timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
@@ -241,6 +241,8 @@ def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Mom
         for key in _told_last(moment.observation):
             last[key] = moment
     chosen = [*first.values(), *last.values(), *_neighbours(timeline, kept)]
+    if (error := unexplained_error(timeline)) is not None:
+        chosen.append(error)
     timed = [moment for moment in timeline.moments if moment.at != NO_TIME]
     chosen += [*timed[:1], *timed[-1:]]
     return list({id(moment): moment for moment in chosen}.values())
@@ -264,10 +266,7 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "graph", graph
     if (word := failure_word(observation)) is not None:
         yield "failure", moment.job_id, word
-    if is_bare_error(moment):
-        yield "error"
-    if is_sign_of_health(observation):
-        yield "well"
+    yield "log", is_log_line(observation), is_of_flink(observation)
 
 
 def _told_last(observation: Observation) -> Iterator[Hashable]:
@@ -276,6 +275,8 @@ def _told_last(observation: Observation) -> Iterator[Hashable]:
         yield "stack", observation.root_cause_type
     if observation.flink_version is not None:
         yield "jars"
+    if is_sign_of_health(observation):
+        yield "well"
     if lifecycle is None:
         return
     if lifecycle.kind == "config":

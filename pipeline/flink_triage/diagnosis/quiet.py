@@ -1,7 +1,7 @@
-"""A timeline without an incident in; out, the one that says so, and what it does not answer for.
+"""A timeline without an incident in; out, the incident that says why there is none.
 
-Logs with an error that no signature knows, and without a sign that any job is well, are not called
-healthy: often they are a few lines that somebody cut out because they tell of the failure.
+``healthy`` is proven: lines of Flink's own were read, and no error stands in them that nothing
+explains.  An error is explained where a signature knows it, or where a job was well after it.
 """
 
 from __future__ import annotations
@@ -9,28 +9,88 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..logs.layouts import ERROR_AND_ABOVE
+from ..logs.prose import is_of_collector, mentions_failure
 from ..logs.routine import COMPLETED
 from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
 from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
-from .timeline import DeploymentTimeline, Moment
+from .timeline import OUTSIDE_WINDOW, DeploymentTimeline, Moment
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
+_AT_START = frozenset({"config", "version", OUTSIDE_WINDOW})
+
+_SUMMARIES: dict[Verdict, str] = {
+    "not-flink": "These are not logs of Flink: nothing in them speaks of it.",
+    "no-logs": "Nothing in these files shows how a Flink job or process ran.",
+    "empty-window": "No event lies between --since and --until.",
+    "healthy": "No failure was found in these logs.",
+}
 
 
 def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident:
     """What is said of a deployment in which nothing was found that anyone must act on."""
     if timeline.is_foreign:
-        told = "These are not logs of Flink: nothing in them speaks of it."
-        return _incident(timeline, "undetermined", told)
-    error = next((moment for moment in timeline.moments if is_bare_error(moment)), None)
-    if error is None or any(is_sign_of_health(m.observation) for m in timeline.moments):
-        return _incident(timeline, "healthy", "No failure was found in these logs.")
-    first_line = error.observation.event.message.split("\n", 1)[0][:MAX_QUOTED_CHARS]
-    told = f"No signature names the first error, which has no stack trace: {first_line}"
+        return _incident(timeline, "not-flink")
+    error = unexplained_error(timeline)
+    if error is None:
+        return _incident(timeline, _verdict(timeline))
+    first_line = error.observation.event.message.strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
+    if not any(is_log_line(moment.observation) for moment in timeline.moments):
+        verdict: Verdict = "text-only"
+        told = f"A text, and no log, mentions a failure that no signature names: {first_line}"
+    else:
+        verdict = "undetermined"
+        told = f"No signature names the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
-    return _incident(timeline, "undetermined", told, error, evidence)
+    return _incident(timeline, verdict, told, error, evidence)
+
+
+def _verdict(timeline: DeploymentTimeline) -> Verdict:
+    observations = [moment.observation for moment in timeline.moments]
+    kinds = {o.event.lifecycle.kind for o in observations if o.event.lifecycle is not None}
+    if OUTSIDE_WINDOW in kinds and not any(_is_dated(o) for o in observations):
+        return "empty-window"
+    if not any(is_log_line(o) for o in observations):
+        return "no-logs"
+    return "healthy" if any(is_of_flink(o) for o in observations) else "not-flink"
+
+
+def _is_dated(observation: Observation) -> bool:
+    event = observation.event
+    is_at_start = event.lifecycle is not None and event.lifecycle.kind in _AT_START
+    return event.logged_at is not None and not is_at_start and observation.occurrences > 0
+
+
+def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
+    """The first error that nothing explains; in a text, the first mention of a failure."""
+    found: Moment | None = None
+    is_text = True
+    for moment in timeline.moments:
+        is_text = is_text and not is_log_line(moment.observation)
+        if is_sign_of_health(moment.observation):
+            found = None
+        elif found is None and is_bare_error(moment):
+            found = moment
+    if found is not None or not is_text:
+        return found
+    return next((moment for moment in timeline.moments if _mentions_failure(moment)), None)
+
+
+def is_log_line(observation: Observation) -> bool:
+    """Whether a program logged it: it has the header of a log, frames, or a known meaning."""
+    event = observation.event
+    has_header = event.level is not None or event.logged_at is not None
+    has_meaning = event.lifecycle is not None or observation.fingerprint is not None
+    return has_header or has_meaning
+
+
+def is_of_flink(observation: Observation) -> bool:
+    """Whether a log line is one of Flink's own."""
+    if not is_log_line(observation):
+        return False
+    is_told = observation.process is not None or observation.flink_version is not None
+    return is_told or observation.product == "flink" or observation.event.lifecycle is not None
 
 
 def is_bare_error(moment: Moment) -> bool:
@@ -49,6 +109,11 @@ def is_bare_error(moment: Moment) -> bool:
     return event.level in ERROR_AND_ABOVE
 
 
+def _mentions_failure(moment: Moment) -> bool:
+    observation, text = moment.observation, moment.observation.event.message
+    return not observation.matches and not is_of_collector(text) and mentions_failure(text)
+
+
 def is_sign_of_health(observation: Observation) -> bool:
     """Whether a line says that a job runs, ran to its end, or took a checkpoint."""
     lifecycle = observation.event.lifecycle
@@ -61,7 +126,7 @@ def is_sign_of_health(observation: Observation) -> bool:
 def _incident(
     timeline: DeploymentTimeline,
     verdict: Verdict,
-    summary: str,
+    summary: str | None = None,
     error: Moment | None = None,
     evidence: Evidence | None = None,
 ) -> Incident:
@@ -82,5 +147,5 @@ def _incident(
         first_fault=evidence,
         last_healthy=None,
         diagnoses=(),
-        summary=summary,
+        summary=summary or _SUMMARIES[verdict],
     )

@@ -19,6 +19,9 @@ from .stops import logs_given, of_stop, stopped_before_they_were_lost
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 
+# The kind of a witness of events that lie outside the window that was asked for.
+OUTSIDE_WINDOW = "outside-window"
+
 Timed = Sequence[tuple[Observation, datetime]]
 
 

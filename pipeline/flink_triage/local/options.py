@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
+from ..diagnosis.timeline import OUTSIDE_WINDOW
 from ..logs.layouts.own import read_layouts
-from ..model import Observation, SkippedSignature
+from ..model import Lifecycle, Observation, SkippedSignature
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack, builtin_pack_directory, load_pack
 
@@ -59,8 +60,40 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """Observations inside ``since``/``until``; what a process says of itself at start is kept."""
-    return [o for o in observations if _is_within(o, options)]
+    """Observations inside ``since``/``until``; what a process says of itself at start is kept.
+
+    One witness stands for all that lie outside.
+    """
+    kept: list[Observation] = []
+    outside: Observation | None = None
+    for observation in observations:
+        if _is_within(observation, options):
+            kept.append(observation)
+        else:
+            outside = outside or observation
+    return [*kept, _witness_of(outside)] if outside is not None else kept
+
+
+def _witness_of(observation: Observation) -> Observation:
+    event = replace(
+        observation.event,
+        logged_at=None,
+        message="",
+        continuation=None,
+        job_id=None,
+        lifecycle=Lifecycle(OUTSIDE_WINDOW),
+    )
+    return replace(
+        observation,
+        event=event,
+        fingerprint=None,
+        exception_type=None,
+        root_cause_type=None,
+        root_cause_message=None,
+        task=None,
+        matches=(),
+        occurrences=0,
+    )
 
 
 def _is_within(observation: Observation, options: Options) -> bool:

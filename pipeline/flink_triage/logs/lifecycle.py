@@ -180,6 +180,12 @@ _TABLE: tuple[_Kind, ...] = (
         "Requesting new TaskManager pod with",
         r"Requesting new TaskManager (?P<value>pod) with",
     ),
+    # RpcService: of every process, some ten times when it starts
+    _kind(
+        "endpoint-started",
+        "Starting RPC endpoint for ",
+        r"Starting RPC endpoint for (?P<value>org\.apache\.flink\.\S+)",
+    ),
     # TaskManagerRunner
     _kind(
         "taskmanager-started",

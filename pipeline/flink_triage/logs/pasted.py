@@ -29,6 +29,7 @@ from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
 from .logical import Logical, is_fence, joined
 from .physical import PhysicalLine
+from .prose import mentions_failure
 from .tally import Tally
 from .text import store_texts
 from .throwables import LineKind, kind_of
@@ -197,6 +198,8 @@ class PastedEvents:
         if level in WARN_AND_ABOVE or event.holds_trace:
             return True
         if event.header is not None and continuation is not None:
+            return True
+        if event.header is None and mentions_failure(message):
             return True
         text = message if continuation is None else f"{message}\n{continuation}"
         return self._finder.contains(text.encode("utf-8", "replace"))

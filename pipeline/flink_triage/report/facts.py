@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TypeVar
 
-from flink_triage.model import SEVERITIES, Coverage, Diagnosis, Evidence, Incident, Result
+from flink_triage.model import SEVERITIES, VERDICTS, Coverage, Diagnosis, Evidence, Incident, Result
 from flink_triage.report.clean import one_line
 
 T = TypeVar("T")
@@ -109,8 +109,8 @@ def state(incident: Incident) -> str:
 
     Where runs are kept, what became of it since the last one comes first: ``worse · failing ...``.
     """
-    if incident.verdict == "healthy":
-        return "healthy"
+    if not incident.is_failure:
+        return incident.verdict
     begun = instant(since(incident))
     phrase = {
         "failed": f"failed, first fault at {begun}",
@@ -267,13 +267,12 @@ def location(evidence: Evidence, width: int = 48) -> str:
 
 
 def urgency(incident: Incident) -> tuple[int, int, int, float, str, str]:
-    """Sort key: diagnosed before undetermined before healthy, severity, outcome, newest first."""
-    verdicts = ("diagnosed", "undetermined", "healthy")
+    """Sort key: verdict as in ``VERDICTS``, severity, outcome, newest first."""
     cause = root(incident)
     severity = SEVERITIES.index(cause.severity) if cause else len(SEVERITIES)
     outcome = ("failed", "ongoing", "unknown", "recovered").index(incident.outcome)
-    rank = verdicts.index(incident.verdict)
-    begun = since(incident) if incident.verdict != "healthy" else None
+    rank = VERDICTS.index(incident.verdict)
+    begun = since(incident) if incident.is_failure else None
     age = -_utc(begun).timestamp() if begun is not None else 0.0
     return rank, severity, outcome, age, incident.deployment, incident.incident_id
 
@@ -294,8 +293,7 @@ def overview(result: Result) -> str:
     if len(incidents) > len(names):
         deployments += f" · {count(len(incidents), 'incident')}"
     numbers = {
-        verdict: sum(incident.verdict == verdict for incident in incidents)
-        for verdict in ("diagnosed", "undetermined", "healthy")
+        verdict: sum(incident.verdict == verdict for incident in incidents) for verdict in VERDICTS
     }
     causes = [root(incident) for incident in incidents if incident.verdict == "diagnosed"]
     critical = sum(cause is not None and cause.severity == "critical" for cause in causes)

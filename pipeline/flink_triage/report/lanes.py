@@ -43,7 +43,7 @@ class Overview:
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
     """Lanes in the order of the incidents; ``None`` where fewer than two tell their time."""
-    dated = [(i, start) for i in incidents if i.verdict != "healthy" and (start := facts.since(i))]
+    dated = [(i, start) for i in incidents if i.is_failure and (start := facts.since(i))]
     if len(dated) < 2:
         return None
     first = min(start for _, start in dated)

@@ -7,6 +7,7 @@ report calls nobody.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -103,15 +104,15 @@ class _Writer:
         result = self._result
         self._blocks = [f"# Flink triage: {prose(facts.overview(result))}"]
         incidents = facts.by_urgency(result.incidents)
-        troubled = [incident for incident in incidents if incident.verdict != "healthy"]
-        healthy = [incident for incident in incidents if incident.verdict == "healthy"]
+        troubled = [incident for incident in incidents if incident.is_failure]
+        quiet = [incident for incident in incidents if not incident.is_failure]
         shown, left_out = capped(troubled, self._max_incidents)
         for incident in shown:
             self._incident(incident)
         self._left_out(left_out, "deployment with trouble", "deployments with trouble")
-        if healthy:
-            self._blocks.append("## Healthy")
-            self._list(healthy, self._healthy_line, "healthy deployment")
+        for verdict, of in itertools.groupby(quiet, lambda incident: incident.verdict):
+            self._blocks.append(f"## {verdict.capitalize()}")
+            self._list(tuple(of), self._quiet_line, f"{verdict} deployment")
         self._unknown(result.unknown)
         self._coverage(result)
         return "\n\n".join(self._blocks) + "\n"
@@ -250,9 +251,10 @@ class _Writer:
             said = count(number, f"more {noun}", plural and f"more {plural}")
             self._blocks.append(f"{said} left out; the JSON has all.")
 
-    def _healthy_line(self, incident: Incident) -> str:
+    def _quiet_line(self, incident: Incident) -> str:
         last = facts.last_healthy(incident)
-        return code(incident.deployment) + (f": last {prose(last)}" if last else "")
+        said = f"last {last}" if last else "" if incident.verdict == "healthy" else incident.summary
+        return code(incident.deployment) + (f": {prose(said)}" if said else "")
 
 
 def _unknown_line(failure: UnknownFailure) -> str:

@@ -153,7 +153,7 @@ class PageView:
     result: Result
     title: str
     rows: tuple[Row, ...]
-    healthy: tuple[Row, ...]
+    quiet: tuple[Row, ...]
     rows_left_out: int
     incidents: tuple[IncidentView, ...]
     incidents_left_out: int
@@ -170,7 +170,7 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
     """Sections for everything with trouble, and for all when there are few; a table for many."""
     ordered = facts.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
-    detailed = [i for i in ordered if i.verdict != "healthy"] if len(ordered) > 3 else list(ordered)
+    detailed = [i for i in ordered if i.is_failure] if len(ordered) > 3 else list(ordered)
     shown = _first_of_each(detailed, limits.incidents)
     anchors = _anchors(shown)
     views = tuple(
@@ -186,8 +186,8 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
     return PageView(
         result=result,
         title=_title(result, ordered),
-        rows=tuple(row for row in lines if row.incident.verdict != "healthy"),
-        healthy=tuple(row for row in lines if row.incident.verdict == "healthy"),
+        rows=tuple(row for row in lines if row.incident.is_failure),
+        quiet=tuple(row for row in lines if not row.incident.is_failure),
         rows_left_out=rows_left_out,
         incidents=views,
         incidents_left_out=len(detailed) - len(shown),
@@ -374,7 +374,7 @@ def _badge(incident: Incident) -> tuple[str, str]:
     cause = facts.root(incident)
     if incident.verdict == "diagnosed" and cause is not None:
         return cause.severity, cause.severity
-    return incident.verdict, "healthy" if incident.verdict == "healthy" else "undetermined"
+    return incident.verdict, "undetermined" if incident.is_failure else "healthy"
 
 
 def _anchors(incidents: Sequence[Incident]) -> list[str]:

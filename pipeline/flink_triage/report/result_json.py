@@ -20,7 +20,9 @@ from flink_triage.errors import CorruptStateError
 from flink_triage.fields import field_names
 from flink_triage.model import JsonObject, Result
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+# Version 1 had the verdicts diagnosed, undetermined and healthy only.
+_READABLE = (1, SCHEMA_VERSION)
 
 
 def to_json(result: Result) -> JsonObject:
@@ -31,6 +33,7 @@ def to_json(result: Result) -> JsonObject:
 def from_json(document: Mapping[str, Any]) -> Result:
     """The inverse of `to_json`: ``from_json(to_json(x)) == x``.
 
+    A document of version 1 is read as one of the current version.
     Fields that this version does not know are ignored, fields with a default may be missing.
     Raises `CorruptStateError` naming the first field that cannot be read, what it holds and what
     is allowed there.
@@ -38,11 +41,11 @@ def from_json(document: Mapping[str, Any]) -> Result:
     if not isinstance(document, Mapping):
         raise CorruptStateError(f"result: got {_shown(document)}, allowed: a JSON object")
     version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise CorruptStateError(
-            f"result.schema_version: got {_shown(version)}, allowed: {SCHEMA_VERSION}"
-        )
-    return cast(Result, _decode(Result, document, "result"))
+    if version not in _READABLE:
+        allowed = ", ".join(map(str, _READABLE))
+        raise CorruptStateError(f"result.schema_version: got {_shown(version)}, allowed: {allowed}")
+    current = {**document, "schema_version": SCHEMA_VERSION}
+    return cast(Result, _decode(Result, current, "result"))
 
 
 def dump_json(value: Any, *, indent: int | None = None) -> str:

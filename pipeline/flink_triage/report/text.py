@@ -6,6 +6,7 @@ longer be an option.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -110,16 +111,17 @@ class _Writer:
         incidents = facts.by_urgency(result.incidents)
         if len(incidents) > 1:
             page.add(facts.overview(result), style="title")
-        healthy = [incident for incident in incidents if incident.verdict == "healthy"]
         is_fleet = len(incidents) > 3
+        quiet = [incident for incident in incidents if not incident.is_failure]
         for incident in incidents:
-            if not (is_fleet and incident.verdict == "healthy" and not self._verbose):
+            if incident.is_failure or not is_fleet or self._verbose:
                 page.blank()
                 self._incident(incident)
-        if is_fleet and healthy and not self._verbose:
+        if is_fleet and quiet and not self._verbose:
             page.blank()
-            names = ", ".join(one_line(incident.deployment) for incident in healthy)
-            page.add(names, label=f"{len(healthy)} healthy: ", style="healthy")
+            for verdict, of in itertools.groupby(quiet, lambda incident: incident.verdict):
+                names = [one_line(incident.deployment) for incident in of]
+                page.add(", ".join(names), label=f"{len(names)} {verdict}: ", style="healthy")
         if not incidents:
             page.add("nothing to diagnose: no deployment was found in the input", style="title")
         self._unknown(result.unknown)
@@ -131,11 +133,9 @@ class _Writer:
         version = f"Flink {one_line(incident.flink_version)}" if incident.flink_version else None
         parts = [one_line(incident.deployment), facts.job_of(incident), version]
         head = " · ".join([part for part in parts if part] + [facts.state(incident)])
-        self._page.add(
-            _held(head), hang=2, style="healthy" if incident.verdict == "healthy" else "title"
-        )
-        if incident.verdict == "healthy":
-            self._healthy(incident)
+        self._page.add(_held(head), hang=2, style="title" if incident.is_failure else "healthy")
+        if not incident.is_failure:
+            self._quiet(incident)
             return
         if incident.verdict == "undetermined":
             self._undetermined(incident)
@@ -152,12 +152,14 @@ class _Writer:
         if self._verbose:
             self._timeline(incident)
 
-    def _healthy(self, incident: Incident) -> None:
+    def _quiet(self, incident: Incident) -> None:
         said = [incident.summary or "no failure found"]
         last = facts.last_healthy(incident)
         said += [f"last {last}"] if last else []
         said += [count(incident.restarts, "restart")] if incident.restarts else []
         self._page.add(" · ".join(said), indent=_INDENT)
+        if incident.first_fault is not None:
+            self._evidence(incident.first_fault)
         self._missing(incident)
 
     def _undetermined(self, incident: Incident) -> None:

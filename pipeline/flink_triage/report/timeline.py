@@ -87,7 +87,7 @@ def chart_of(incident: Incident, limit: int) -> Chart | None:
     shown = _thinned([entry for _, entry in dated], limit)
     since = facts.since(incident)
     fault_x = None
-    if incident.verdict != "healthy" and since is not None and start <= since <= end:
+    if incident.is_failure and since is not None and start <= since <= end:
         fault_x = place_of(since, start, end)
     return Chart(
         marks=tuple(_mark(entry, start, end) for entry in shown),

@@ -13,6 +13,11 @@ from flink_triage.cli import main
 
 LOGS = Path(__file__).resolve().parents[2] / "logs"
 FULL_DISK = LOGS / "checkpoint" / "tolerable-threshold-exceeded" / "disk-full-1.16.0" / "logs"
+STARTED = (
+    "2026-11-21 05:00:00,000 INFO  org.apache.flink.runtime.rpc.pekko.PekkoRpcService [] - Starting"
+    " RPC endpoint for org.apache.flink.runtime.dispatcher.StandaloneDispatcher at"
+    " pekko://flink/user/rpc/dispatcher_1 .\n"
+)
 HEALTHY = LOGS / "healthy" / "orders-2.1.1" / "logs"
 
 
@@ -52,7 +57,7 @@ def test_each_format_goes_to_its_own_file(tmp_path, capsys):
     )
     assert code == 0
     assert "Disk or storage volume is full" in page.read_text()
-    assert json.loads(data.read_text())["schema_version"] == 1
+    assert json.loads(data.read_text())["schema_version"] == 2
     assert report.read_text().startswith("<!doctype html")
     assert capsys.readouterr().out == ""
 
@@ -79,7 +84,7 @@ def test_exit_code_is_the_same_in_every_format(capsys):
 
 def test_strict_fails_when_something_was_not_read(tmp_path, capsys):
     (tmp_path / "core.log").write_bytes(b"\x7fELF" + bytes(range(256)) * 64)
-    (tmp_path / "jobmanager.log").write_text("2026-11-21 05:00:00,000 INFO  a.B [] - fine\n")
+    (tmp_path / "jobmanager.log").write_text(STARTED)
     assert main(["diagnose", str(tmp_path)]) == 0
     assert main(["diagnose", str(tmp_path), "--strict"]) == 3
     assert "binary" in capsys.readouterr().out
@@ -90,7 +95,7 @@ def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     (tmp_path / "log").mkdir()
-    (tmp_path / "log/jobmanager.log").write_text("2026-11-21 05:00:00,000 INFO  a.B [] - fine\n")
+    (tmp_path / "log/jobmanager.log").write_text(STARTED)
     assert main(["diagnose", str(tmp_path), "--strict"]) == 0
     assert "0 quarantined · 3 ignored" in " ".join(capsys.readouterr().out.split())
 
@@ -184,9 +189,25 @@ def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
 
 
 def test_window_leaves_out_what_happened_before_it(capsys):
-    assert main(["diagnose", str(FULL_DISK), "--since", "2027-01-01", "--format", "json"]) == 0
+    assert main(["diagnose", str(FULL_DISK), "--since", "2027-01-01", "--format", "json"]) == 2
     result = json.loads(capsys.readouterr().out)
-    assert {i["verdict"] for i in result["incidents"]} == {"healthy"}
+    assert {i["verdict"] for i in result["incidents"]} == {"empty-window"}
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "code"),
+    [
+        ("", "no-logs", 2),
+        ('Error from server (NotFound): pods "orders-taskmanager-1-1" not found\n', "no-logs", 2),
+        ("The nightly Flink job crashed again.\n", "text-only", 0),
+        ("2026-05-04 10:00:00,000 ERROR org.apache.spark.Foo - no\n", "not-flink", 0),
+    ],
+)
+def test_what_is_no_log_of_flink_is_never_a_finding(tmp_path, capsys, text, verdict, code):
+    (tmp_path / "a.log").write_text(text)
+    said = main(["diagnose", str(tmp_path), "--fail-on", "minor", "--format", "json"])
+    (incident,) = json.loads(capsys.readouterr().out)["incidents"]
+    assert (incident["verdict"], said) == (verdict, code)
 
 
 def test_every_signature_is_listed(capsys):

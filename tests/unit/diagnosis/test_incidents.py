@@ -276,7 +276,7 @@ def test_a_clock_that_is_thirty_seconds_off_does_not_change_the_answer(diagnose,
 )
 def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
     incident = diagnose(**{name: text}).incidents[0]
-    assert (incident.verdict, incident.diagnoses) == ("undetermined", ())
+    assert (incident.verdict, incident.diagnoses) == ("not-flink", ())
 
 
 @pytest.mark.parametrize(

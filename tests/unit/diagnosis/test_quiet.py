@@ -1,4 +1,4 @@
-"""Logs without a failure are healthy, unless an error is all that they tell of."""
+"""Why there is no incident: healthy is proven, and everything else is said as it is."""
 
 from __future__ import annotations
 
@@ -24,18 +24,41 @@ def test_an_error_that_is_all_that_is_told_is_not_called_healthy(diagnose) -> No
 def test_a_throwable_in_a_sentence_without_a_level_is_an_error(diagnose) -> None:
     text = "Could not load service provider. java.util.MissingResourceException: no bundle\n"
     (incident,) = diagnose(pasted=text).incidents
+    assert (incident.verdict, incident.first_fault.excerpt) == ("text-only", text.rstrip())
+    (incident,) = diagnose(pasted=text + line(1, "Slow.", "WARN")).incidents
     assert (incident.verdict, incident.first_fault.excerpt) == ("undetermined", text.rstrip())
 
 
 @pytest.mark.parametrize("sign", [completed(9, 4), state(9, "CREATED", "RUNNING")])
-def test_where_a_job_is_seen_to_run_errors_of_its_code_are_no_failure(diagnose, sign: str) -> None:
-    for text in (ERROR + sign, sign + ERROR):
-        assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
+def test_an_error_is_explained_where_a_job_was_well_after_it(diagnose, sign: str) -> None:
+    (incident,) = diagnose(jobmanager=ERROR + sign).incidents
+    assert incident.verdict == "healthy"
+    (incident,) = diagnose(jobmanager=sign + ERROR.replace("05:00:07", "05:00:17")).incidents
+    assert (incident.verdict, incident.first_fault.line) == ("undetermined", 2)
 
 
-@pytest.mark.parametrize("text", [WARNED, line(1, "Starting the rest endpoint."), ""])
-def test_without_an_error_logs_are_healthy(diagnose, text: str) -> None:
-    assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (WARNED, "healthy"),
+        (completed(9, 4), "healthy"),
+        ("", "no-logs"),
+        ('Error from server (NotFound): pods "orders-1" not found\n', "no-logs"),
+        (
+            "tail: cannot open '/opt/flink/log/a.log' for reading: No such file or directory\n",
+            "no-logs",
+        ),
+        ("The job ran without failures for nine days.\n", "no-logs"),
+        ("The job crashed twice, and nobody knows why.\n", "text-only"),
+    ],
+)
+def test_healthy_is_said_only_where_flink_was_read(diagnose, text: str, verdict: str) -> None:
+    assert [i.verdict for i in diagnose(jobmanager=text).incidents] == [verdict]
+
+
+def test_logs_of_a_program_that_never_speaks_of_flink_are_not_its(diagnose) -> None:
+    text = WARNED.replace("com.acme.Sink", "com.acme.Shop")
+    assert [i.verdict for i in diagnose(shop=text).incidents] == ["not-flink"]
 
 
 @pytest.mark.parametrize("later", [WARNED.replace("05:07", "05:40"), completed(9, 4)])

@@ -157,8 +157,8 @@ def _spoiled(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema_version",), 2, "result.schema_version: got 2, allowed: 1"),
-        (("schema_version",), ..., "result.schema_version: got None, allowed: 1"),
+        (("schema_version",), 3, "result.schema_version: got 3, allowed: 1, 2"),
+        (("schema_version",), ..., "result.schema_version: got None, allowed: 1, 2"),
         (("run", "started_at"), "yesterday", "result.run.started_at: got 'yesterday'"),
         (("run", "started_at"), "2026-13-01T00:00:00Z", "result.run.started_at"),
         (("incidents", 0, "verdict"), "guilty", "result.incidents[0].verdict: got 'guilty'"),
@@ -195,5 +195,5 @@ def test_json_lines_hold_one_incident_each_and_say_of_which_run() -> None:
     result = examples.fleet()
     lines = [json.loads(line) for line in render(result, "jsonl").split("\n")[:-1]]
     incidents = to_json(result)["incidents"]
-    head = {"schema_version": 1, "run_id": result.run.run_id}
+    head = {"schema_version": 2, "run_id": result.run.run_id}
     assert lines == [{**head, **incident} for incident in incidents]

@@ -1,0 +1,49 @@
+"""A text that is no log in; out, whether it mentions a failure, or says that no log was found."""
+
+from __future__ import annotations
+
+import re
+
+_MAX_CHARS = 16 * 1024
+# "no", "without" and the like take a word back that follows within three words.
+_TAKEN_BACK = re.compile(
+    r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
+)
+_FAILURE = re.compile(
+    r"\b(?:[A-Z]\w{1,60}(?:Exception|Error)|[Ee]xceptions?|[Ee]rrors?|ERROR|FATAL|OOMKilled|OOM"
+    r"|(?:[Ff]ail|FAIL)(?:s|ed|ing|ures?|ED|URE)?|[Cc]rash(?:es|ed|ing|loop\w*)?|CrashLoopBackOff"
+    r"|(?:was|is|got|gets) killed|Killed|[Tt]imed? ?out|(?:[Cc]onnection|[Aa]ccess) (?:refused"
+    r"|denied)"
+    r"|[Cc]annot|[Cc]ould not|[Uu]nable to|keeps? (?:restarting|failing)"
+    r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?)\b"
+)
+# What a program that fetches logs says where it found none: kubectl, docker, yarn, aws, journalctl,
+# and the tools of Unix ("tail: cannot open ...: No such file or directory").
+_NO_LOG = re.compile(
+    r"\s*(?:Error from server(?: \(\w+\))?: |Error response from daemon: "
+    r"|Error: No such (?:container|object)"
+    r"|The connection to the server \S+ was refused|Unable to connect to the server: "
+    r"|No resources found|-- No entries --|unable to retrieve container logs for "
+    r"|error: (?:unable to|a container name|timed out|no |the server|You must|context|cannot"
+    r"|container)"
+    r"|Can(?: ?not|'t) find the logs for the application|Log aggregation has not completed"
+    r"|An error occurred \(\w+\) when calling the \w+ operation"
+    r"|ERROR: \(gcloud\.|curl: \(\d+\) "
+    r"|(?:\w*sh: )?(?:line \d+: )?[a-z][\w.-]{0,30}: [^\n]{0,300}"
+    r"(?:No such file or directory|[Pp]ermission denied|command not found|not found"
+    r"|Is a directory|No such host|Name or service not known|[Cc]onnection refused)\s*$)"
+)
+
+
+def mentions_failure(text: str) -> bool:
+    """Whether ``text`` says that something failed, and does not take it back."""
+    text = text[:_MAX_CHARS]
+    return any(
+        _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
+        for found in _FAILURE.finditer(text)
+    )
+
+
+def is_of_collector(text: str) -> bool:
+    """Whether ``text`` is what a program says that was to fetch logs and found none."""
+    return _NO_LOG.match(text[:_MAX_CHARS]) is not None
