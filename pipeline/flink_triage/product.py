@@ -60,6 +60,81 @@ _OTHER_PRODUCTS = (
     # Servers with a REST interface of their own: schema registries, Pinot, Kafka's REST proxy.
     "org.glassfish.jersey.",
     "org.springframework.",
+    "com.databricks.",
+    "com.facebook.presto.",
+    "com.hazelcast.jet.",
+    "com.starrocks.qe.",
+    "com.starrocks.server.",
+    "io.camunda.",
+    "io.debezium.server.",
+    "io.micronaut.",
+    "io.prestosql.",
+    "io.quarkus.",
+    "io.vertx.core.impl.",
+    "io.zeebe.",
+    "jenkins.",
+    "kotlin.daemon.",
+    "org.apache.activemq.broker.",
+    "org.apache.atlas.",
+    # Beam on other runners; its harness for Python is in PyFlink, its runner on Flink names Flink.
+    "org.apache.beam.runners.dataflow.",
+    "org.apache.beam.runners.direct.",
+    "org.apache.beam.runners.samza.",
+    "org.apache.beam.runners.spark.",
+    "org.apache.camel.",
+    "org.apache.doris.qe.",
+    "org.apache.geode.",
+    "org.apache.hadoop.fs.FsShell",
+    # Hive's metastore; its client is in Flink.
+    "org.apache.hadoop.hive.cli.",
+    "org.apache.hadoop.hive.metastore.HiveMetaStore$",
+    "org.apache.hadoop.hive.metastore.HMSHandler",
+    "org.apache.hadoop.hive.metastore.ObjectStore",
+    "org.apache.hadoop.hive.metastore.RetryingHMSHandler",
+    "org.apache.hadoop.tools.",
+    "org.apache.hadoop.util.RunJar",
+    "org.apache.ignite.internal.",
+    "org.apache.impala.",
+    "org.apache.jmeter.",
+    "org.apache.karaf.",
+    "org.apache.kylin.",
+    "org.apache.kyuubi.",
+    "org.apache.linkis.",
+    "org.apache.livy.",
+    "org.apache.maven.",
+    "org.apache.oozie.",
+    "org.apache.phoenix.queryserver.",
+    "org.apache.ranger.",
+    "org.apache.sqoop.",
+    "org.apache.tez.",
+    "org.apache.tomcat.",
+    "org.apache.zeppelin.",
+    # Servers; their clients are in Flink's connectors.
+    "org.elasticsearch.bootstrap.",
+    "org.elasticsearch.cluster.",
+    "org.elasticsearch.gateway.",
+    "org.elasticsearch.index.engine.",
+    "org.elasticsearch.index.shard.",
+    "org.elasticsearch.indices.",
+    "org.elasticsearch.node.",
+    "org.elasticsearch.search.",
+    "org.elasticsearch.xpack.",
+    "org.gradle.",
+    "org.jenkinsci.",
+    "org.keycloak.",
+    "org.logstash.",
+    "org.neo4j.server.",
+    "org.opensearch.bootstrap.",
+    "org.opensearch.cluster.",
+    "org.opensearch.index.engine.",
+    "org.opensearch.index.shard.",
+    "org.opensearch.node.",
+    "org.opensearch.search.",
+    "org.sonar.",
+    "org.wildfly.",
+    "play.",
+    "ratpack.",
+    "sbt.",
 )
 # Loggers of servers; in frames they also stand where a server's exception reached a client.
 _SERVERS = (
@@ -68,6 +143,8 @@ _SERVERS = (
     "org.apache.zookeeper.server.",
     # As Logback and Log4j abbreviate org.apache.seatunnel.engine, and org.apache.spark.executor.
     "o.a.s.e.",
+    # As Elasticsearch and OpenSearch abbreviate their own.
+    *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
 # Loggers of Spark by the last part of their names, which is all that its own layout prints.
@@ -75,7 +152,23 @@ _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
     r"|BlockManager(?:Info|Master\w*)|CoarseGrained(?:Executor|Scheduler)Backend"
-    r"|ExecutorAllocationManager|ShuffleBlockFetcherIterator|ShuffleMapStage)(?:\$.*)?"
+    r"|ExecutorAllocationManager|ShuffleBlockFetcherIterator|ShuffleMapStage|AsyncEventQueue"
+    r"|File(?:Format|Scan)\w*|InsertIntoHadoopFsRelation\w*|HadoopMapReduceCommitProtocol"
+    r"|\w{0,20}MicroBatch\w{0,30}|(?:WholeStage)?Code[Gg]en\w{0,20}|OneForOneBlockFetcher"
+    r"|RetryingBlockTransferor|MemoryStore|TorrentBroadcast|LiveListenerBus|DiskBlockManager)"
+    r"(?:\$.*)?"
+    # What Hadoop's own tools print of their loggers: "tools.DistCp", "mapreduce.Job".
+    r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
+)
+# Threads of servers and of programs around the libraries that Flink uses.
+_THREADS = re.compile(
+    r"(?:SinkRunner-PollingRunner|PollableSourceRunner|lifecycleSupervisor-|conf-file-poller-)"
+    r"|Executor task launch worker|task-result-getter-\d|dag-scheduler-event-loop"
+    r"|(?:data-plane-)?kafka-(?:request-handler|network-thread-\d+-ListenerName)|ReplicaFetcherThread-"
+    r"|controller-event-thread|group-metadata-manager|kafka-log-cleaner|connect-\w|task-thread-"
+    r"|http-nio-\d|https-jsse-nio-|DubboServerHandler|HiveServer2-|elasticsearch\["
+    r"|Metastore-Handler-Pool|Camel \(|scheduling-\d|quartzScheduler|Daemon worker"
+    r"|Jenkins|PriorityTaskQueue|SplitRunner-|IPC Server handler|main-SendThread\(.{0,200}\)-broker"
 )
 
 # Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.
@@ -89,7 +182,14 @@ _NAMES_OTHER = re.compile(
     r"|\bdispatcherServlet\b"
     # Attempts and tasks of MapReduce and Spark.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
-    r"|\bSpark(?:Context\b| (?:session|context|application)\b)"
+    r"|\bSpark(?:Context\b| (?:session|context|application)\b)|\bin stage \d+\.\d+ \(TID \d"
+    # Build tools, and the threads of Flume and Spark where a layout leaves them in the message.
+    r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
+    r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
+    # Actor systems of other programs; Flink's are "flink" and "flink-metrics".
+    r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
+    # Systemd's units and syslog's tags of other products.
+    r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
     # The logger of a program in Rust.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
@@ -118,7 +218,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if names[0].startswith(_SERVERS) or _OF_SPARK.fullmatch(names[0].rpartition(".")[2]):
+    if names[0].startswith(_SERVERS) or _OF_SPARK.fullmatch(_short(names[0])):
         return "other"
     if _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
         return "other"
@@ -130,6 +230,16 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if any(origin_of(frame.class_name) == "user" for frame in frames):
         return "other"
     return None
+
+
+def product_of_thread(thread: str | None) -> Product | None:
+    """What the name of a thread tells: threads of other programs only."""
+    return "other" if thread is not None and _THREADS.match(thread) else None
+
+
+def _short(logger: str) -> str:
+    """The last part of a logger's name, as Spark's layout prints it, or all of a name of two."""
+    return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 
 def _is_flink(name: str) -> bool:

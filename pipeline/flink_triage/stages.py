@@ -30,7 +30,7 @@ from .model import (
     TraceCount,
     TraceRow,
 )
-from .product import product_of
+from .product import product_of, product_of_thread
 from .recurrence import Analysis, Recurrences, line_offset, outline_of
 from .settings import DEFAULT_SETTINGS, Settings
 from .signatures import Matcher, SignaturePack, load_pack
@@ -316,7 +316,7 @@ def _observation(event: Event, analysis: Analysis, byte_range: ByteRange) -> Obs
         analysis.matches,
         analysis.first_user_frame,
         analysis.has_frames,
-        "flink" if profile.flink_version else analysis.product,
+        "flink" if profile.flink_version else analysis.product or product_of_thread(event.thread),
         flink_version=profile.flink_version,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.product import product_of
+from flink_triage.product import product_of, product_of_thread
 from flink_triage.traces import extract
 
 AVRO = (
@@ -25,6 +25,13 @@ AVRO = (
         ("o.a.s.e.s.d.p.PhysicalVertex", "end with state FAILED and Exception:", "other"),
         ("org.apache.spark.executor.Executor", "Exception in task 0.0", "other"),
         ("o.a.s.e.s.d.p.PhysicalVertex", "of Flink's engine", "flink"),
+        ("o.e.b.ElasticsearchUncaughtExceptionHandler", "fatal error in thread", "other"),
+        ("FileFormatWriter", "Aborting job 7f1c.", "other"),
+        ("tools.DistCp", "Exception encountered", "other"),
+        (None, "> Task :app:compileKotlin FAILED", "other"),
+        (None, "Ask timed out on [Actor[akka://chat/user/rooms#-1]] after [3000 ms]", "other"),
+        (None, "Ask timed out on [Actor[akka://flink/user/rpc#-1]] after [3000 ms]", "flink"),
+        ("org.elasticsearch.client.RestClient", "request failed", None),
         ("org.apache.hadoop.hdfs.DFSClient", "Exception in createBlockOutputStream", None),
         (None, "end with state FAILED", None),
     ],
@@ -32,3 +39,17 @@ AVRO = (
 def test_a_sign_of_flink_outweighs_all_others(logger, message, expected):
     _, trace = extract(message, AVRO)
     assert product_of(logger, message, trace) == expected
+
+
+@pytest.mark.parametrize(
+    ("thread", "expected"),
+    [
+        ("SinkRunner-PollingRunner-DefaultSinkProcessor", "other"),
+        ("http-nio-8080-exec-3", "other"),
+        ("flink-pekko.actor.default-dispatcher-4", None),
+        ("Source: Orders (1/2)#0", None),
+        (None, None),
+    ],
+)
+def test_a_thread_may_be_of_another_program(thread, expected):
+    assert product_of_thread(thread) == expected

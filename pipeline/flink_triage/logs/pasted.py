@@ -59,8 +59,12 @@ class PastedEvents:
         settings: Settings,
         default_timezone: tzinfo,
         tally: Tally,
+        *,
+        is_document: bool = False,
     ) -> None:
         self._path = path
+        # A document about failures has no events: it is counted.
+        self._is_document = is_document
         self._carriers = carriers
         self._finder = finder
         self._settings = settings
@@ -195,6 +199,8 @@ class PastedEvents:
     def _is_notable(
         self, event: _Open, level: str | None, message: str, continuation: str | None
     ) -> bool:
+        if self._is_document and event.header is None:
+            return False
         if level in WARN_AND_ABOVE or event.holds_trace:
             return True
         if event.header is not None and continuation is not None:

@@ -19,6 +19,7 @@ from flink_triage.settings import Settings
 
 from .carriers import carriers_named, detect_carriers, peel_line
 from .compression import missing_package, open_decompressed
+from .documents import DOCUMENT, is_document
 from .exports import MAX_EXPORT_BYTES, export_kind, read_export
 from .files import InputFile, open_binary
 from .layouts.headers import HeaderKind
@@ -95,6 +96,8 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
     own = _share_of_own(told.texts, settings)
     if own > 0:
         layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
+    if layout == "none" and is_document(told.texts):
+        layout = DOCUMENT
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain

@@ -9,7 +9,7 @@ _MAX_CHARS = 16 * 1024
 _TAKEN_BACK = re.compile(
     r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
 )
-_FAILURE = re.compile(
+FAILURE = re.compile(
     r"\b(?:[A-Z]\w{1,60}(?:Exception|Error)|[Ee]xceptions?|[Ee]rrors?|ERROR|FATAL|OOMKilled|OOM"
     r"|(?:[Ff]ail|FAIL)(?:s|ed|ing|ures?|ED|URE)?|[Cc]rash(?:es|ed|ing|loop\w*)?|CrashLoopBackOff"
     r"|(?:was|is|got|gets) killed|Killed|[Tt]imed? ?out|(?:[Cc]onnection|[Aa]ccess) (?:refused"
@@ -40,7 +40,7 @@ def mentions_failure(text: str) -> bool:
     text = text[:_MAX_CHARS]
     return any(
         _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
-        for found in _FAILURE.finditer(text)
+        for found in FAILURE.finditer(text)
     )
 
 

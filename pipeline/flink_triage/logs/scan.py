@@ -12,6 +12,7 @@ from flink_triage.settings import Settings
 
 from .carriers import carriers_named
 from .compression import DecompressedStream
+from .documents import DOCUMENT
 from .event_text import ShapedEvents
 from .exports import EXPORTS, read_export
 from .files import open_binary
@@ -123,6 +124,7 @@ class Scanner:
                 self._settings,
                 default_timezone,
                 tally,
+                is_document=profile.layout == DOCUMENT,
             )
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)

@@ -1,0 +1,86 @@
+"""Documents that explain failures, and texts of people who have one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from flink_triage.local import Options, run_local
+from flink_triage.logs.documents import is_document
+from flink_triage.logs.prose import is_of_collector, mentions_failure
+
+HEAP = "java.lang.OutOfMemoryError: Java heap space"
+DOCUMENTS = {
+    "a runbook": f"# Runbook\n\nIf a task reports `{HEAP}`, raise the task heap.\n",
+    "a manual": "How to read a restart\nWhen the cause is a HeartbeatTimeoutException, look at the"
+    " network of the TaskManager. NoResourceAvailableException means that slots are missing.\n",
+    "a change log": "Changes in 4.1\n- sinks no longer fail with ProducerFencedException\n"
+    "- smaller batches, which keeps jobs clear of RecordTooLargeException\n",
+    "options with comments": f"# exit when a task throws {HEAP}\n"
+    "taskmanager.jvm-exit-on-oom: true\n# 10 min\nexecution.checkpointing.timeout: 20min\n",
+    "a diff": "--- a/conf/config.yaml\n+++ b/conf/config.yaml\n@@ -1,2 +1,3 @@\n"
+    f"+# {HEAP}\n+taskmanager.memory.task.heap.size: 2g\n",
+    "source code": 'if (size > 9) {\n    throw new IllegalStateException("large: " + size);\n'
+    '}\nLOG.error("Checkpoint {} of job {} expired before completing.", id, job);\n',
+    "a table of messages": f"| message | meaning |\n|---|---|\n| `{HEAP}` | heap too small |\n",
+    "rules of alerts": "- alert: JobRestarts\n  expr: rate(flink_restarts[5m]) > 0\n"
+    "  annotations:\n    summary: Exceeded checkpoint tolerable failure threshold\n",
+    "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
+}
+REPORTS = {
+    "a question": f"When we double the batch size we get {HEAP}. What can I do?\n",
+    "a title": "## Flink to Kafka: `SaslAuthenticationException: Authentication failed`\n",
+    "a table of events": f"| time | message |\n|---|---|\n| 10:01 | `{HEAP}` |\n",
+    "a throwable": "java.io.IOException: this binlog is no longer available on the server\n",
+    "a trace below a condition": f"If I start it:\n{HEAP}\n\tat com.acme.Shop.main(Shop.java:7)\n",
+    "a cause in a sentence": f"When it restarts the log usually says Caused by: {HEAP}\n",
+    "words without a failure": "If the load grows, add TaskManagers.\n",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_explain_failures(name: str) -> None:
+    assert is_document(DOCUMENTS[name].split("\n"))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_reports_tell_of_one(name: str) -> None:
+    assert not is_document(REPORTS[name].split("\n"))
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_no_log(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.log").write_text(DOCUMENTS[name])
+    (incident,) = run_local([str(tmp_path)], Options()).incidents
+    assert (incident.verdict, incident.diagnoses) == ("no-logs", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "is_failure"),
+    [
+        ("the job crashed", True),
+        ("our TaskManagers are OOMKilled every night", True),
+        ("RecordTooLargeException, again", True),
+        ("nine days without a single failure", False),
+        ("no job crashed", False),
+        ("checkpoints are fine", False),
+    ],
+)
+def test_what_mentions_a_failure(text: str, is_failure: bool) -> None:
+    assert mentions_failure(text) is is_failure
+
+
+@pytest.mark.parametrize(
+    ("text", "is_collectors"),
+    [
+        ('Error from server (NotFound): pods "jm-0" not found', True),
+        ("tail: cannot open 'a.log' for reading: No such file or directory", True),
+        ("bash: line 1: kubectl: command not found", True),
+        ("error: a container name must be specified for pod jm-0", True),
+        ("java.io.FileNotFoundException: /data/a (No such file or directory)", False),
+        ("the job says: No such file or directory", False),
+    ],
+)
+def test_what_a_collector_says(text: str, is_collectors: bool) -> None:
+    assert is_of_collector(text) is is_collectors
