@@ -214,6 +214,19 @@ _TABLE: tuple[_Kind, ...] = (
         "RECEIVED SIGNAL ",
         r"RECEIVED SIGNAL (?P<key>\d+): (?P<value>\w+)",
     ),
+    # TaskManager and JobManager of before 1.5, behind the line above
+    _kind(
+        "signal",
+        "because it was killed from the outside",
+        r"This JVM will shut down because it was (?P<value>killed from the outside)",
+    ),
+    # JobManager of before 1.5
+    _kind(
+        "job-state",
+        "Status of job ",
+        rf"Status of job (?P<job_id>{_ID}) \((?P<job_name>.{{0,2000}}?)\) changed to"
+        r" (?P<to_state>[A-Z]+)",
+    ),
     # ClusterEntrypoint.closeClusterService / shutDownAsync
     _kind(
         "cluster-shutdown",

@@ -91,7 +91,8 @@ class Matcher:
 
         ``message`` and ``trace`` are what ``traces.extract`` made of the event.  A signature
         matches once, with its best alternative; one with ``sequence`` once per alternative that
-        holds.  What an event does not state (level, logger, process) counts as holding.
+        holds.  What an event does not state (level, logger, process) counts as holding.  Of an event
+        that its logger goes on from, as a benign signature of that logger says, nothing else is told.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results: list[tuple[Signature, _Found]] = []
@@ -99,6 +100,7 @@ class Matcher:
             signature = self._signatures[signature_id]
             found = self._try(signature, indexes, text)
             results.extend((signature, one) for one in found)
+        results = _without_harmless(results, text.event)
         results = [
             (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
         ]
@@ -277,3 +279,16 @@ def _join(signature: Signature, found: Sequence[_Found]) -> _Found:
     if signature.mode == "all":
         return _Found(0, signature.specificity, best.depth, best.excerpt, captures)
     return _Found(best.alternative, best.specificity, best.depth, best.excerpt, captures)
+
+
+def _without_harmless(
+    results: list[tuple[Signature, _Found]], event: Event
+) -> list[tuple[Signature, _Found]]:
+    harmless = [
+        (signature, found)
+        for signature, found in results
+        if event.logger is not None
+        and (signature.role, signature.severity) == ("benign", "info")
+        and signature.alternatives[found.alternative].loggers
+    ]
+    return harmless or results
