@@ -27,6 +27,9 @@ from .reach import blast_radius
 from .timeline import DeploymentTimeline, Moment
 from .unknown import first_unknown
 
+# What a sentence says is less certain than what a program logged.
+_FROM_TEXT = 0.8
+_IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
 _MAX_TIMELINE_ENTRIES = 60
 # A sentence, not a dump: the whole message stands in the evidence.
 MAX_QUOTED_CHARS = 200
@@ -88,7 +91,11 @@ def build_incident(
             timeline.flink_version,
             table=options,
         ),
-        notes=(*(skew.sentence for skew in timeline.skews), *_thinning(timeline)),
+        notes=(
+            *(skew.sentence for skew in timeline.skews),
+            *_thinning(timeline),
+            *(_IS_TEXT for d in diagnoses[:1] if _IS_TEXT in d.reasons),
+        ),
     )
 
 
@@ -182,6 +189,8 @@ def _diagnosis(
     signature = candidate.signature
     hits = _best_hits(candidate.hits)
     captures = dict(hits[0].match.captures)
+    is_text = all(is_prose(hit.moment.observation) for hit in candidate.hits)
+    sure = confidence(candidate, ranked)
     times = [h.moment.observation.event.logged_at for h in candidate.hits]
     known = sorted(at for at in times if at is not None)
     return Diagnosis(
@@ -190,9 +199,9 @@ def _diagnosis(
         title=signature.title,
         severity=signature.severity,
         role=signature.role,
-        confidence=confidence(candidate, ranked),
+        confidence=round(_FROM_TEXT * sure, 2) if is_text else sure,
         score=round(candidate.score, 2),
-        reasons=candidate.reasons,
+        reasons=(*candidate.reasons, *((_IS_TEXT,) if is_text else ())),
         occurrences=candidate.occurrences,
         first_seen_at=known[0] if known else None,
         last_seen_at=max(known[-1], candidate.last_at) if known else None,
@@ -211,6 +220,13 @@ def _diagnosis(
             table=options,
         ),
     )
+
+
+def is_prose(observation: Observation) -> bool:
+    """Whether a person wrote it: it has neither the header of a log nor a stack trace."""
+    event = observation.event
+    has_header = event.level is not None or event.logged_at is not None
+    return not has_header and event.lifecycle is None and observation.fingerprint is None
 
 
 def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:

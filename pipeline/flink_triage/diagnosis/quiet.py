@@ -14,7 +14,8 @@ from ..logs.routine import COMPLETED
 from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
-from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
+from ..traces import mentioned
+from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id, is_prose
 from .timeline import OUTSIDE_WINDOW, DeploymentTimeline, Moment
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
@@ -79,10 +80,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
 
 def is_log_line(observation: Observation) -> bool:
     """Whether a program logged it: it has the header of a log, frames, or a known meaning."""
-    event = observation.event
-    has_header = event.level is not None or event.logged_at is not None
-    has_meaning = event.lifecycle is not None or observation.fingerprint is not None
-    return has_header or has_meaning
+    return not is_prose(observation)
 
 
 def is_of_flink(observation: Observation) -> bool:
@@ -105,7 +103,7 @@ def is_bare_error(moment: Moment) -> bool:
     if observation.matches or observation.fingerprint is not None or event.lifecycle is not None:
         return False
     if event.level is None:
-        return names_throwable(event.message)
+        return names_throwable(event.message) or mentioned(event.message) is not None
     return event.level in ERROR_AND_ABOVE
 
 

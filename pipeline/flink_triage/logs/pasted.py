@@ -44,6 +44,12 @@ _SECTION = re.compile(
 )
 # What the JVM itself prints of an exception that nobody caught.
 _OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
+_RECORD = re.compile(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+)
+_MAX_LABEL_CHARS = 80
+_OPENING = "`'\"\u00ab\u2018\u201c>(["
+_CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s*\Z")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -145,6 +151,8 @@ class PastedEvents:
             bare = text.lstrip("\ufeff\u200b`> ")
             if header is None and len(bare) < len(text):
                 header = parse_header(bare, self._timezone, self._layout)
+            if header is None and (record := _behind_label(text)) is not None:
+                header = parse_header(record, self._timezone, self._layout)
         if header is None:
             return None
         self._layout = header.layout
@@ -205,9 +213,9 @@ class PastedEvents:
             return True
         if event.header is not None and continuation is not None:
             return True
-        if event.header is None and mentions_failure(message):
-            return True
         text = message if continuation is None else f"{message}\n{continuation}"
+        if event.header is None and mentions_failure(text):
+            return True
         return self._finder.contains(text.encode("utf-8", "replace"))
 
 
@@ -394,6 +402,17 @@ def _unmarked(text: str) -> str:
         return begin + rest if mark and kind_of(begin) < LineKind.LIKE else text
     is_closing = text.endswith("`") and text.count("`") == 1
     return text[:-1] if is_closing and kind_of(text[:-1]) is LineKind.FRAME else text
+
+
+def _behind_label(text: str) -> str | None:
+    """The record of a log that stands behind a label, in quotes or in a tag, without them."""
+    found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
+    if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
+        return None
+    label, record = text[: found.start()], text[found.start() :]
+    if label[-1].isalnum():
+        return None
+    return _CLOSING.sub("", record) if label[-1] in _OPENING else record
 
 
 def _indent(text: str) -> int:

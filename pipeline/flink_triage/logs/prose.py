@@ -15,7 +15,8 @@ FAILURE = re.compile(
     r"|(?:was|is|got|gets) killed|Killed|[Tt]imed? ?out|(?:[Cc]onnection|[Aa]ccess) (?:refused"
     r"|denied)"
     r"|[Cc]annot|[Cc]ould not|[Uu]nable to|keeps? (?:restarting|failing)"
-    r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?)\b"
+    r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
+    r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
 )
 # What a program that fetches logs says where it found none: kubectl, docker, yarn, aws, journalctl,
 # and the tools of Unix ("tail: cannot open ...: No such file or directory").

@@ -46,7 +46,7 @@ HEADER = re.compile(
     rf"""
     ^{_LEAD}(?::[ ])?{_THREAD}
     (?P<type>{_TYPE})(?:\((?P<remote>{_TYPE})\)(?=:))?
-    (?:[ \t]*$|:(?=[ \t]|$)|\uff1a|(?=\(message:))
+    (?:[ \t]*$|:(?=[ \t]|$)|(?:(?<=Exception)|(?<=Error)):(?=[A-Za-z])|\uff1a|(?=\(message:))
     """,
     re.VERBOSE,
 )

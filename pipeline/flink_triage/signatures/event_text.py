@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flink_triage.model import Event, Process, StackTrace, Throwable
+from flink_triage.traces import mentioned
 
 from .conditions import chain_with_depths, is_any_type, is_untold, told_types
 from .signature import Alternative
@@ -14,6 +15,8 @@ from .signature import Alternative
 # A regex looks at so much of a text, around the literal that led to it: a careless regex takes
 # time with the square of the text, and 8 KiB still end within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
+# So long a phrase is of one library.
+_TELLING_CHARS = 20
 # A newline keeps a literal from being found across the cut.
 _CUT = "\n"
 
@@ -38,8 +41,12 @@ class EventText:
         max_chars: int,
     ) -> None:
         self.event = event
-        self.trace = trace
+        # Whether a person wrote it: it has neither the header of a log nor a stack trace.
+        self.is_prose = trace is None and event.level is None and event.logged_at is None
+        self.trace = mentioned(message) if self.is_prose else trace
         self.process = process
+        # Whether what a regex asks for may be left out, as people shorten ids and numbers.
+        self.is_elided = False
         self._max_chars = max_chars
         if trace is None and event.continuation and event.continuation not in message:
             message = f"{message}\n{event.continuation}"
@@ -81,7 +88,10 @@ class EventText:
     def pieces(self, alternative: Alternative) -> Iterator[Piece]:
         """Where the literals and the regex of an alternative may stand, best place first."""
         scope = alternative.scope
-        if scope == "throwable":
+        if scope in ("throwable", "root-cause") and self.is_prose and says_enough(alternative):
+            yield from self.throwables
+            yield self.message
+        elif scope == "throwable":
             yield from self.of_type(alternative.throwables, alternative.is_telling)
         elif scope == "root-cause":
             yield from self.throwables[:1]
@@ -123,6 +133,11 @@ class EventText:
                 is_telling and is_untold(throwable.type)
             ):
                 yield piece
+
+
+def says_enough(alternative: Alternative) -> bool:
+    """Whether the words of an alternative tell the failure without its class."""
+    return any(" " in word and len(word) >= _TELLING_CHARS for word in alternative.literals)
 
 
 def cut_middle(text: str, max_chars: int) -> str:

@@ -19,7 +19,7 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
 from .candidates import Candidates
 from .conditions import all_frames, fails_in_user_code, is_frame, is_logger
-from .event_text import EventText, Piece, excerpt, regex_window
+from .event_text import EventText, Piece, excerpt, regex_window, says_enough
 from .failed_process import failed_process
 from .pack import SignaturePack
 from .signature import Alternative, Signature
@@ -91,15 +91,14 @@ class Matcher:
 
         ``message`` and ``trace`` are what ``traces.extract`` made of the event.  A signature
         matches once, with its best alternative; one with ``sequence`` once per alternative that
-        holds.  What an event does not state (level, logger, process) counts as holding.  Of an event
-        that its logger goes on from, as a benign signature of that logger says, nothing else is told.
+        holds.  What an event does not state (level, logger, process) counts as holding.  Where a
+        benign signature says that the logger goes on, the exception below its line is not matched.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
-        results: list[tuple[Signature, _Found]] = []
-        for signature_id, indexes in self._candidates.of(text).items():
-            signature = self._signatures[signature_id]
-            found = self._try(signature, indexes, text)
-            results.extend((signature, one) for one in found)
+        results = self._results(text)
+        if not results and text.is_prose:
+            text.is_elided = True
+            results = self._results(text)
         results = _without_harmless(results, text.event)
         results = [
             (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
@@ -109,6 +108,14 @@ class Matcher:
             Match(signature.id, found.alternative, found.captures, found.excerpt, found.depth)
             for signature, found in results
         )
+
+    def _results(self, text: EventText) -> list[tuple[Signature, _Found]]:
+        results: list[tuple[Signature, _Found]] = []
+        for signature_id, indexes in self._candidates.of(text).items():
+            signature = self._signatures[signature_id]
+            found = self._try(signature, indexes, text)
+            results.extend((signature, one) for one in found)
+        return results
 
     def _try(
         self, signature: Signature, indexes: Sequence[int], text: EventText
@@ -143,7 +150,7 @@ class Matcher:
         if not (_header_holds(alternative, text) and _trace_holds(alternative, text)):
             return None
         for piece in _pieces(alternative, text):
-            held = self._search(signature_id, alternative, piece)
+            held = self._search(signature_id, alternative, piece, is_elided=text.is_elided)
             if held is not None:
                 position, captures = held
                 depth = piece.depth if piece.depth is not None else _depth(alternative, text)
@@ -152,7 +159,7 @@ class Matcher:
         return None
 
     def _search(
-        self, signature_id: str, alternative: Alternative, piece: Piece
+        self, signature_id: str, alternative: Alternative, piece: Piece, *, is_elided: bool
     ) -> tuple[int, Mapping[str, str]] | None:
         """Where the alternative stands in a text, and what it captures there."""
         positions = [piece.text.find(literal) for literal in alternative.literals]
@@ -163,7 +170,7 @@ class Matcher:
             return position, {}
         found = self._run_regex(signature_id, alternative.regex, piece.text, position)
         if found is None:
-            return None
+            return (position, {}) if is_elided and says_enough(alternative) else None
         captures = {
             name: value[: self._settings.max_excerpt_chars]
             for name, value in found.groupdict().items()
@@ -210,13 +217,18 @@ def _header_holds(alternative: Alternative, text: EventText) -> bool:
 
 
 def _trace_holds(alternative: Alternative, text: EventText) -> bool:
+    # Who retells a message may leave its class out.
+    is_retold = text.is_prose and says_enough(alternative)
     if (
         alternative.throwables
+        and not is_retold
         and next(text.of_type(alternative.throwables, alternative.is_telling), None) is None
     ):
         return False
-    if alternative.root_causes and not text.is_root_cause(
-        alternative.root_causes, alternative.is_telling
+    if (
+        alternative.root_causes
+        and not is_retold
+        and not text.is_root_cause(alternative.root_causes, alternative.is_telling)
     ):
         return False
     if alternative.is_user_frame:
@@ -284,11 +296,15 @@ def _join(signature: Signature, found: Sequence[_Found]) -> _Found:
 def _without_harmless(
     results: list[tuple[Signature, _Found]], event: Event
 ) -> list[tuple[Signature, _Found]]:
-    harmless = [
+    is_harmless = event.logger is not None and any(
+        (signature.role, signature.severity) == ("benign", "info")
+        and signature.alternatives[found.alternative].loggers
+        for signature, found in results
+    )
+    if not is_harmless:
+        return results
+    return [
         (signature, found)
         for signature, found in results
-        if event.logger is not None
-        and (signature.role, signature.severity) == ("benign", "info")
-        and signature.alternatives[found.alternative].loggers
+        if signature.role == "benign" or found.depth is None
     ]
-    return harmless or results

@@ -3,6 +3,7 @@
 from flink_triage.traces.fingerprint import fingerprint, first_user_frame
 from flink_triage.traces.frames import origin_of, parse_frame
 from flink_triage.traces.mask import mask
+from flink_triage.traces.mentions import mentioned
 from flink_triage.traces.parse import extract
 from flink_triage.traces.parts import part_of
 from flink_triage.traces.render import expand_frames, render, render_frame
@@ -13,6 +14,7 @@ __all__ = [
     "fingerprint",
     "first_user_frame",
     "mask",
+    "mentioned",
     "origin_of",
     "parse_frame",
     "part_of",

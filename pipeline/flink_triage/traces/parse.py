@@ -28,7 +28,7 @@ _MAX_NOISE_LINES = 3
 _IN_LINE = re.compile(
     r"""
     (?:^|(?<=[\s:(\[<"'|,\u3000-\uffee-]))
-    (?P<type>[A-Za-z_$][\w$]{0,255}(?:\.[\w$]{1,255}){1,30})
+    (?P<type>[A-Za-z_$][\w$]{0,255}(?:\.[\w$]{1,255}){0,30})
     (?=(?:\([\w$.]{1,512}\))?:(?:\s|$)|\uff1a|\s*$)
     """,
     re.VERBOSE,
@@ -101,10 +101,12 @@ def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
 
 
 def _in_line_start(text: str, is_certain: bool) -> int | None:
+    """Where a throwable begins in a line; a class without its package only above frames."""
     for match in _IN_LINE.finditer(text):
-        if is_throwable_type(match["type"]) and (
-            is_certain or _BLAME.search(text[max(0, match.start() - 24) : match.start()])
-        ):
+        if not is_throwable_type(match["type"]):
+            continue
+        before = text[max(0, match.start() - 24) : match.start()]
+        if is_certain or ("." in match["type"] and _BLAME.search(before)):
             return match.start()
     return None
 

@@ -85,3 +85,51 @@ def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pac
     then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
     assert then is not None
     assert [i.verdict for i in (*first.open.incidents, *then.open.incidents)] == 2 * ["healthy"]
+
+
+LARGE = (
+    "RecordTooLargeException: The message is 1605328 bytes when serialized which is larger than"
+    " 1048576, which is the value of the max.request.size configuration."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Since Monday our Flink job falls over, the web UI only shows {LARGE} Any ideas?\n",
+        f"**Symptom:** the task ends with `org.apache.kafka.common.errors.{LARGE}`\n",
+    ],
+)
+def test_a_known_failure_is_named_in_a_sentence_and_less_certain(diagnose, text: str) -> None:
+    (incident,) = diagnose(question=text).incidents
+    (logged,) = diagnose(question=text, jobmanager=_logged(LARGE)).incidents
+    assert incident.diagnoses[0].signature == logged.diagnoses[0].signature
+    assert incident.diagnoses[0].signature == "kafka/record-too-large"
+    assert any("read from a text" in note for note in incident.notes)
+    assert not any("read from a text" in note for note in logged.notes)
+    assert incident.diagnoses[0].confidence < logged.diagnoses[0].confidence
+
+
+def _logged(thrown: str) -> str:
+    task = "Sink: Out (1/1)#0 (0123456789abcdef0123456789abcdef) switched from RUNNING to FAILED"
+    return (
+        line(1, f"{task} with failure cause:", "WARN", "org.apache.flink.runtime.taskmanager.Task")
+        + f"org.apache.kafka.common.errors.{thrown}\n"
+    )
+
+
+def test_ids_and_numbers_may_be_left_out_of_a_sentence(diagnose) -> None:
+    text = "Flink JM: The rpc invocation size XXXX exceeds the maximum akka framesize\n"
+    (incident,) = diagnose(question=text).incidents
+    assert incident.diagnoses[0].signature == "rpc/oversized-payload"
+
+
+@pytest.mark.parametrize(
+    "record",
+    ["pod -> `{}`", "The alert quotes: \u00ab{}\u00bb", "<p>JobManager</p><pre>{}</pre>"],
+)
+def test_a_record_behind_a_label_keeps_its_level(diagnose, record: str) -> None:
+    logged = line(1, "TaskManager initialization failed.", "ERROR", "org.apache.flink.Runner")
+    (incident,) = diagnose(question=record.format(logged.rstrip()) + "\n").incidents
+    assert (incident.verdict, incident.first_fault.at) == ("undetermined", incident.started_at)
+    assert incident.first_fault.excerpt == "TaskManager initialization failed."

@@ -1,0 +1,41 @@
+"""A text that is no log in, the throwables that it mentions out.
+
+People quote a failure inside a sentence, in Markdown, by its short class name, without the colon or
+with the blank behind it left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from flink_triage.logs.trace_lines import is_throwable_type
+from flink_triage.model import StackTrace, Throwable
+
+_MAX_CHARS = 16 * 1024
+_MAX_THROWABLES = 8
+_NAME = re.compile(
+    r"(?<![\w.$/])(?P<type>(?:[a-z]\w{0,60}\.){0,12}[A-Z][\w$]{0,120}(?:Exception|Error))\b"
+    r"(?P<end>[`*'\"\u2019\u201d]{0,2}(?::|\uff1a|,? (?=[A-Z]))?)[ \t]*"
+)
+_MARKS = "`*'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
+
+
+def mentioned(text: str) -> StackTrace | None:
+    """The throwables of a sentence as a chain, the first mentioned outermost; ``None`` without any.
+
+    The message of each reaches to the next one, or to the end of its line.
+    """
+    found = [
+        match for match in _NAME.finditer(text, 0, _MAX_CHARS) if is_throwable_type(match["type"])
+    ][:_MAX_THROWABLES]
+    throwables: list[Throwable] = []
+    for index, match in enumerate(found):
+        end = text.find("\n", match.end())
+        end = len(text) if end < 0 else end
+        if index + 1 < len(found):
+            end = min(end, found[index + 1].start())
+        message = text[match.end() : max(end, match.end())].strip().strip(_MARKS).strip()
+        throwables.append(
+            Throwable(match["type"], message, relation="cause" if throwables else "thrown")
+        )
+    return StackTrace(tuple(throwables), is_truncated=True) if throwables else None
