@@ -23,7 +23,7 @@ from .failures import ENDING_KINDS, failure_word
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
 from .quiet import is_bare_error, is_log_line, is_of_flink, is_sign_of_health, unexplained_error
 from .requests import REGISTERED, REQUESTED
-from .stops import BANNER, REACH, SIGNAL, started_as
+from .stops import BANNER, REACH, SIGNAL, process_of, started_as
 from .timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
 
 # Logs of one deployment are read a little apart, and shipped a little late: so much is waited for.
@@ -70,6 +70,7 @@ def tells_the_same(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
         and before.job_of_task.items() <= now.job_of_task.items()
         and before.flink_version == now.flink_version
         and before.effective_config == now.effective_config
+        and before.versions == now.versions
         and before.processes == now.processes
         and before.is_foreign == now.is_foreign
     )
@@ -257,7 +258,7 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
     if lifecycle is not None and lifecycle.job_id and lifecycle.job_name:
         yield "name", lifecycle.job_id
     if lifecycle is not None and lifecycle.kind == "version":
-        yield "version"
+        yield "version", process_of(observation)
     if (name := started_as(observation)) is not None:
         yield "taskmanager", name
     if observation.task is not None:
@@ -281,8 +282,10 @@ def _told_last(observation: Observation) -> Iterator[Hashable]:
         return
     if lifecycle.kind == "config":
         yield "config", lifecycle.key, observation.process == "jobmanager"
-    elif lifecycle.kind == "version" and observation.process != "taskmanager":
-        yield "version"
+    elif lifecycle.kind == "version":
+        yield "version", process_of(observation)
+        if observation.process != "taskmanager":
+            yield "version"
     elif lifecycle.kind in ("execution-graph", "checkpoint-declined") and lifecycle.job_id:
         yield "graph", graph_of(observation)
 

@@ -77,6 +77,11 @@ def is_serious_trigger(candidate: Candidate) -> bool:
     return signature.role == "trigger" and signature.severity in SERIOUS
 
 
+def is_minor_warning(candidate: Candidate) -> bool:
+    signature = candidate.signature
+    return (signature.role, signature.severity) == ("contributing", "minor")
+
+
 def causes_of(
     candidates: Sequence[Candidate],
     pack: SignaturePack,
@@ -91,6 +96,9 @@ def causes_of(
             if effect not in by_id or (
                 candidate.id in overcome and candidate.attempts.isdisjoint(by_id[effect].attempts)
             ):
+                continue
+            if is_minor_warning(candidate) and by_id[effect].signature.severity in SERIOUS:
+                # It may point to the cause, and fails nothing.
                 continue
             if _precedes(candidate, by_id[effect], candidate.id in afterwards):
                 direct.setdefault(effect, set()).add(candidate.id)

@@ -58,8 +58,10 @@ def build_incident(
     wrappers = [c for c in ranked if not c.signature.is_answer]
     hollow = None if answers else _hollow(wrappers, unknown)
     ordered = [*answers, *wrappers]
+    shown = [*(hit.moment for answer in answers for hit in answer.hits), *episode.faults]
+    version = timeline.version_at(moment.observation.event.path for moment in shown)
     diagnoses = tuple(
-        _diagnosis(number, candidate, ranked, timeline, options, settings)
+        _diagnosis(number, candidate, ranked, timeline, version, options, settings)
         for number, candidate in enumerate(ordered, start=1)
         if answers
     )
@@ -72,7 +74,7 @@ def build_incident(
         deployment=timeline.deployment,
         job_id=episode.job_id,
         job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
-        flink_version=timeline.flink_version,
+        flink_version=version,
         started_at=began_at,
         ended_at=episode.ended_at,
         verdict=verdict,
@@ -88,7 +90,7 @@ def build_incident(
         other_causes=other_causes(answers, wrappers, pack),
         config=merge_changes(
             [(d.rank, d.remediation.config) for d in diagnoses],
-            timeline.flink_version,
+            version,
             table=options,
         ),
         notes=(
@@ -163,7 +165,15 @@ def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature 
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    return answers[0].hits[0].moment if answers else episode.first_fault
+    """Where the cause shows first; the first fault of all where the job had failed before that."""
+    if not answers or _had_failed_before(episode, answers[0]):
+        return episode.first_fault
+    return answers[0].hits[0].moment
+
+
+def _had_failed_before(episode: Episode, cause: Candidate) -> bool:
+    earlier = episode.attempts[: min(cause.attempts)]
+    return any(attempt.failed_at is not None and attempt.faults for attempt in earlier)
 
 
 def _first_job(episode: Episode) -> str | None:
@@ -183,6 +193,7 @@ def _diagnosis(
     candidate: Candidate,
     ranked: Sequence[Candidate],
     timeline: DeploymentTimeline,
+    version: str | None,
     options: OptionTable,
     settings: Settings,
 ) -> Diagnosis:
@@ -213,8 +224,8 @@ def _diagnosis(
         cause=signature.cause,
         remediation=resolve(
             signature.remediation,
-            flink_version=timeline.flink_version,
-            effective=timeline.effective_config,
+            flink_version=version,
+            effective=timeline.config_at(hits[0].moment.observation.event.path),
             captures={"process": hits[0].moment.observation.process or "", **captures},
             text="\n".join(hit.match.excerpt for hit in hits),
             table=options,

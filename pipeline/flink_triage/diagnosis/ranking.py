@@ -13,6 +13,7 @@ which leaves a sentence in ``reasons``:
                   that fault in the same stack trace
     afterwards    somebody asked for it when the trouble was there already
     overcome      somebody asked for it, and the job failed again without it
+    minor         it is a warning beside something serious
     survived      the job was well again before it failed
     beside        it was only logged, and the failure's own trace tells of another fault
 """
@@ -32,6 +33,7 @@ from .causes import (
     Hit,
     came_afterwards,
     causes_of,
+    is_minor_warning,
     is_serious_trigger,
     was_beside,
     was_overcome,
@@ -68,6 +70,7 @@ _GENERIC_POINTS = -30.0
 _OVERCOME_POINTS = -40.0
 _SURVIVED_POINTS = -40.0
 _WARNED_POINTS = -15.0
+_MINOR_POINTS = -40.0
 _BESIDE_POINTS = -20.0
 
 
@@ -147,6 +150,8 @@ def _scored(
     _score_persistence(score, candidate, episode, all_)
     if episode.has_failed and _is_only_warned_of(candidate, all_):
         score.add(_WARNED_POINTS, "it was only warned of, before what was thrown")
+    if is_minor_warning(candidate) and any(_is_serious_answer(other) for other in all_):
+        score.add(_MINOR_POINTS, "it is a warning, and something serious failed beside it")
     if is_overcome:
         score.add(_OVERCOME_POINTS, "the job failed again without it, of something worse")
     if is_beside:
@@ -168,6 +173,10 @@ def _scored(
         reasons=(*score.reasons, *_breadth(candidate, hosts)),
         explained_by=tuple(sorted(causes)),
     )
+
+
+def _is_serious_answer(candidate: Candidate) -> bool:
+    return candidate.signature.is_answer and candidate.signature.severity in SERIOUS
 
 
 def _score_specificity(score: _Score, candidate: Candidate) -> None:

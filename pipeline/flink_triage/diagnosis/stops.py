@@ -113,11 +113,11 @@ def _is_kind(observation: Observation, kind: str) -> bool:
 
 
 def process_of(observation: Observation) -> str:
-    return _process_at(observation.event.path)
+    return process_at(observation.event.path)
 
 
 @lru_cache(maxsize=4096)
-def _process_at(path: str) -> str:
+def process_at(path: str) -> str:
     return _SUFFIX.sub("", path)
 
 

@@ -14,7 +14,13 @@ from .fold import is_thinned
 from .lost_jobmanager import lost_jobmanagers
 from .requests import not_missed
 from .skew import Skew, find_skews
-from .stops import logs_given, of_stop, stopped_before_they_were_lost
+from .stops import (
+    logs_given,
+    of_stop,
+    process_at,
+    process_of,
+    stopped_before_they_were_lost,
+)
 
 # Sorts before every real time; stands for "the log states no time at all".
 NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
@@ -83,8 +89,10 @@ class DeploymentTimeline:
     ``taskmanagers`` are the resource ids of those whose own logs are there.  ``skews`` are the
     clocks that were found to be off; ``hosts`` those that run TaskManagers, with the time of their
     first moment.  ``events`` is the number of those that moments stand for, where they were more
-    than are read one by one.  The last three tell jobs, and of each execution graph and task that
-    is named the job, where it has one.
+    than are read one by one.  ``versions`` and ``configs`` are there where clusters of several
+    versions share the deployment: of each process its version, and of each version the options.
+    ``known_jobs``, ``job_of_graph`` and ``job_of_task`` tell jobs, and of each execution graph and
+    task that is named the job, where it has one.
     """
 
     deployment: str
@@ -102,6 +110,18 @@ class DeploymentTimeline:
     known_jobs: frozenset[str] = frozenset()
     job_of_graph: Mapping[str, str | None] = field(default_factory=dict)
     job_of_task: Mapping[str, str | None] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def version_at(self, paths: Iterable[str]) -> str | None:
+        """The version of the first process whose log one of ``paths`` is, where it is known."""
+        told = (self.versions.get(process_at(path)) for path in paths)
+        return next((version for version in told if version is not None), self.flink_version)
+
+    def config_at(self, path: str) -> Mapping[str, str]:
+        """The effective options of the cluster that the log of ``path`` is of."""
+        version = self.versions.get(process_at(path))
+        return self.effective_config if version is None else self.configs.get(version, {})
 
     def between(self, start: datetime, end: datetime) -> tuple[Moment, ...]:
         """Moments of [start, end)."""
@@ -124,7 +144,13 @@ def build_timeline(
     job_of_task = _job_of_task(timed, job_of_graph)
     known_jobs = sorted({o.event.job_id for o, _ in timed if o.event.job_id} | set(job_names))
     only_job = known_jobs[0] if len(known_jobs) == 1 else None
-    jobs = [_job_of(o, job_of_graph, job_of_task) or only_job for o, _ in timed]
+    versions = {} if flink_version is not None else _versions(timed)
+    of_job = {versions.get(process_of(o)) for o, _ in timed if o.event.job_id == only_job}
+    jobs = [
+        _job_of(o, job_of_graph, job_of_task)
+        or (only_job if versions.get(process_of(o)) in {None, *of_job} else None)
+        for o, _ in timed
+    ]
     stops = of_stop(timed)
     # What these tell follows from what stands around them.
     caught = gone_on_from(timed)
@@ -159,6 +185,13 @@ def build_timeline(
         known_jobs=frozenset(known_jobs),
         job_of_graph={g: job_of_graph.get(g) for o, _ in timed if (g := graph_of(o)) is not None},
         job_of_task={t: job_of_task.get(t) for o, _ in timed if (t := o.task) is not None},
+        versions=versions,
+        configs={
+            version: _effective_config(
+                [p for p in timed if versions.get(process_of(p[0])) == version]
+            )
+            for version in set(versions.values())
+        },
     )
 
 
@@ -280,6 +313,16 @@ def _flink_version(timed: Timed) -> str | None:
         if version is None or observation.process != "taskmanager":
             version = lifecycle.key
     return version or told
+
+
+def _versions(timed: Timed) -> dict[str, str]:
+    """Of each process the version in its last banner, where these are several."""
+    versions: dict[str, str] = {}
+    for observation, _ in timed:
+        lifecycle = observation.event.lifecycle
+        if lifecycle is not None and lifecycle.kind == "version" and lifecycle.key:
+            versions[process_of(observation)] = lifecycle.key
+    return versions if len(set(versions.values())) > 1 else {}
 
 
 def _effective_config(timed: Timed) -> dict[str, str]:

@@ -168,9 +168,12 @@ class Matcher:
         position = min(positions, default=0)
         if alternative.regex is None:
             return position, {}
+        if is_elided:
+            is_told = says_enough(alternative) and signature_id not in self._slow
+            return (position, {}) if is_told else None
         found = self._run_regex(signature_id, alternative.regex, piece.text, position)
         if found is None:
-            return (position, {}) if is_elided and says_enough(alternative) else None
+            return None
         captures = {
             name: value[: self._settings.max_excerpt_chars]
             for name, value in found.groupdict().items()
