@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,8 @@ from .signature import Alternative
 MAX_REGEX_CHARS = 8 * 1024
 # So long a phrase is of one library.
 _TELLING_CHARS = 20
+# "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
+_ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
 # A newline keeps a literal from being found across the cut.
 _CUT = "\n"
 
@@ -51,6 +54,11 @@ class EventText:
         if trace is None and event.continuation and event.continuation not in message:
             message = f"{message}\n{event.continuation}"
         self.message = Piece(None, cut_middle(message, max_chars))
+
+    @cached_property
+    def has_elision(self) -> bool:
+        """Whether a person left out or masked a part of what they wrote down."""
+        return self.is_prose and _ELISION.search(self.message.text) is not None
 
     @cached_property
     def chain(self) -> tuple[tuple[int, Throwable], ...]:

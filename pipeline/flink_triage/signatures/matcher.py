@@ -96,7 +96,7 @@ class Matcher:
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
-        if not results and text.is_prose:
+        if not results and text.has_elision:
             text.is_elided = True
             results = self._results(text)
         results = _without_harmless(results, text.event)
