@@ -133,3 +133,33 @@ def test_a_record_behind_a_label_keeps_its_level(diagnose, record: str) -> None:
     (incident,) = diagnose(question=record.format(logged.rstrip()) + "\n").incidents
     assert (incident.verdict, incident.first_fault.at) == ("undetermined", incident.started_at)
     assert incident.first_fault.excerpt == "TaskManager initialization failed."
+
+
+MISSING = "java.lang.NoClassDefFoundError: org/apache/hadoop/hdfs/HdfsConfiguration\n"
+
+
+@pytest.mark.parametrize(
+    ("logger", "message", "verdict"),
+    [
+        (
+            "org.apache.flink.runtime.security.token.DefaultDelegationTokenManager",
+            "Failed to initialize delegation token provider hadoopfs",
+            "healthy",
+        ),
+        (
+            "org.apache.flink.runtime.security.modules.HadoopModuleFactory",
+            "Cannot create Hadoop Security Module due to an error. No module will be loaded.",
+            "healthy",
+        ),
+        (
+            "org.apache.flink.client.cli.CliFrontend",
+            "Error while running the command.",
+            "diagnosed",
+        ),
+    ],
+)
+def test_an_exception_that_its_logger_goes_on_from_is_harmless(
+    diagnose, logger: str, message: str, verdict: str
+) -> None:
+    (incident,) = diagnose(jobmanager=line(1, message, "ERROR", logger) + MISSING).incidents
+    assert incident.verdict == verdict
