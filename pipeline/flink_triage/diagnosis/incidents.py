@@ -26,10 +26,8 @@ from .gaps import missing_evidence, other_causes
 from .reach import blast_radius
 from .timeline import DeploymentTimeline, Moment
 from .unknown import first_unknown
+from .written import FROM_TEXT, IS_TEXT, is_prose
 
-# What a sentence says is less certain than what a program logged.
-_FROM_TEXT = 0.8
-_IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
 _MAX_TIMELINE_ENTRIES = 60
 # A sentence, not a dump: the whole message stands in the evidence.
 MAX_QUOTED_CHARS = 200
@@ -93,21 +91,20 @@ def build_incident(
             version,
             table=options,
         ),
-        notes=(
-            *(skew.sentence for skew in timeline.skews),
-            *_thinning(timeline),
-            *(_IS_TEXT for d in diagnoses[:1] if _IS_TEXT in d.reasons),
-        ),
+        notes=tuple(_notes(timeline, diagnoses)),
     )
 
 
-def _thinning(timeline: DeploymentTimeline) -> Iterator[str]:
+def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
+    yield from (skew.sentence for skew in timeline.skews)
     if timeline.events is not None:
         yield (
             f"Of {timeline.events:,} notable events of this deployment {len(timeline.moments):,} "
             "were read one by one and the others counted with them; --since and --until read a "
             "shorter time more closely."
         )
+    if diagnoses and IS_TEXT in diagnoses[0].reasons:
+        yield IS_TEXT
 
 
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
@@ -172,8 +169,7 @@ def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
 
 
 def _had_failed_before(episode: Episode, cause: Candidate) -> bool:
-    earlier = episode.attempts[: min(cause.attempts)]
-    return any(attempt.failed_at is not None and attempt.faults for attempt in earlier)
+    return any(a.failed_at and a.faults for a in episode.attempts[: min(cause.attempts)])
 
 
 def _first_job(episode: Episode) -> str | None:
@@ -210,9 +206,9 @@ def _diagnosis(
         title=signature.title,
         severity=signature.severity,
         role=signature.role,
-        confidence=round(_FROM_TEXT * sure, 2) if is_text else sure,
+        confidence=round(FROM_TEXT * sure, 2) if is_text else sure,
         score=round(candidate.score, 2),
-        reasons=(*candidate.reasons, *((_IS_TEXT,) if is_text else ())),
+        reasons=(*candidate.reasons, *((IS_TEXT,) if is_text else ())),
         occurrences=candidate.occurrences,
         first_seen_at=known[0] if known else None,
         last_seen_at=max(known[-1], candidate.last_at) if known else None,
@@ -231,13 +227,6 @@ def _diagnosis(
             table=options,
         ),
     )
-
-
-def is_prose(observation: Observation) -> bool:
-    """Whether a person wrote it: it has neither the header of a log nor a stack trace."""
-    event = observation.event
-    has_header = event.level is not None or event.logged_at is not None
-    return not has_header and event.lifecycle is None and observation.fingerprint is None
 
 
 def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
 from ..traces import mentioned
-from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id, is_prose
+from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
 from .timeline import OUTSIDE_WINDOW, DeploymentTimeline, Moment
+from .written import is_prose
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
 _AT_START = frozenset({"config", "version", OUTSIDE_WINDOW})

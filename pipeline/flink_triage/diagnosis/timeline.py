@@ -145,10 +145,10 @@ def build_timeline(
     known_jobs = sorted({o.event.job_id for o, _ in timed if o.event.job_id} | set(job_names))
     only_job = known_jobs[0] if len(known_jobs) == 1 else None
     versions = {} if flink_version is not None else _versions(timed)
-    of_job = {versions.get(process_of(o)) for o, _ in timed if o.event.job_id == only_job}
+    near = {None} | {versions.get(process_of(o)) for o, _ in timed if o.event.job_id == only_job}
     jobs = [
         _job_of(o, job_of_graph, job_of_task)
-        or (only_job if versions.get(process_of(o)) in {None, *of_job} else None)
+        or (only_job if versions.get(process_of(o)) in near else None)
         for o, _ in timed
     ]
     stops = of_stop(timed)
@@ -186,12 +186,7 @@ def build_timeline(
         job_of_graph={g: job_of_graph.get(g) for o, _ in timed if (g := graph_of(o)) is not None},
         job_of_task={t: job_of_task.get(t) for o, _ in timed if (t := o.task) is not None},
         versions=versions,
-        configs={
-            version: _effective_config(
-                [p for p in timed if versions.get(process_of(p[0])) == version]
-            )
-            for version in set(versions.values())
-        },
+        configs=_configs(timed, versions),
     )
 
 
@@ -313,6 +308,15 @@ def _flink_version(timed: Timed) -> str | None:
         if version is None or observation.process != "taskmanager":
             version = lifecycle.key
     return version or told
+
+
+def _configs(timed: Timed, versions: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return {
+        version: _effective_config(
+            [(o, at) for o, at in timed if versions.get(process_of(o)) == version]
+        )
+        for version in set(versions.values())
+    }
 
 
 def _versions(timed: Timed) -> dict[str, str]:

@@ -28,6 +28,7 @@ from .layouts.own import OwnLayouts
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
 from .logical import Logical, is_fence, joined
+from .marks import record_behind_label, unmarked
 from .physical import PhysicalLine
 from .prose import mentions_failure
 from .tally import Tally
@@ -44,12 +45,6 @@ _SECTION = re.compile(
 )
 # What the JVM itself prints of an exception that nobody caught.
 _OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
-_RECORD = re.compile(
-    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
-)
-_MAX_LABEL_CHARS = 80
-_OPENING = "`'\"\u00ab\u2018\u201c>(["
-_CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s*\Z")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -117,7 +112,7 @@ class PastedEvents:
             self._close(closing)
             return number + line.newline_count
         if "`" in peeled.text or "**" in peeled.text:
-            line.peeled = peeled = replace(peeled, text=_unmarked(peeled.text))
+            line.peeled = peeled = replace(peeled, text=unmarked(peeled.text))
         header = None
         if current is None or not current.is_gone_on_with(peeled.text):
             header = self._header(peeled.text)
@@ -151,7 +146,7 @@ class PastedEvents:
             bare = text.lstrip("\ufeff\u200b`> ")
             if header is None and len(bare) < len(text):
                 header = parse_header(bare, self._timezone, self._layout)
-            if header is None and (record := _behind_label(text)) is not None:
+            if header is None and (record := record_behind_label(text)) is not None:
                 header = parse_header(record, self._timezone, self._layout)
         if header is None:
             return None
@@ -386,33 +381,6 @@ class _Open:
             message, lines = (lines[0], lines[1:]) if lines else ("", [])
         continuation = "\n".join(lines).rstrip()
         return message, continuation if continuation.strip() else None
-
-
-def _unmarked(text: str) -> str:
-    """Without the marks that Markdown has around a line, or around the class that it begins with.
-
-    One backtick alone opens or closes a quotation of several lines.
-    """
-    bare = text.lstrip()
-    if bare.startswith("`"):
-        # Quoted within a line of Markdown.
-        return bare.lstrip("`")
-    if bare.startswith("**"):
-        begin, mark, rest = bare[2:].partition("**")
-        return begin + rest if mark and kind_of(begin) < LineKind.LIKE else text
-    is_closing = text.endswith("`") and text.count("`") == 1
-    return text[:-1] if is_closing and kind_of(text[:-1]) is LineKind.FRAME else text
-
-
-def _behind_label(text: str) -> str | None:
-    """The record of a log that stands behind a label, in quotes or in a tag, without them."""
-    found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
-    if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
-        return None
-    label, record = text[: found.start()], text[found.start() :]
-    if label[-1].isalnum():
-        return None
-    return _CLOSING.sub("", record) if label[-1] in _OPENING else record
 
 
 def _indent(text: str) -> int:

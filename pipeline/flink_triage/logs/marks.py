@@ -1,0 +1,41 @@
+"""A line with marks around it in, without them out: of Markdown, quotes, tags and labels."""
+
+from __future__ import annotations
+
+import re
+
+from .throwables import LineKind, kind_of
+
+_RECORD = re.compile(
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
+)
+_MAX_LABEL_CHARS = 80
+_OPENING = "`'\"\u00ab\u2018\u201c>(["
+_CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s*\Z")
+
+
+def unmarked(text: str) -> str:
+    """Without the marks that Markdown has around a line, or around the class that it begins with.
+
+    One backtick alone opens or closes a quotation of several lines.
+    """
+    bare = text.lstrip()
+    if bare.startswith("`"):
+        # Quoted within a line of Markdown.
+        return bare.lstrip("`")
+    if bare.startswith("**"):
+        begin, mark, rest = bare[2:].partition("**")
+        return begin + rest if mark and kind_of(begin) < LineKind.LIKE else text
+    is_closing = text.endswith("`") and text.count("`") == 1
+    return text[:-1] if is_closing and kind_of(text[:-1]) is LineKind.FRAME else text
+
+
+def record_behind_label(text: str) -> str | None:
+    """The record of a log that stands behind a label, in quotes or in a tag, without them."""
+    found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
+    if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
+        return None
+    label, record = text[: found.start()], text[found.start() :]
+    if label[-1].isalnum():
+        return None
+    return _CLOSING.sub("", record) if label[-1] in _OPENING else record
