@@ -244,10 +244,14 @@ class RangeScan:
     quarantined_bytes: int = 0
     held_back_bytes: int = 0
     volumes: tuple[Volume, ...] = ()
-    redactions: int = 0
+    redactions_by_kind: Mapping[str, int] = field(default_factory=dict)
     decode_errors: int = 0
     truncated: int = 0
     problems: tuple[Quarantined, ...] = ()
+
+    @property
+    def redactions(self) -> int:
+        return sum(self.redactions_by_kind.values())
 
 
 # --- signatures --------------------------------------------------------------------------------
@@ -563,6 +567,7 @@ class Coverage:
     quarantined: tuple[Quarantined, ...] = ()
     truncated: int = 0
     redactions: int = 0
+    redactions_by_kind: Mapping[str, int] = field(default_factory=dict)
     decode_errors: int = 0
     signatures_evaluated: int = 0
     signatures_skipped: tuple[SkippedSignature, ...] = ()

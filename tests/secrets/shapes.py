@@ -187,6 +187,248 @@ _KEYED = {
 }
 
 
+# The classes that leaked once, each in several shapes; one %s, where the secret stands.  Multi-line
+# texts and those that need more than a word are in `_written_in_lines` and `_by_prefix`.
+_BY_CLASS: Mapping[str, Mapping[str, str]] = {
+    "chat webhook": {
+        "Discord": "POST https://discord.com/api/webhooks/1234567890123/%s failed",
+        "Teams": (
+            "POST https://acme.webhook.office.com/webhookb2/0f1e2d3c-aaaa-bbbb-cccc-0123456789ab"
+            "@0f1e2d3c-aaaa-bbbb-cccc-0123456789ab/IncomingWebhook/%s/0f1e2d3c refused"
+        ),
+        "Google Chat": "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=%s&threadKey=a",
+        "Telegram": "https://api.telegram.org/bot123456789:AA%sxyzwvutsrqponm/sendMessage",
+        "Feishu": "https://open.feishu.cn/open-apis/bot/v2/hook/%s timed out",
+        "WeCom": "https://qyapi.weixin.qq.com/cgi-bin/webhook/send?key=%s",
+        "Mattermost": "POST https://chat.example.org/hooks/%s returned 404",
+        "Zapier": "https://hooks.zapier.com/hooks/catch/12345/%s/",
+        "PagerDuty": "https://events.pagerduty.com/integration/%s/enqueue",
+        "PagerDuty, routing key": '{"routing_key": "%s", "event_action": "trigger"}',
+    },
+    "query or user part of a URL": {
+        "key": "GET https://api.example/v1/rows?key=%s&limit=1",
+        "code of a function": "https://fn.azurewebsites.example/api/run?code=%s==&x=1",
+        "auth": "https://db.example/orders.json?auth=%s",
+        "user part alone": "git clone https://%s@git.example/acme/jobs.git",
+        "user part and a port": "nats://%s@nats.example:4222 is down",
+        "DSN": "https://%s@o1.ingest.sentry.example/2",
+        "user and password of an object store": "s3://AKEXAMPLE:%s@bucket/path",
+        "password parameter": "clickhouse://db:8123/o?user=u&pwd=%s",
+    },
+    "flag of a command": {
+        "redis-cli -a": "redis-cli -h cache -a %s ping",
+        "docker login -p": "docker login -u ci -p %s registry.example",
+        "ldapsearch -w": "ldapsearch -x -D cn=flink -w %s -b dc=example",
+        "sqlcmd -P": "sqlcmd -S db -U sa -P %s -Q x",
+        "beeline -p": "beeline -u jdbc:hive2://h:10000 -n u -p %s",
+        "mongosh -p": "mongosh --host db -u root -p '%s' admin",
+        "curl -H": "curl -s -H 'X-Auth: %s' https://db.example/",
+        "curl -H, GitLab": 'curl -H "PRIVATE-TOKEN: %s" https://git.example/api',
+        "curl -u in quotes": "curl -u 'flink:%s' https://db.example/",
+        "--pass": "bin/run --user u --pass %s --port 1",
+        "openssl": "openssl rsa -in k.pem -passin pass:%s -out o.pem",
+        "kubectl create secret": "kubectl create secret generic db --from-literal=login=%s",
+        "aws configure": "aws configure set aws_secret_access_key %s --profile p",
+        "sqlplus": "sqlplus scott/%s@orcl",
+        "smbclient": "smbclient -U flink%%%s //host/share",
+        "property of the JVM": "java -Dtoken=%s -jar a.jar",
+        "password of the JVM": "java -Dpw=%s -jar a.jar",
+        "token flag": "vault login -method=token -token %s",
+    },
+    "words between the name and the value": {
+        "password is": "the password is %s, change it",
+        "password was, in quotes": "the old password was '%s'",
+        "token is": "Your API token is: %s",
+        "set to": "s3.secret-key set to %s",
+        "login of netrc": "machine db.example login flink password %s",
+        "with password": "connecting as flink with password %s to db",
+    },
+    "blanks and look-alikes": {
+        "tabs": "password:\t\t\t%s",
+        "wide blanks": "db.password                    %s",
+        "many blanks behind the equals sign": "password =               %s",
+        "no-break space": "password:\u00a0%s",
+        "no-break spaces": "secret\u00a0=\u00a0%s",
+        "ideographic space": "password:\u3000%s",
+        "zero width in the name": "pass\u200bword=%s",
+        "zero width behind the name": "token\u200b=\u200b%s",
+        "byte order mark": "api_\ufeffkey=%s",
+        "full-width colon": "password\uff1a%s",
+        "full-width equals sign": "token\uff1d%s",
+        "full-width letters": "\uff50\uff41\uff53\uff53\uff57\uff4f\uff52\uff44=%s",
+    },
+    "form of the name": {
+        "plural": "passwords=%s",
+        "plural of tokens": "tokens: '%s'",
+        "plural list": "secrets=[%s]",
+        "plural list in JSON": '{"apiKeys": ["%s"]}',
+        "camel case behind": "dbPasswordValue=%s",
+        "camel case, text": "tokenString=%s",
+        "index": "password[0]=%s",
+        "key in brackets": 'config["password"] = "%s"',
+        "key in single brackets": "props['db.secret']=%s",
+        "dots behind": "password.primary=%s",
+        "dots behind, twice": "secret.prod.orders=%s",
+        "default": "password(default)=%s",
+        "old and new": "password_new=%s",
+        "auth key": "hoodie.auth_key=%s",
+        "JAAS abbreviation": "passwd_plain=%s",
+        "credentials": "credentials: %s",
+        "master key": "encryption.master_key=%s",
+    },
+    "other languages": {
+        "German": "Passwort: %s",
+        "German, Kennwort": "kennwort=%s",
+        "Spanish": "contrase\u00f1a: %s",
+        "French": "mot de passe : %s",
+        "French, short": "mdp=%s",
+        "Portuguese": "senha=%s",
+        "Russian": "\u043f\u0430\u0440\u043e\u043b\u044c: %s",
+        "Chinese": "\u5bc6\u7801\uff1a%s",
+        "Chinese, traditional": "\u5bc6\u78bc=%s",
+        "Chinese, key": "\u5bc6\u94a5: %s",
+        "Japanese": "\u30d1\u30b9\u30ef\u30fc\u30c9: %s",
+        "Korean": "\ube44\ubc00\ubc88\ud638=%s",
+        "Polish": "has\u0142o: %s",
+        "Dutch": "wachtwoord=%s",
+    },
+    "escapes": {
+        "equals sign of Gson": "password\\u003d%s",
+        "equals sign of Gson and an ampersand": "user\\u003du\\u0026password\\u003d%s\\u0026x",
+        "HTML, decimal": "password&#61;%s",
+        "HTML, hexadecimal": "token&#x3D;%s",
+        "HTML, quotes": "&#34;password&#34;: &#34;%s&#34;",
+        "unicode in the name": "p\\u0061ssword=%s",
+        "hexadecimal": "password\\x3d%s",
+        "URL-encoded twice": "https://h.example/?next=%%252Fx%%253Fpassword%%253D%s%%2526y",
+        "JSON in JSON in JSON": '{"b": "{\\"c\\": \\"{\\\\\\"pwd\\\\\\": \\\\\\"%s\\\\\\"}\\"}"}',
+    },
+    "markup and pairs": {
+        "CDATA": "<password><![CDATA[%s]]></password>",
+        "CDATA of a property": "<name>db.secret</name><value><![CDATA[%s]]></value>",
+        "CDATA with blanks": "<token> <![CDATA[ %s ]]> </token>",
+        "attributes": '<property name="password" value="%s"/>',
+        "entry": '<entry key="db.password">%s</entry>',
+        "braces": "password={%s}",
+        "braces and a name": "secret: {value: %s}",
+        "Spring": "password={noop}%s",
+        "brackets": "password=[%s]",
+        "angle brackets": "password=<%s>",
+        "pair": "(password,%s)",
+        "pair with a blank": "List((user,u), (db.password, %s))",
+        "array of two": '["password", "%s"]',
+        "constructor": "Password(%s)",
+        "call": 'setPassword("%s")',
+        "call with a name": 'options.put("password", "%s")',
+        "walrus": "password := %s",
+        "two equals signs": "password == %s",
+        "Ruby": '{"password"=>"%s"}',
+        "key and value": '{"Key": "db_password", "Value": "%s"}',
+        "bars": "password|%s|",
+    },
+}
+
+
+def _written_in_lines() -> dict[str, dict[str, Secret]]:
+    """Classes whose secrets reach over lines, or are more than a word in a template."""
+    pem = _pem("cut", "RSA " + "PRIVATE KEY")
+    cut = pem.text.split("\n", 2)[2]
+    middle = "\n".join(pem.canaries[1:])
+    rest = f"{pem.canaries[1]}\n{word('tail', 9)}\n-----END {'EC'} PRIVATE KEY-----"
+    flat = "\\n".join(pem.text.split("\n")[2:])
+    a, b, c, d = (word(f"line {number}", 30) for number in range(4))
+    config = f"user: flink\ndb.password: {a}\nport: 5432\n"
+    encoded = {
+        "YAML": base64.b64encode(config.encode()).decode(),
+        "JSON": base64.b64encode(json.dumps({"apiKey": b, "user": "u"}).encode()).decode(),
+        "properties, URL-safe": base64.urlsafe_b64encode(f"x=1\nTOKEN={c}\n".encode()).decode(),
+        "private key": base64.b64encode(pem.text.encode()).decode(),
+    }
+    key = _base64("jwk", 90).translate(str.maketrans("+/", "-_"))
+    return {
+        "private key without its beginning": {
+            "two lines gone": Secret(cut, pem.canaries[2:]),
+            "behind a word": Secret(f"key: {cut}", pem.canaries[2:]),
+            "a short last line": Secret(rest, (pem.canaries[1], word("tail", 9))),
+            "flattened": Secret(flat, pem.canaries[2:]),
+            "neither beginning nor end": Secret(middle, pem.canaries[1:4]),
+            "indented": Secret(cut.replace("\n", "\n    "), pem.canaries[2:]),
+            "JWK": Secret(f'{{"kty":"RSA","n":"abc","e":"AQAB","d":"{key}"}}', (key[:40],)),
+            "PuTTY": Secret(f"Private-Lines: 1\n{key.replace('-', '+')}\n", (key[40:60],)),
+        },
+        "base64 of a configuration": {
+            name: Secret(f"effective settings {text} end", (text[10:40], text[-16:-4]))
+            for name, text in encoded.items()
+        },
+        "table under a header": {
+            "CSV": Secret(f"user,password,host\nu,{a},h1\nv,{b},h2", (a, b)),
+            "CSV, secret first": Secret(f"token;user\n{c};u", (c,)),
+            "CSV in quotes": Secret(f'"user","password"\n"u","{a}"', (a,)),
+            "tabs": Secret(f"name\tsecret\tport\nx\t{d}\t1", (d,)),
+            "bars": Secret(
+                f"+---+---+\n| user | password |\n+---+---+\n| u | {a} |\n+---+---+", (a,)
+            ),
+        },
+        "over two lines": {
+            "continued": Secret(f"password={a}\\\n    {b}\nport=1", (a, b)),
+            "quote left open": Secret(f'password="{a}\n{b}"\nnext', (a, b)),
+            "sign on the second line": Secret(f"password\n  = {c}", (c,)),
+            "wrapped at a column": Secret(
+                f"sending the header Authorization: Bearer {a}{b}\n{c}{d}\ndone", (a, b, c, d)
+            ),
+            "name and value of an argument": Secret(f"  --password\n  {a}\n  --port", (a,)),
+            "YAML, folded": Secret(f"token: >-\n  {a}\n  {b}\nnext: 1", (a, b)),
+        },
+    }
+
+
+def _by_prefix() -> dict[str, str]:
+    """Tokens that their issuers mark, so that they are known wherever they stand."""
+    digits = random.Random("digits").randbytes(32).hex()
+    return {
+        "Docker Hub": "dckr" + "_pat_" + word("dckr", 27),
+        "PyPI": "pypi" + "-AgEIcHlwaS5vcmc" + word("pypi", 60),
+        "RubyGems": "ruby" + "gems_" + digits[:48],
+        "Hugging Face": "h" + "f_" + word("hf", 34),
+        "Atlassian": "ATA" + "TT3xFfGF0" + word("atatt", 60),
+        "Alibaba": "LT" + "AI5t" + word("ltai", 20),
+        "Tencent": "AK" + "ID" + word("akid", 32),
+        "DigitalOcean": "dop" + "_v1_" + digits,
+        "Shopify": "shp" + "at_" + digits[:32],
+        "Grafana": "gl" + "sa_" + word("glsa", 32) + "_0a1b2c3d",
+        "Grafana Cloud": "gl" + "c_eyJ" + word("glc", 60),
+        "New Relic": "NR" + "AK-" + word("nrak", 27, string.ascii_uppercase).upper(),
+        "Linear": "lin" + "_api_" + word("lin", 40),
+        "Doppler": "dp" + ".pt." + word("dp", 43),
+        "Pulumi": "pul" + "-" + digits[:40],
+        "Mailgun": "key" + "-" + digits[:32],
+        "Mailchimp": digits[:32] + "-us" + "12",
+        "Twilio": "S" + "K" + digits[:32],
+        "Square": "sq0" + "csp-" + word("sq", 43),
+        "Stripe hook": "whs" + "ec_" + word("whsec", 32),
+        "Postman": "PM" + "AK-" + digits[:24] + "-" + digits[:34],
+        "Sentry": "sntr" + "ys_" + word("sntrys", 60),
+        "PlanetScale": "pscale" + "_tkn_" + word("pscale", 40),
+        "Artifactory": "AK" + "Cp8" + word("akcp", 66),
+        "Azure AD": word("aad1", 3)[:2] + "a8" + "Q~" + word("aad2", 34),
+        "Azure storage": _base64("storage", 64),
+        "age": "AGE-SECRET" + "-KEY-1" + word("age", 58, string.ascii_uppercase).upper(),
+        "Slack app": "xa" + "pp-1-A0B1C2D3E4-1234567890-" + word("xapp", 40),
+        "Google refresh": "1/" + "/0" + word("g10", 60),
+        "1Password": "op" + "s_eyJ" + word("ops", 80),
+        "Discord bot": base64.b64encode(b"123456789012345678").decode()
+        + "."
+        + "YaBcDe"
+        + "."
+        + word("bot2", 30),
+        "bcrypt": "$2" + "b$12$" + word("bcrypt", 53),
+        "crypt": "$" + "6$saltsalt$" + word("crypt", 60),
+        "JWE": "ey" + "J" + ".".join(word(f"jwe {part}", 40) for part in range(5)),
+        "Telegram bot": "123456789:" + "AA" + word("tg", 33),
+        "Databricks OAuth": "do" + "se" + digits[:32],
+    }
+
+
 def _secrets() -> dict[str, Secret]:
     found: dict[str, Secret] = {}
     for name, template in _KEYED.items():
@@ -240,9 +482,29 @@ def _secrets() -> dict[str, Secret]:
     ):
         canaries = word(f"{name} 1"), word(f"{name} 2")
         found[name] = Secret(template % canaries, canaries)
+    for shapes in _classes().values():
+        found |= shapes
     return found
 
 
+def _classes() -> dict[str, dict[str, Secret]]:
+    classes: dict[str, dict[str, Secret]] = {}
+    for name, templates in _BY_CLASS.items():
+        classes[name] = {}
+        for shape, template in templates.items():
+            canary = word(f"{name}, {shape}")
+            classes[name][f"{name}: {shape}"] = Secret(template % canary, (canary,))
+    for name, shapes in _written_in_lines().items():
+        classes[name] = {f"{name}: {shape}": secret for shape, secret in shapes.items()}
+    classes["prefix"] = {
+        f"prefix: {shape}": Secret(f"the server refused {value} as expired", (value[-12:],))
+        for shape, value in _by_prefix().items()
+    }
+    return classes
+
+
+# Each class of forms by itself: its name, and its shapes.
+CLASSES: Mapping[str, Mapping[str, Secret]] = MappingProxyType(_classes())
 SECRETS: Mapping[str, Secret] = MappingProxyType(_secrets())
 
 # What looks like the above and is needed to tell what went wrong.
@@ -307,4 +569,35 @@ HARMLESS: tuple[str, ...] = (
     "consumer-group-id=orders-7, client.id=orders-7-0",
     "transactional.id = sink-3c445f31-0-1",
     "a lease expired and the pass-through operator was closed",
+    # Near to the classes above.
+    "Access denied for user 'flink'@'tm-1' (using password: YES)",
+    "the password is wrong, attempt 2",
+    "token is valid until 2026-11-21T05:52:20Z",
+    "password: <your password>",
+    "password: not set",
+    "rate limiter: tokens=128, burst=256",
+    "Missing credentials: com.amazonaws.SdkClientException",
+    "Unable to load AWS credentials from any provider in the chain",
+    "password.file: /etc/secrets/db",
+    "secret.provider.class=com.acme.VaultProvider",
+    "com.acme.secret.store.Client: closed",
+    "at com.acme.Config.password(Config.java:1234)",
+    "abfss://checkpoints2026container@account1.dfs.core.windows.net/flink",
+    "wasbs://checkpoints2026container@account1.blob.core.windows.net/flink",
+    "hdfs://flinkproduction2026@namenode:8020/flink",
+    "https://kafka.example/consumers?key=orders",
+    "https://docs.example/page?code=404&x=1",
+    "psql -h db -p 5432 -U flink orders",
+    "kubectl -n flink logs -p orders-tm-1-1",
+    "mysql --port 3306 -h db",
+    "name,host,port\na,h1,1\nb,h2,2",
+    "| id | name |\n| 1 | a |",
+    "uuid 0f1e2d3c-aaaa-bbbb-cccc-0123456789ab in /hooks/pre-commit",
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n" * 4,
+    "\u2713 checkpoint 7 completed\u3002\u72b6\u6001\uff1a\u6210\u529f",
+    "path C:\\x64\\u0041 and 100%25 of it",
+    "org.apache.flink.table.api.ValidationException: field pass | line 12",
+    "SELECT token, id FROM t1 WHERE signature IS NOT NULL",
+    "tokens   consumed   in 5 s",
+    "eyJhbGciOiJIUzI1NiJ9 is no token",
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from ..logs.redact import redact_path
 from ..model import (
     Diagnosis,
     Evidence,
@@ -262,7 +263,7 @@ def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
 def hit_evidence(hit: Hit, settings: Settings) -> Evidence:
     event = hit.moment.observation.event
     return Evidence(
-        path=event.path,
+        path=redact_path(event.path),
         line=event.line + hit.match.line_offset,
         offset=event.offset,
         at=event.logged_at,
@@ -279,7 +280,7 @@ def evidence_of(moment: Moment, settings: Settings) -> Evidence:
         root = f"{observation.root_cause_type}: {observation.root_cause_message or ''}"
         excerpt = f"{excerpt}\n{root.rstrip(': ')}" if excerpt else root
     return Evidence(
-        event.path,
+        redact_path(event.path),
         event.line,
         event.offset,
         event.logged_at,

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from ..logs.redact import redact_path
 from ..model import Observation
 
 # Below this, delays of logging and of messages look the same as a clock that is off.
@@ -55,10 +56,11 @@ class Skew:
         known = [
             f"{b.total_seconds():+.1f} s" for b in (self.at_least, self.at_most) if b is not None
         ]
+        path = redact_path(self.path)
         return (
-            f"The clock of {self.host or self.path} is {abs(offset.total_seconds()):.1f} s {side} "
+            f"The clock of {self.host or path} is {abs(offset.total_seconds()):.1f} s {side} "
             f"the JobManager's, by {self.pairs} events that both log (bounds: "
-            f"{' to '.join(known)}): events of {self.path} are ordered as if it were right."
+            f"{' to '.join(known)}): events of {path} are ordered as if it were right."
         )
 
 

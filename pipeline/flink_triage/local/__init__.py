@@ -21,6 +21,7 @@ from ..diagnosis.cited import cited_traces
 from ..diagnosis.unknown import merge_unknown
 from ..logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
 from ..logs.plan import plan_ranges
+from ..logs.redact import redact_path
 from ..logs.storage import is_uri
 from ..model import (
     ByteRange,
@@ -243,9 +244,13 @@ def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
         events=account.events,
         stack_traces=account.stack_traces,
         fingerprints=len(frozenset().union(*(one.fingerprints for one in concluded))),
-        quarantined=tuple(sorted(problems, key=lambda q: (q.path, q.reason))),
+        quarantined=tuple(
+            Quarantined(redact_path(q.path), q.reason)
+            for q in sorted(problems, key=lambda q: (q.path, q.reason))
+        ),
         truncated=account.truncated,
-        redactions=account.redactions,
+        redactions=sum(account.redactions.values()),
+        redactions_by_kind=dict(sorted(account.redactions.items())),
         decode_errors=account.decode_errors,
         signatures_evaluated=len(pack.signatures),
         signatures_skipped=tuple(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
@@ -83,7 +84,7 @@ class Account:
     events: int = 0
     stack_traces: int = 0
     truncated: int = 0
-    redactions: int = 0
+    redactions: Mapping[str, int] = field(default_factory=dict)
     decode_errors: int = 0
     problems: tuple[Quarantined, ...] = ()
 
@@ -102,7 +103,7 @@ class Account:
             sum(volume.event_count for volume in scan.volumes),
             result.stack_traces,
             scan.truncated,
-            scan.redactions,
+            scan.redactions_by_kind,
             scan.decode_errors,
             scan.problems,
         )
@@ -113,7 +114,7 @@ class Account:
             self.events + other.events,
             self.stack_traces + other.stack_traces,
             self.truncated + other.truncated,
-            self.redactions + other.redactions,
+            Counter(self.redactions) + Counter(other.redactions),
             self.decode_errors + other.decode_errors,
             self.problems + other.problems,
         )

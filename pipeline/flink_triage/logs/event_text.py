@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
@@ -22,8 +22,17 @@ from .layouts.shape import Shape, sub_minute_columns
 from .layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
-from .redact import is_open_ended
-from .text import TextCache, clean, cut_event, decode, plain_text, store_text, store_texts
+from .redact import NONE, Redactions, both, is_open_ended
+from .text import (
+    TextCache,
+    clean,
+    cut_event,
+    decode,
+    plain_text,
+    store_name,
+    store_text,
+    store_texts,
+)
 from .throwables import holds_trace
 
 # What `bytes.isspace` calls a blank.
@@ -36,7 +45,7 @@ class BuiltEvent:
 
     event: Event | None
     level: str | None
-    redactions: int = 0
+    redactions: Redactions = field(default_factory=lambda: NONE)
     decode_errors: int = 0
 
 
@@ -126,6 +135,9 @@ class ShapedEvents:
                 return BuiltEvent(None, header.level)
         message, continuation, redactions, more = self._texts(header, rest if continues else b"")
         errors += more
+        logger, in_logger = store_name(header.logger)
+        thread, in_thread = store_name(header.thread, personal=self._personal)
+        redactions = both(redactions, both(in_logger, in_thread))
         event = Event(
             self._path,
             offset,
@@ -133,8 +145,8 @@ class ShapedEvents:
             line,
             header.logged_at,
             header.level,
-            header.logger,
-            header.thread,
+            logger,
+            thread,
             message,
             continuation,
             header.job_id,
@@ -196,7 +208,7 @@ class ShapedEvents:
         )
         return BuiltEvent(event, level)
 
-    def _texts(self, header: Header, rest: bytes) -> tuple[str, str | None, int, int]:
+    def _texts(self, header: Header, rest: bytes) -> tuple[str, str | None, Redactions, int]:
         """Message, continuation, redactions and decode errors of an event's stored text."""
         if rest and is_open_ended(clean(header.message)):
             text, errors = decode(rest)
@@ -205,7 +217,7 @@ class ShapedEvents:
         if not rest:
             return message, None, redactions, 0
         stored = self._continuations.get(rest)
-        return message, stored.text, redactions + stored.redactions, stored.decode_errors
+        return message, stored.text, both(redactions, stored.redactions), stored.decode_errors
 
     def _header(self, text: str, line: bytes) -> Header:
         level = self.shape.level_of(line)

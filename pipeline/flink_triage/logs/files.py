@@ -18,6 +18,7 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from .archives import SEPARATOR, list_members, open_member, split_member
 from .deployments import name_apart, name_of_file, name_of_folder
 from .names import on_disk, shown
+from .redact import redact_path
 from .storage import is_uri, list_stored, local_path, open_stored
 
 # Found in a folder, files of these names are not logs; named on the command line, they are read.
@@ -121,8 +122,13 @@ def deployment_of(file: InputFile, group_by: str = "directory") -> str:
 
     ``directory`` names its folder below the input (the input's own name for files right in it),
     ``file`` the file; anything else is a regex whose first group, or whole match, on the path is
-    the name.  Raises ``UsageError`` for a regex that does not compile.
+    the name.  Secrets in it are masked, and names that differ in nothing else are one.  Raises
+    ``UsageError`` for a regex that does not compile.
     """
+    return redact_path(_deployment_of(file, group_by))
+
+
+def _deployment_of(file: InputFile, group_by: str) -> str:
     if group_by == "file":
         return file.file_name or name_of_file(file.path, file.root)
     by_folder = file.folder_name or name_of_folder(file.path, file.root)

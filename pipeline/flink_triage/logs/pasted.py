@@ -31,8 +31,9 @@ from .logical import Logical, is_fence, joined
 from .marks import record_behind_label, unmarked
 from .physical import PhysicalLine
 from .prose import mentions_failure
+from .redact import both
 from .tally import Tally
-from .text import store_texts
+from .text import store_name, store_texts
 from .throwables import LineKind, kind_of
 from .trace_lines import TRACEBACK, is_elision
 
@@ -178,7 +179,8 @@ class PastedEvents:
         message, continuation, redactions = store_texts(
             message, continuation, personal=self._personal
         )
-        logger = header.logger if header else None
+        logger, in_logger = store_name(header.logger if header else None)
+        thread, in_thread = store_name(header.thread if header else None, personal=self._personal)
         tally.keep(
             Event(
                 self._path,
@@ -188,14 +190,14 @@ class PastedEvents:
                 event.logged_at,
                 level,
                 logger,
-                header.thread if header else None,
+                thread,
                 message,
                 continuation,
                 header.job_id if header else None,
                 parse_lifecycle(message, logger),
                 event.is_truncated,
             ),
-            redactions,
+            both(redactions, both(in_logger, in_thread)),
             event.decode_errors,
         )
 

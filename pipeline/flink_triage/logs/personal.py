@@ -8,6 +8,8 @@ positions such as ``Foo.java:12`` stay.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping
 
 # No class, option or file ends so; "local" and "internal" are what clusters call themselves.
 _ENDINGS = (
@@ -47,16 +49,15 @@ _SOURCE_POSITION = re.compile(rf"\.{_SOURCES}\Z|[A-Z]\w*\Z")
 _USER_AT_HOST = re.compile(r"^[\w.-]{1,64}@")
 
 
-def redact_personal(text: str) -> tuple[str, int]:
-    """The text with each as ``[REDACTED:email|ip|user|host]``, and how many; idempotent."""
-    count = 0
+def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
+    """The text with each as ``[REDACTED:email|ip|user|host]``, and how many of each; idempotent."""
+    count: Counter[str] = Counter()
 
     def replace(match: re.Match[str]) -> str:
-        nonlocal count
-        kind, found = match.lastgroup, match[0]
+        kind, found = str(match.lastgroup), match[0]
         if kind == "host" and _SOURCE_POSITION.search(found):
             return found
-        count += 1
+        count[kind] += 1
         # "flink@" names an actor system, and the rest of the address is needed to read it.
         actor = _USER_AT_HOST.match(found) if kind == "host" else None
         return f"{actor[0] if actor else ''}[REDACTED:{kind}]"

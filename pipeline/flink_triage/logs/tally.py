@@ -5,12 +5,14 @@ Notable events are handed over in portions while the range is read, for a range 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 from flink_triage.settings import MIB
 
+from .redact import Redactions
 from .routine import drop_routine, routine_key
 
 # What is held of a range at a time: its text, and the traces that it is parsed to, at some 25 times
@@ -36,7 +38,7 @@ class Tally:
         self.counted_bytes = 0
         self.held_back_bytes = 0
         self.quarantined_bytes = 0
-        self.redactions = 0
+        self.redactions: Counter[str] = Counter()
         self.decode_errors = 0
         self.truncated = 0
         self.problems: list[Quarantined] = []
@@ -53,11 +55,12 @@ class Tally:
         volume[1] += size
         volume[2] += events
 
-    def keep(self, event: Event, redactions: int, decode_errors: int) -> None:
+    def keep(self, event: Event, redactions: Redactions, decode_errors: int) -> None:
         self._waiting.append(event)
         self._waiting_bytes += len(event.message) + len(event.continuation or "")
         self.event_bytes += event.size_bytes
-        self.redactions += redactions
+        if redactions:
+            self.redactions.update(redactions)
         self.decode_errors += decode_errors
         self.truncated += event.is_truncated
 
@@ -106,7 +109,7 @@ class Tally:
             volumes=tuple(
                 Volume(level, minute, *self._volumes[level, minute]) for level, minute in keys
             ),
-            redactions=self.redactions,
+            redactions_by_kind=dict(sorted(self.redactions.items())),
             decode_errors=self.decode_errors,
             truncated=self.truncated,
             problems=tuple(self.problems),

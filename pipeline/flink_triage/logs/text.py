@@ -7,11 +7,12 @@ import html
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 
 from flink_triage.errors import UsageError
 from flink_triage.settings import Settings
 
-from .redact import is_open_ended, may_hold_secret, redact
+from .redact import NONE, Redactions, both, is_open_ended, may_hold_secret, redact
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
@@ -135,7 +136,7 @@ class StoredText:
     """Text ready for a row, with the counts of what was done to it."""
 
     text: str
-    redactions: int
+    redactions: Redactions
     decode_errors: int
 
 
@@ -166,12 +167,12 @@ class TextCache:
 
 def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
     text, errors = decode(data)
-    text, count = store_text(text, personal=personal)
-    return StoredText(text, count, errors)
+    text, redactions = store_text(text, personal=personal)
+    return StoredText(text, redactions, errors)
 
 
-def store_text(text: str, *, personal: bool = False) -> tuple[str, int]:
-    """``text`` cleaned and redacted, and how many secrets were taken out.
+def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
+    """``text`` cleaned and redacted, and how many secrets of each kind were taken out.
 
     With ``personal`` also names of people and machines.
     """
@@ -180,19 +181,25 @@ def store_text(text: str, *, personal: bool = False) -> tuple[str, int]:
 
 def store_texts(
     message: str, continuation: str | None, *, personal: bool = False
-) -> tuple[str, str | None, int]:
+) -> tuple[str, str | None, Redactions]:
     """Both parts of an event, cleaned and redacted; a secret may be named in one, given in the
     other.
     """
     message = clean(message)
     if continuation is None or not is_open_ended(message):
-        message, count = redact(message, pii=personal)
+        message, found = redact(message, pii=personal)
         if continuation is None:
-            return message, None, count
+            return message, None, found
         continuation, more = store_text(continuation, personal=personal)
-        return message, continuation, count + more
-    text, count = redact(f"{message}\n{clean(continuation)}", pii=personal)
+        return message, continuation, both(found, more)
+    text, found = redact(f"{message}\n{clean(continuation)}", pii=personal)
     # Redaction keeps line ends, so the parts come apart where they were joined.
     cut = message.count("\n") + 1
     lines = text.split("\n")
-    return "\n".join(lines[:cut]), "\n".join(lines[cut:]), count
+    return "\n".join(lines[:cut]), "\n".join(lines[cut:]), found
+
+
+@lru_cache(maxsize=4096)
+def store_name(name: str | None, *, personal: bool = False) -> tuple[str | None, Redactions]:
+    """The name of a thread or a logger, redacted: threads are named after tables, URLs and jobs."""
+    return (None, NONE) if name is None else redact(name, pii=personal)

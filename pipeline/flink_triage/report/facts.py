@@ -303,6 +303,14 @@ def overview(result: Result) -> str:
     return " · ".join([deployments, *parts])
 
 
+def _masked(coverage: Coverage) -> str:
+    """``12 values masked (9 password, 3 token)``; the kinds that were masked most come first."""
+    kinds = sorted(coverage.redactions_by_kind.items(), key=lambda kind: (-kind[1], kind[0]))
+    by_kind = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
+    said = f"{count(coverage.redactions, 'value')} masked"
+    return f"{said} ({by_kind})" if by_kind else said
+
+
 def coverage_line(coverage: Coverage) -> str:
     """How much was read and what was not; never empty, so that silence is not taken for health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
@@ -319,7 +327,7 @@ def coverage_line(coverage: Coverage) -> str:
     if coverage.truncated:
         parts.append(f"{coverage.truncated:,} truncated")
     if coverage.redactions:
-        parts.append(count(coverage.redactions, "redaction"))
+        parts.append(_masked(coverage))
     if coverage.decode_errors:
         parts.append(count(coverage.decode_errors, "character replaced", "characters replaced"))
     parts.append(f"times without a zone taken for {coverage.assumed_timezone}")

@@ -7,6 +7,7 @@ longer be an option.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from typing import TextIO
 
@@ -29,6 +30,7 @@ _STYLES = {
     "undetermined": "33",
     "diagnosed": "1",
 }
+_LIST = re.compile(r"\([^()]*\)")
 _INDENT = 5
 _MAX_EVIDENCE_LINES = 12
 _MAX_SHORT = 3
@@ -370,5 +372,6 @@ class _Writer:
 
 
 def _held(line: str) -> str:
-    """The line, to be broken only between its parts."""
-    return " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
+    """The line, to be broken only between its parts, and in lists between brackets."""
+    held = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
+    return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), held)

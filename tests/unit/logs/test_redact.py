@@ -70,8 +70,8 @@ def test_value_of_a_secret_key_is_gone(key: str, carrier: Callable[[str, str], s
     text = carrier(key, CANARY)
     redacted, count = redact(text)
     assert CANARY not in redacted
-    assert count == 1
-    assert redact(redacted) == (redacted, 0)
+    assert sum(count.values()) == 1
+    assert redact(redacted) == (redacted, {})
 
 
 # The shapes are put together here, so that no scanner takes this file for a leak.
@@ -111,9 +111,9 @@ MUST_GO = (CANARY, "IOSFODNN7EXAMPLE", "a1B2a1B2", "0123456789abcdef", "abcdefgh
 @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
 def test_secret_known_by_its_shape_is_gone(text: str) -> None:
     redacted, count = redact(text)
-    assert count == 1
+    assert sum(count.values()) == 1
     assert [secret for secret in MUST_GO if secret in redacted] == []
-    assert redact(redacted) == (redacted, 0)
+    assert redact(redacted) == (redacted, {})
 
 
 def test_pem_block_is_gone_and_its_lines_stay_countable() -> None:
@@ -121,7 +121,7 @@ def test_pem_block_is_gone_and_its_lines_stay_countable() -> None:
     text = f"key:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nnext"
     redacted, count = redact(text)
     assert "MIIE" not in redacted
-    assert count == 1
+    assert sum(count.values()) == 1
     assert redacted.count("\n") == text.count("\n")
     assert redacted.endswith("\nnext")
 
@@ -157,15 +157,15 @@ HARMLESS = (
 
 @pytest.mark.parametrize("text", HARMLESS)
 def test_talk_of_secrets_stays(text: str) -> None:
-    assert redact(text) == (text, 0)
+    assert redact(text) == (text, {})
 
 
 def test_personal_data_is_redacted_on_demand_only() -> None:
     text = "ann@example.org from 10.1.2.3 read /home/ann/x via 127.0.0.1"
-    assert redact(text) == (text, 0)
+    assert redact(text) == (text, {})
     assert redact(text, pii=True) == (
         "[REDACTED:email] from [REDACTED:ip] read /home/[REDACTED:user]/x via 127.0.0.1",
-        3,
+        {"email": 1, "ip": 1, "user": 1},
     )
 
 
@@ -179,6 +179,28 @@ HOSTILE = {
     "escapes": 'password="a\\',
     "dashes": "--a-token ",
     "xml": "<password>a",
+    "option names": "token.a.b.c-",
+    "indexes": "password[a](b)",
+    "brackets": "secret=[[a",
+    "names of pairs": "(a.password,",
+    "sentences": "password is a1 ",
+    "columns": "password   a1b",
+    "tables": "a,password\n",
+    "blocks": "password: |\n",
+    "commands": "curl -u ",
+    "headers": "curl -H 'X-Auth: ",
+    "query": "?key=a1",
+    "users": "https://a1b2c3d4e5f6g7h8@",
+    "hooks": "/hooks/a",
+    "escaped": "password\\u003d",
+    "invisible": "pass\u200bword\u200b",
+    "base64": "cGFzc3dvcmQ9",
+    "base64 lines": f"{'cGFzc3dvcmQ9' * 6}\n",
+    "key lines": f"{'MIIEvQIBADANBgkq' * 4}\n",
+    "wrapped": f"password={'a1' * 40}\n",
+    "web keys": '"kty" "d" ',
+    "dotted": "token.a.",
+    "blanks": "token" + " " * 60,
 }
 
 

@@ -1,0 +1,96 @@
+"""Reports of logs full of secrets: nothing of a secret is in any byte of any format or alert."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from flink_triage.alerts import KINDS, changes_between, messages_for
+from flink_triage.api import diagnose
+from flink_triage.cli.main import main
+from flink_triage.model import Coverage, Result
+from flink_triage.report import FORMATS, render
+from flink_triage.report.facts import coverage_line
+from tests.secrets.carriers import CARRIERS, log_of
+from tests.secrets.shapes import SECRETS, word
+
+# Each name holds a secret: of the input folder, of a deployment, of a log and of a file beside it.
+NAMES = tuple(word(f"name {number}") for number in range(5))
+# In every event and no secret: a search that finds this would find the others.
+KNOWN = "com.acme.orders.Client"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("secrets") / f"db_password={NAMES[0]}"
+    texts = [secret.text for secret in SECRETS.values()]
+    for name, carrier in CARRIERS.items():
+        folder = root / f"{name.replace(' ', '-')},token={NAMES[1]}"
+        folder.mkdir(parents=True)
+        folder.joinpath(f"taskmanager-api_key={NAMES[2]}.log").write_text(log_of(carrier, texts))
+        folder.joinpath(f"secret={NAMES[3]}.yaml").write_text("a: 1\n")
+    return root
+
+
+@pytest.fixture(scope="module")
+def result(logs: Path) -> Result:
+    return diagnose(logs, workers=1)
+
+
+def _leaks(text: str) -> list[str]:
+    found = [name for name, s in SECRETS.items() if any(word in text for word in s.canaries)]
+    return found + [f"path {number}" for number, name in enumerate(NAMES) if name in text]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_report_holds_a_secret(form: str, result: Result) -> None:
+    text = render(result, form, verbose=True)  # type: ignore[arg-type]
+    assert KNOWN in text or form in ("sarif", "github")
+    assert _leaks(text) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_alert_holds_a_secret(kind: str, result: Result) -> None:
+    changes = changes_between(None, result)
+    messages = messages_for(kind, changes, "run", datetime.now(timezone.utc))  # type: ignore[arg-type]
+    bodies = [message.body.decode() for message in messages]
+    assert bodies
+    assert [_leaks(body) for body in bodies] == [[]] * len(bodies)
+
+
+def test_the_command_writes_no_secret(logs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["diagnose", str(logs), "--verbose"])
+    printed = capsys.readouterr()
+    assert KNOWN in printed.out
+    assert _leaks(printed.out + printed.err) == []
+
+
+def test_values_are_counted_by_kind(result: Result) -> None:
+    coverage = result.coverage
+    assert coverage.redactions == sum(coverage.redactions_by_kind.values())
+    assert coverage.redactions >= len(SECRETS) * len(CARRIERS)
+    assert {
+        "password",
+        "token",
+        "key",
+        "jwt",
+        "pem",
+        "webhook",
+    } <= coverage.redactions_by_kind.keys()
+
+
+def test_the_report_says_how_many_of_each_kind_were_masked() -> None:
+    coverage = Coverage(redactions=12, redactions_by_kind={"key": 1, "password": 9, "token": 2})
+    assert "12 values masked (9 password, 2 token, 1 key)" in coverage_line(coverage)
+
+
+def test_equal_failures_with_other_secrets_have_one_fingerprint(tmp_path: Path) -> None:
+    line = "2026-11-21 05:{:02}:00,000 ERROR com.acme.Client [] - failed\n"
+    trace = "java.io.IOException: refused {}\n\tat com.acme.Client.open(Client.java:12)\n"
+    log = tmp_path / "taskmanager.log"
+    for shape in ("password={}", "https://u:{}@db/x", "redis-cli -a {} ping", "password is {}"):
+        texts = (line.format(n) + trace.format(shape.format(word(f"{n}"))) for n in range(20))
+        log.write_text("".join(texts))
+        assert diagnose(log).coverage.fingerprints == 1
