@@ -274,6 +274,9 @@ _BY_CLASS: Mapping[str, Mapping[str, str]] = {
         "auth key": "hoodie.auth_key=%s",
         "JAAS abbreviation": "passwd_plain=%s",
         "credentials": "credentials: %s",
+        "key of a database": "db_key=%s",
+        "key of a client": "client-key: %s",
+        "key of a cloud": "IBM_KEY=%s",
         "master key": "encryption.master_key=%s",
     },
     "other languages": {

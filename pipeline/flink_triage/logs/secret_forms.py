@@ -25,7 +25,7 @@ _KEYS = (
     r"|(?:shared[-_. ]?)?access[-_. ]?key(?:[-_. ]?id)?|client[ ]secret"
     r"|account[-_. ]?key[\w.-]{0,128}|private[-_.]?key|service[-_.]?key|shared[-_.]?key"
     r"|(?:encryption|signing|master|routing|license|webhook|hmac)[-_.]?key"
-    r"|(?<![A-Za-z])auth[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
+    r"|(?<![A-Za-z])(?:auth|db|database|priv|client|ibm|iam)[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
     r"|auth[-_.]?params|basic[-_.]?auth(?:[-_.]user[-_.]?info|[-_.]credentials)?"
     r"|http[-_.]headers|session[-_.]?cookie|(?<![A-Za-z])x-(?:[a-z]{1,16}-){1,3}token"
     r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|(?<![A-Za-z])id)"
@@ -291,7 +291,7 @@ MAYBE = (
     rb"(store|key)pass\s",
     rb"secret",
     rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
-    rb"(api|access|account|private|service|shared|auth)[-_. ]?key",
+    rb"(api|access|account|private|service|shared|auth|db|database|priv|client|ibm|iam)[-_. ]?key",
     rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
     rb"azure[-_.]sas[-_.]",
     rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",
