@@ -29,7 +29,7 @@ from .text import (
     cut_event,
     decode,
     plain_text,
-    store_name,
+    store_names,
     store_text,
     store_texts,
 )
@@ -135,9 +135,7 @@ class ShapedEvents:
                 return BuiltEvent(None, header.level)
         message, continuation, redactions, more = self._texts(header, rest if continues else b"")
         errors += more
-        logger, in_logger = store_name(header.logger)
-        thread, in_thread = store_name(header.thread, personal=self._personal)
-        redactions = both(redactions, both(in_logger, in_thread))
+        logger, thread, in_names = store_names(header, personal=self._personal)
         event = Event(
             self._path,
             offset,
@@ -153,7 +151,7 @@ class ShapedEvents:
             parse_lifecycle(message, header.logger),
             is_cut,
         )
-        return BuiltEvent(event, header.level, redactions, errors)
+        return BuiltEvent(event, header.level, both(redactions, in_names), errors)
 
     def _build_regular(
         self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None

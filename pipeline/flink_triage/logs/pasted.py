@@ -33,7 +33,7 @@ from .physical import PhysicalLine
 from .prose import mentions_failure
 from .redact import both
 from .tally import Tally
-from .text import store_name, store_texts
+from .text import store_names, store_texts
 from .throwables import LineKind, kind_of
 from .trace_lines import TRACEBACK, is_elision
 
@@ -179,8 +179,7 @@ class PastedEvents:
         message, continuation, redactions = store_texts(
             message, continuation, personal=self._personal
         )
-        logger, in_logger = store_name(header.logger if header else None)
-        thread, in_thread = store_name(header.thread if header else None, personal=self._personal)
+        logger, thread, in_names = store_names(header, personal=self._personal)
         tally.keep(
             Event(
                 self._path,
@@ -197,7 +196,7 @@ class PastedEvents:
                 parse_lifecycle(message, logger),
                 event.is_truncated,
             ),
-            both(redactions, both(in_logger, in_thread)),
+            both(redactions, in_names),
             event.decode_errors,
         )
 

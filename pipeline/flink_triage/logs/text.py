@@ -12,6 +12,7 @@ from functools import lru_cache
 from flink_triage.errors import UsageError
 from flink_triage.settings import Settings
 
+from .layouts.headers import Header
 from .redact import NONE, Redactions, both, is_open_ended, may_hold_secret, redact
 
 _ANSI = re.compile(
@@ -199,7 +200,17 @@ def store_texts(
     return "\n".join(lines[:cut]), "\n".join(lines[cut:]), found
 
 
+def store_names(
+    header: Header | None, *, personal: bool = False
+) -> tuple[str | None, str | None, Redactions]:
+    """The names of logger and thread, redacted: threads are named after tables, URLs and jobs."""
+    if header is None:
+        return None, None, NONE
+    logger, in_logger = _store_name(header.logger, False)
+    thread, in_thread = _store_name(header.thread, personal)
+    return logger, thread, both(in_logger, in_thread)
+
+
 @lru_cache(maxsize=4096)
-def store_name(name: str | None, *, personal: bool = False) -> tuple[str | None, Redactions]:
-    """The name of a thread or a logger, redacted: threads are named after tables, URLs and jobs."""
+def _store_name(name: str | None, personal: bool) -> tuple[str | None, Redactions]:
     return (None, NONE) if name is None else redact(name, pii=personal)

@@ -9,7 +9,7 @@ import pytest
 from flink_triage.local import Options, scan_inputs
 from flink_triage.logs.redact import redact
 from tests.secrets.carriers import CARRIERS, log_of
-from tests.secrets.shapes import CLASSES, HARMLESS, SECRETS
+from tests.secrets.shapes import CLASSES, HARMLESS, SECRETS, word
 
 
 def test_there_are_shapes_and_carriers_enough() -> None:
@@ -43,5 +43,18 @@ def test_no_carrier_brings_a_secret_through(carrier: str, tmp_path: Path) -> Non
     # Carried wrongly, nothing would be kept, and nothing found.
     assert len(events) >= len(texts)
     assert [
-        name for name, secret in SECRETS.items() if any(word in kept for word in secret.canaries)
+        name
+        for name, secret in SECRETS.items()
+        if any(canary in kept for canary in secret.canaries)
     ] == []
+
+
+@pytest.mark.parametrize("lead", ["", "> "], ids=["block reader", "line reader"])
+def test_names_of_threads_are_masked(lead: str, tmp_path: Path) -> None:
+    thread = f"Source: https://u:{word('thread')}@db.example/orders"
+    line = f"{lead}2026-11-21 05:52:20,772 ERROR com.acme.Client [{thread}] - cannot open\n"
+    tmp_path.joinpath("taskmanager.log").write_text(line * 3)
+    scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
+    kept = repr(scanned.results)
+    assert "cannot open" in kept
+    assert word("thread") not in kept
