@@ -49,12 +49,17 @@ def test_no_carrier_brings_a_secret_through(carrier: str, tmp_path: Path) -> Non
     ] == []
 
 
-@pytest.mark.parametrize("lead", ["", "> "], ids=["block reader", "line reader"])
-def test_names_of_threads_are_masked(lead: str, tmp_path: Path) -> None:
-    thread = f"Source: https://u:{word('thread')}@db.example/orders"
-    line = f"{lead}2026-11-21 05:52:20,772 ERROR com.acme.Client [{thread}] - cannot open\n"
+THREAD = f"Source: https://u:{word('thread')}@db.example/orders"
+WITH_THREAD = {
+    "block reader": f"2026-11-21 05:52:20,772 [{THREAD}] ERROR com.acme.Client - cannot open\n",
+    "line reader": '{"@timestamp": "2026-11-21T05:52:20.772Z", "log.level": "ERROR", "message": '
+    f'"cannot open", "log.logger": "com.acme.Client", "process.thread.name": "{THREAD}"}}\n',
+}
+
+
+@pytest.mark.parametrize("line", WITH_THREAD.values(), ids=WITH_THREAD.keys())
+def test_names_of_threads_are_masked(line: str, tmp_path: Path) -> None:
     tmp_path.joinpath("taskmanager.log").write_text(line * 3)
-    scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
-    kept = repr(scanned.results)
-    assert "cannot open" in kept
+    kept = repr(scan_inputs([str(tmp_path)], Options(), lambda done, total: None).results)
+    assert "[REDACTED:url-password]@db.example" in kept
     assert word("thread") not in kept
