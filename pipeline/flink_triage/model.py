@@ -536,16 +536,14 @@ class UnknownFailure:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An input, or part of one, that was not read as a log, and why.
-
-    ``is_ignored`` where nothing is missing: a file that is no log by its name, beside logs.
-    """
+    """An input, or part of one, that was not read as a log, and why."""
 
     path: str
     reason: str
 
     @property
     def is_ignored(self) -> bool:
+        """Whether nothing is missing: a file that is no log by its name, beside logs."""
         return self.reason.startswith("ignored: ")
 
 
@@ -586,8 +584,7 @@ class Run:
 class Result:
     """All that one run found; every output format renders this object and nothing else.
 
-    ``stack_traces`` holds, once each, the traces that evidence of a diagnosis, a first fault or an
-    unknown failure names, as one event of the log told it.
+    ``stack_traces`` holds, once each, the traces that evidence names, as one event printed them.
     """
 
     tool: Mapping[str, str]

@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..logs.redact import redact_path
-from ..model import (
-    Diagnosis,
-    Evidence,
-    Incident,
-    Observation,
-    TimelineEntry,
-    Verdict,
-)
+from ..model import Diagnosis, Evidence, Incident, Observation, TimelineEntry, Verdict
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack

@@ -16,11 +16,11 @@ from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
 from ..traces import mentioned
 from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
-from .timeline import OUTSIDE_WINDOW, DeploymentTimeline, Moment
+from .timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline, Moment
 from .written import is_prose
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
-_AT_START = frozenset({"config", "version", OUTSIDE_WINDOW})
+_AT_START = frozenset({"config", "version", OUTSIDE_WINDOW, LOG_READ})
 
 _SUMMARIES: dict[Verdict, str] = {
     "not-flink": "These are not logs of Flink: nothing in them speaks of it.",

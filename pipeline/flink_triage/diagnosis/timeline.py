@@ -27,6 +27,8 @@ NO_TIME = datetime(2, 1, 1, tzinfo=timezone.utc)
 
 # The kind of a witness of events that lie outside the window that was asked for.
 OUTSIDE_WINDOW = "outside-window"
+# That of a witness of a log of Flink in which no event is notable.
+LOG_READ = "log-read"
 
 Timed = Sequence[tuple[Observation, datetime]]
 

@@ -36,7 +36,15 @@ from ..model import (
 from ..settings import MIB
 from ..signatures import SignaturePack
 from ..stages import RangeResult
-from .options import Options, Progress, ignored_in, pack_of, with_layouts, within
+from .options import (
+    Options,
+    Progress,
+    ignored_in,
+    pack_of,
+    with_layouts,
+    within,
+    witness_of_log,
+)
 from .pool import Mapper, mapper
 from .work import (
     Account,
@@ -63,6 +71,7 @@ __all__ = [
     "scan_inputs",
     "with_layouts",
     "within",
+    "witness_of_log",
 ]
 
 # Below this a pool of processes costs more than it gains.

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 
-from ..diagnosis.timeline import OUTSIDE_WINDOW
+from ..diagnosis.timeline import LOG_READ, OUTSIDE_WINDOW
 from ..logs.layouts.own import read_layouts
-from ..model import Lifecycle, Observation, SkippedSignature
+from ..model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
 from ..settings import DEFAULT_SETTINGS, Settings
 from ..signatures import SignaturePack, builtin_pack_directory, load_pack
 
 Progress = Callable[[int, int], None]
+# A head of which the layout explains less may be any text.
+LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,26 @@ def within(observations: Iterable[Observation], options: Options) -> list[Observ
         else:
             outside = outside or observation
     return [*kept, _witness_of(outside)] if outside is not None else kept
+
+
+def witness_of_log(deployment: str, profile: FileProfile) -> Observation | None:
+    """A witness that a log of Flink was read, for a deployment in which no event is notable.
+
+    None for a file that is no log, or no log of Flink, as far as its head tells.
+    """
+    is_log = profile.problem is None and profile.layout_confidence >= LEAST_CONFIDENCE
+    if not is_log or (profile.process is None and profile.flink_version is None):
+        return None
+    event = Event(profile.path, 0, 0, 1, None, None, None, None, "", lifecycle=Lifecycle(LOG_READ))
+    return Observation(
+        deployment,
+        event,
+        profile.process,
+        profile.host,
+        *(None,) * 8,
+        occurrences=0,
+        flink_version=profile.flink_version,
+    )
 
 
 def _witness_of(observation: Observation) -> Observation:

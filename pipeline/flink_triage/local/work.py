@@ -33,7 +33,7 @@ from ..remediation import OptionTable
 from ..settings import Settings
 from ..signatures import SignaturePack
 from ..stages import Analyzer, RangeResult, collector_at_rest
-from .options import Options, within
+from .options import Options, within, witness_of_log
 
 Numbered = tuple[int, ByteRange]
 
@@ -248,8 +248,13 @@ def conclude(
         # Of what could not be read nothing is said, least of all that it is healthy.
         return Concluded(deployment, account, skipped=skipped)
     with collector_at_rest():
+        observations = list(gathering.take())
+        if not observations:
+            profiles = (result.scan.range.profile for result in results)
+            witnesses = (witness_of_log(deployment, profile) for profile in profiles)
+            observations = [one for one in witnesses if one is not None][:1]
         incidents, unknown, config = diagnose(
-            gathering.take(),
+            observations,
             bench.pack,
             bench.option_table,
             options.settings,

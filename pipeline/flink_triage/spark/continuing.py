@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage import __version__
-from flink_triage.model import SEVERITIES
+from flink_triage.local import witness_of_log
+from flink_triage.model import SEVERITIES, Observation
 from flink_triage.spark.diagnosing import (
     DIAGNOSED_ROWS,
     STATE,
@@ -29,12 +31,13 @@ from flink_triage.spark.diagnosing import (
 )
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
+from flink_triage.spark.ingest.ledger import latest_files, profile_of
 from flink_triage.spark.parcels import Standing
 from flink_triage.spark.published import frame_of
 from flink_triage.spark.rematching import counted_runs, with_newest_matches
 from flink_triage.spark.results import current_deployments, current_incidents
 from flink_triage.spark.row_types import TEXT, spark_schema, spark_type
-from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS
+from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
 from flink_triage.spark.stored import DIAGNOSED
 from flink_triage.spark.tables import Warehouse
 
@@ -48,6 +51,7 @@ MAX_PARTITIONS = 256
 EVENTS_PER_TASK = 8_000
 DEPLOYMENT_EVENTS = 1_000
 # From the best to the worst; a log that ends in trouble says neither way.
+FAILURES = ("diagnosed", "undetermined")
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
 
@@ -68,6 +72,7 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
     """
     header, basis = work.header, basis_of(work)
     is_news = header.work == "read"
+    witnesses = _witnesses(spark, house, work)
     going = {one.deployment: one for one in _left(spark, house, work, basis)} if is_news else {}
     whole = set(header.deployments) - set(going)
 
@@ -78,7 +83,7 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
         states = _states(spark, house, list(going.values()))
         # What was closed by then is not told again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
-        append(_by_news(work, states, len(going)), before, "news")
+        append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
         # Without those that their news were not enough for.
         whole = set(header.deployments) - _told(spark, house, header.run_id)
@@ -86,14 +91,35 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
         if is_news and not work.runs:
-            rows = _by_news(work, states, len(whole))
+            rows = _by_news(work, states, len(whole), witnesses)
         else:
-            rows = _by_events(_history(spark, house, work), states, len(whole), work)
+            events = _history(spark, house, work)
+            rows = _by_events(events, states, len(whole), work, witnesses)
         known = None
         if any(DIAGNOSED.name in run.tables for run in work.runs):
             told = current_incidents(spark, house, frame_of(spark, work.runs))
             known = told.join(F.broadcast(names), "deployment", "left_semi")
         append(rows, known, "whole")
+
+
+def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, Observation]:
+    """Of each deployment of the batch, what stands for a log without a notable event."""
+    files: Iterable[Mapping[str, Any]] = work.batch.files
+    if work.header.work != "read":
+        known = latest_files(spark, house, frame_of(spark, work.runs))
+        of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
+        columns = F.struct(*(name for name in LOG_FILES.column_names if name != "deployment"))
+        newest = of_one.agg(F.max_by(columns, "run_id").alias("file")).select(
+            "deployment", "file.*"
+        )
+        files = newest.toArrow().to_pylist()
+    found: dict[str, Observation] = {}
+    for file in files:
+        profile, deployment = profile_of(file), file["deployment"]
+        if profile is not None and deployment not in found:
+            witness = witness_of_log(deployment, profile)
+            found |= {deployment: witness} if witness is not None else {}
+    return found
 
 
 def _told(spark: SparkSession, house: Warehouse, run_id: str) -> set[str]:
@@ -177,7 +203,13 @@ def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) ->
 # --- over the deployments -----------------------------------------------------------------------
 
 
-def _by_events(events: DataFrame, states: DataFrame, deployments: int, work: Work) -> DataFrame:
+def _by_events(
+    events: DataFrame,
+    states: DataFrame,
+    deployments: int,
+    work: Work,
+    witnesses: Mapping[str, Observation],
+) -> DataFrame:
     """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
 
     ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
@@ -192,18 +224,20 @@ def _by_events(events: DataFrame, states: DataFrame, deployments: int, work: Wor
     markers = states.select("*", *nothing).select(*EVENT_COLUMNS, "state")
     rows = touched.unionByName(markers).repartition(partitions_for(deployments), "deployment")
     ordered = rows.sortWithinPartitions("deployment", "path", "byte_offset")
-    function = diagnosing_function(_diagnosis_config(work, Standing()))
+    function = diagnosing_function(_diagnosis_config(work, Standing(), witnesses))
     return ordered.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
-def _by_news(work: Work, states: DataFrame, deployments: int) -> DataFrame:
+def _by_news(
+    work: Work, states: DataFrame, deployments: int, witnesses: Mapping[str, Observation]
+) -> DataFrame:
     """The same, out of the parcels of the batch."""
     parcels = work.batch.parcels("event").withColumnRenamed("rows", "events")
     touched = _of_deployments(parcels, states).select("deployment", "events", "state")
     markers = states.withColumn("events", F.lit(None).cast("binary"))
     tasks = partitions_for_news(deployments, work.batch.total_of("event_rows"))
     rows = touched.unionByName(markers.select(*touched.columns)).repartition(tasks, "deployment")
-    function = parcels_function(_diagnosis_config(work, work.batch.standing))
+    function = parcels_function(_diagnosis_config(work, work.batch.standing, witnesses))
     return rows.groupBy("deployment").applyInArrow(function, spark_schema(DIAGNOSED_ROWS))
 
 
@@ -213,7 +247,9 @@ def _of_deployments(rows: DataFrame, states: DataFrame) -> DataFrame:
     return rows.join(names, "deployment", "left_semi").withColumn("state", no_state)
 
 
-def _diagnosis_config(work: Work, standing: Standing) -> DiagnosisConfig:
+def _diagnosis_config(
+    work: Work, standing: Standing, witnesses: Mapping[str, Observation]
+) -> DiagnosisConfig:
     asked = work.header.options
     return DiagnosisConfig(
         work.pack,
@@ -222,6 +258,7 @@ def _diagnosis_config(work: Work, standing: Standing) -> DiagnosisConfig:
         _time(asked["since"]),
         _time(asked["until"]),
         standing,
+        witnesses,
     )
 
 
@@ -271,7 +308,7 @@ def _status() -> Column:
         _place("severity_before", SEVERITIES),
     )
     return (
-        F.when(F.col("incident").isNull() | (F.col("incident.verdict") == "healthy"), None)
+        F.when(F.col("incident").isNull() | ~F.col("incident.verdict").isin(*FAILURES), None)
         .when(F.col("is_known").isNull(), "new")
         .when((outcome == 0) & (was > 0), "resolved")
         .when((outcome > was) | (severity < before), "worse")

@@ -58,6 +58,8 @@ class DiagnosisConfig:
     since: datetime | None
     until: datetime | None
     standing: Standing
+    # What stands for a log of Flink in which no event is notable, by deployment.
+    witnesses: Mapping[str, Observation]
 
 
 def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
@@ -149,6 +151,9 @@ def _diagnosed(
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
     failpoint("diagnose.deployment")
+    witness = config.witnesses.get(deployment)
+    if not observations and witness is not None:
+        observations = [witness]
     continued = diagnose_on(
         deployment,
         carried_of(state) if state is not None else None,

@@ -7,7 +7,7 @@ finish that in the same way.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
@@ -25,6 +25,7 @@ from flink_triage.spark.finish import Progress, finish_batch, options_of, skip_b
 from flink_triage.spark.ingest.batch import (
     PARCEL_VERSION,
     Header,
+    Kind,
     Overtaken,
     commit,
     committed_after,
@@ -83,18 +84,8 @@ def run(
         if plan.is_empty:
             progress(f"nothing new in {plan.unchanged_count} files")
             return newest_of(house, runs).run_id
-        number = _next(runs)
-        header = Header(
-            batch=number,
-            run_id=_run_id(number, listed.began_at),
-            work="read",
-            started_at=listed.began_at,
-            options=options_of(options),
-            deployments=tuple(
-                sorted({w.deployment for w in plan.work if w.profile.problem is None})
-            ),
-            file_count=len(plan.work),
-        )
+        deployments = {work.deployment for work in plan.work if work.profile.problem is None}
+        header = _header(runs, "read", listed.began_at, options, deployments, len(plan.work))
         tasks = cut_ranges(plan.work, options.settings, listed.began_at)
         staged = None
         if tasks:
@@ -103,7 +94,7 @@ def run(
             config = WorkerConfig(pack, options.settings, options.timezone, storage)
             staged = read_ranges(spark, tasks, config)
         commit(spark, house, header, planned_rows(plan, tasks), staged)
-        return finish_batch(spark, house, number, runs, pack, options, progress).run_id
+        return finish_batch(spark, house, header.batch, runs, pack, options, progress).run_id
 
     return _until_published(house, listed.began_at, attempt)
 
@@ -132,17 +123,10 @@ def diagnose_again(
         newest_of(house, runs)
         files = latest_files(spark, house, frame_of(spark, runs))
         named = files.where(F.col("deployment").isNotNull()).select("deployment").distinct()
-        number = _next(runs)
-        header = Header(
-            batch=number,
-            run_id=_run_id(number, started_at),
-            work="rematch" if is_rematch else "again",
-            started_at=started_at,
-            options=options_of(options),
-            deployments=tuple(sorted(named.toArrow().column(0).to_pylist())),
-        )
+        work: Kind = "rematch" if is_rematch else "again"
+        header = _header(runs, work, started_at, options, named.toArrow().column(0).to_pylist())
         commit(spark, house, header, (), None)
-        return finish_batch(spark, house, number, runs, pack, options, progress).run_id
+        return finish_batch(spark, house, header.batch, runs, pack, options, progress).run_id
 
     return _until_published(house, started_at, attempt)
 
@@ -205,9 +189,19 @@ def _next(runs: Sequence[PublishedRun]) -> int:
     return runs[-1].batch + 1 if runs else 1
 
 
-def _run_id(number: int, at: datetime) -> str:
-    """Sorts as the runs come one after another; no two are alike."""
-    return f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+def _header(
+    runs: Sequence[PublishedRun],
+    work: Kind,
+    at: datetime,
+    options: Options,
+    deployments: Iterable[str],
+    file_count: int = 0,
+) -> Header:
+    """The header of the next batch; its run's id sorts behind those before, and is no other's."""
+    number = _next(runs)
+    run_id = f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
+    told = options_of(options)
+    return Header(number, run_id, work, at, told, tuple(sorted(deployments)), file_count)
 
 
 def _plan(

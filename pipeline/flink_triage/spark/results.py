@@ -17,6 +17,7 @@ from flink_triage.diagnosis import worst_first
 from flink_triage.diagnosis.cited import cited_traces, shown_traces, whole_trace
 from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.errors import UsageError
+from flink_triage.logs.redact import redact_path
 from flink_triage.model import (
     Coverage,
     Incident,
@@ -124,7 +125,7 @@ def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
         status = row["status"]
         if row["run_id"] != run_id:
             goes_on = not row["is_closed"] and incident.outcome != "recovered"
-            status = "ongoing" if goes_on and incident.verdict != "healthy" else None
+            status = "ongoing" if goes_on and incident.is_failure else None
         found.append(replace(incident, status=status))
     return sorted(found, key=lambda incident: (incident.deployment, worst_first(incident)))
 
@@ -247,11 +248,12 @@ def _coverage(
         latest_files(spark, house, runs).where("is_current").select(*columns).toArrow().to_pylist()
     )
     bad = {
-        Quarantined(file["path"], file["reason"])
+        Quarantined(redact_path(file["path"]), file["reason"])
         for file in files
         if file["state"] == "quarantined" or (file["state"] == "partial" and not file["problems"])
     }
-    bad |= {Quarantined(p["path"], p["reason"]) for file in files for p in file["problems"] or ()}
+    problems = (problem for file in files for problem in file["problems"] or ())
+    bad |= {Quarantined(redact_path(p["path"]), p["reason"]) for p in problems}
     # What was renamed stands in the ledger under both paths.
     files.sort(key=lambda file: (file["consumed_bytes"], file["state"] != "alias"))
     read = list({(file["file_id"], file["generation"]): file for file in files}.values())

@@ -287,7 +287,7 @@ INCIDENTS = Table(
         Column("flink_version", TEXT, "Flink version that was running"),
         Column("started_at", TIME, "First fault, or first event of a healthy deployment"),
         Column("ended_at", TIME, "Recovery, end, or last event"),
-        Column("verdict", TEXT, "diagnosed, undetermined or healthy"),
+        Column("verdict", TEXT, "diagnosed or undetermined; else why no failure is reported"),
         Column("outcome", TEXT, "recovered, failed, ongoing or unknown"),
         Column("restarts", COUNT, "Restarts within the episode"),
         Column("root_cause_signature", TEXT, "Signature of the diagnosis at rank 1"),

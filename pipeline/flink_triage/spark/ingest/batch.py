@@ -35,6 +35,9 @@ PARCEL_VERSION = 1
 FILES_PER_PARCEL = 5_000
 
 
+Kind = Literal["read", "again", "rematch"]
+
+
 class Overtaken(Exception):
     """Another run committed under the same number."""
 
@@ -45,7 +48,7 @@ class Header:
 
     batch: int
     run_id: str
-    work: Literal["read", "again", "rematch"]
+    work: Kind
     started_at: datetime
     options: Mapping[str, str | None]
     deployments: tuple[str, ...]

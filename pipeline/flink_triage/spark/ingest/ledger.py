@@ -115,7 +115,7 @@ def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
         consumed_lines=row["consumed_lines"],
         held_back_bytes=row["held_back_bytes"],
         reason=row["reason"],
-        profile=_profile_of(row),
+        profile=profile_of(row),
         is_current=row["is_current"],
         row={name: row[name] for name in (*COUNTED, "problems", "state")},
     )
@@ -125,7 +125,7 @@ def _mark_of(row: Mapping[str, Any]) -> Mark:
     return Mark(row["consumed_bytes"], row["head_digests"] or b"", row["window_digest"] or b"")
 
 
-def _profile_of(row: Mapping[str, Any]) -> FileProfile | None:
+def profile_of(row: Mapping[str, Any]) -> FileProfile | None:
     """The profile that the row was written with; None of a path that could not be opened."""
     if row["compression"] is None:
         return None
