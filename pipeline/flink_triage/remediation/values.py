@@ -13,6 +13,8 @@ from collections.abc import Iterable
 
 import yaml
 
+from ..plain_yaml import load_plain_yaml
+
 Parsed = bool | int | float | str | tuple[object, ...]
 
 _LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
@@ -202,8 +204,8 @@ def _load_yaml(text: str) -> object:
     if not text.lstrip().startswith(("[", "{")) or len(text) > 20_000:
         return None
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return load_plain_yaml(text)
+    except yaml.YAMLError:
         return None
 
 

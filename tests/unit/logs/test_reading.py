@@ -135,6 +135,9 @@ def test_a_layout_that_is_too_slow_is_switched_off_and_named(tmp_path: Path) -> 
     ("content", "words"),
     [
         pytest.param("a: [", "is no YAML", id="no YAML"),
+        pytest.param("- regex: 2026-99-99", "is no YAML", id="a date that does not exist"),
+        pytest.param("[" * 5000, "is no YAML", id="brackets without end"),
+        pytest.param("- &a [1]\n- *a", "aliases are not allowed", id="an alias"),
         pytest.param("a: b", "is no list of layouts", id="no list"),
         pytest.param("- name: a", "needs name, regex and example", id="a part is missing"),
         pytest.param(

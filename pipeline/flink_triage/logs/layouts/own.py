@@ -14,6 +14,7 @@ import regex
 import yaml
 
 from flink_triage.errors import UsageError
+from flink_triage.plain_yaml import load_plain_yaml
 
 from .headers import MAX_HEADER_CHARS, Header, canonical_level
 from .timestamps import parse_timestamp
@@ -52,7 +53,7 @@ def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
 
 def _layouts_of(path: Path) -> list[str]:
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+        entries = load_plain_yaml(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(f"{path}: is no YAML ({reason})") from None
