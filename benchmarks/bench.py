@@ -4,9 +4,10 @@
 
 Each case compares two works over the same bytes.  A marginal case runs both at two sizes and
 compares the slopes, so that the start of Spark does not blur them.  Printed are, per case, the
-median of the pairs' ratios (below 1: ours takes less time), both medians as rates, the wanted
-ratio, and the largest resident memory of our JVM and of one Python process of ours.  The load of
-the machine is printed with them: on a busy one only ratios mean something, and they little.
+median of the pairs' ratios (below 1: ours takes less time), the wanted ratio, both medians as rates
+and as milliseconds of processor time per MB (10^6 bytes; see ``watch``), and the largest resident
+memory of our JVM and of one Python process of ours.  The load of the machine is printed with them:
+on a busy one only ratios mean something, and they little.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.corpus import Recipe, write_recipe, write_signatures
+from benchmarks.floods import FLOODS
 from benchmarks.watch import Measured, measure
 
 
@@ -54,6 +56,17 @@ def cases_of(megabytes: int) -> Mapping[str, Case]:
     sparse, dense = Recipe("folders", megabytes, 0.01), Recipe("folders", megabytes, 0.3)
     tiny = Recipe("tiny", max(1, megabytes // 4), 0.01)
     small = Recipe("folders", 5, 0.01)
+    floods = {
+        f"{side}-{form}": Case(
+            f"{side}, flood of {form}, marginal, against the copy",
+            Work(side, Recipe(form, megabytes, 0)),
+            Work("copy", Recipe(form, megabytes, 0)),
+            1.0,
+            True,
+        )
+        for form in FLOODS
+        for side in ("run", "diagnose")
+    }
     run, copy = Work("run", sparse), Work("copy", sparse)
     return {
         "sparse": Case("sparse, marginal, against the copy", run, copy, 0.40, True),
@@ -117,6 +130,7 @@ def cases_of(megabytes: int) -> Mapping[str, Case]:
             Work("drain3", sparse.scaled_to(16)),
             1.0,
         ),
+        **floods,
     }
 
 
@@ -148,6 +162,8 @@ def perform(work: Work, scratch: Path) -> Measured:
 class Outcome:
     case: Case
     ratios: Sequence[float]
+    ours_ms_per_mb: float
+    peer_ms_per_mb: float
     ours_mb_per_second: float
     peer_mb_per_second: float
     jvm_mb: float
@@ -160,30 +176,34 @@ class Outcome:
         return (
             f"| {self.case.title} | {ratio:.2f} ({spread}) | {self.case.wanted:.2f} | {sign} "
             f"| {self.ours_mb_per_second:.0f} | {self.peer_mb_per_second:.0f} "
+            f"| {self.ours_ms_per_mb:.1f} | {self.peer_ms_per_mb:.1f} "
             f"| {self.jvm_mb:.0f} | {self.python_mb:.0f} |"
         )
 
 
 HEADING = (
-    "| case | ratio (spread) | wanted | | ours MB/s | peer MB/s | JVM MB | Python MB |\n"
-    "|---|---|---|---|---|---|---|---|"
+    "| case | ratio (spread) | wanted | | ours MB/s | peer MB/s "
+    "| ours ms/MB | peer ms/MB | JVM MB | Python MB |\n|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
 def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
     """Pairs in turn; the order alternates, so that neither side always finds warm pages."""
     times: dict[str, list[float]] = {"ours": [], "peer": []}
+    used: dict[str, list[float]] = {"ours": [], "peer": []}
     jvm = python = 0
     for pair in range(pairs):
         for name in ("ours", "peer") if pair % 2 == 0 else ("peer", "ours"):
             work = case.ours if name == "ours" else case.peer
             once = perform(work, scratch)
-            seconds = once.seconds
+            seconds, processor_seconds = once.seconds, once.processor_seconds
             runs = [once]
             if case.is_marginal:
                 runs.append(perform(work.scaled(scale), scratch))
                 seconds = runs[-1].seconds - once.seconds
+                processor_seconds = runs[-1].processor_seconds - once.processor_seconds
             times[name].append(seconds)
+            used[name].append(processor_seconds)
             if name == "ours":
                 jvm = max(jvm, *(run.jvm_bytes for run in runs))
                 python = max(python, *(run.python_bytes for run in runs))
@@ -191,11 +211,18 @@ def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
     return Outcome(
         case,
         [ours / peer for ours, peer in zip(times["ours"], times["peer"], strict=True)],
+        _ms_per_mb(case.ours, more, used["ours"]),
+        _ms_per_mb(case.peer, more, used["peer"]),
         case.ours.recipe.megabytes * more / statistics.median(times["ours"]),
         case.peer.recipe.megabytes * more / statistics.median(times["peer"]),
         jvm / 1e6,
         python / 1e6,
     )
+
+
+def _ms_per_mb(work: Work, more: float, seconds: Sequence[float]) -> float:
+    size_mb = (work.recipe.megabytes << 20) * more / 1e6
+    return 1000 * statistics.median(seconds) / size_mb
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from benchmarks.floods import FLOODS, write_flood
+
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
 RENDERED = "layouts"
 TASK_MANAGERS = 3
@@ -86,7 +88,10 @@ FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A corpus: deployments in folders, the same gzipped, one big file, or files of 4 KB."""
+    """A corpus: deployments in folders, the same gzipped, one big file, or files of 4 KB.
+
+    Or one of ``FLOODS``, which states its own share of traces.
+    """
 
     form: str
     megabytes: int
@@ -290,6 +295,8 @@ def write_recipe(recipe: Recipe, folder: Path) -> Path:
     shutil.rmtree(unfinished, ignore_errors=True)
     if recipe.form == "folders":
         write_corpus(LOGS, unfinished, recipe.megabytes << 20, recipe.trace_share)
+    elif recipe.form in FLOODS:
+        write_flood(recipe.form, unfinished, recipe.megabytes << 20)
     else:
         plain = write_recipe(replace(recipe, form="folders"), folder)
         _reshape(recipe.form, sorted(plain.rglob("*.log")), plain, unfinished)
@@ -312,7 +319,8 @@ def _reshape(form: str, logs: Sequence[Path], root: Path, output: Path) -> None:
         elif form == "tiny":
             _split(log, output / f"pod-{number:05}")
         else:
-            raise ValueError(f"form: got {form!r}, allowed: folders, gzip, one, tiny")
+            allowed = ", ".join(("folders", "gzip", "one", "tiny", *FLOODS))
+            raise ValueError(f"form: got {form!r}, allowed: {allowed}")
 
 
 def _split(log: Path, folder: Path) -> None:

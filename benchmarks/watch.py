@@ -1,8 +1,9 @@
-"""A command in, its seconds and the largest resident memory of its processes out."""
+"""A command in, its seconds, processor time and the largest memory of its processes out."""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -16,9 +17,14 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind."""
+    """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind.
+
+    ``processor_seconds`` are those of all processes that were waited for by the one that started
+    them: not those of a JVM's workers that are killed at its end.
+    """
 
     seconds: float
+    processor_seconds: float
     jvm_bytes: int
     python_bytes: int
 
@@ -27,7 +33,7 @@ def measure(command: Sequence[str]) -> Measured:
     """Run the command to its end; where it fails, prints what it said and raises
     ``CalledProcessError``.
     """
-    began = time.monotonic()
+    began, used = time.monotonic(), _processor_seconds()
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -42,7 +48,13 @@ def measure(command: Sequence[str]) -> Measured:
     if process.returncode:
         print(said[-4000:], file=sys.stderr)
         raise subprocess.CalledProcessError(process.returncode, command)
-    return Measured(seconds, peaks["java"], peaks["python"])
+    used = _processor_seconds() - used
+    return Measured(seconds, used, peaks["java"], peaks["python"])
+
+
+def _processor_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _watch(root: int, peaks: dict[str, int], ended: threading.Event) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks.bench import Case, Work, cases_of, compare
 from benchmarks.corpus import Recipe, write_recipe, write_signatures
+from benchmarks.floods import FLOODS, write_flood
+from flink_triage.local import Options, run_local
 from flink_triage.signatures import builtin_pack_directory, load_pack
 
 
@@ -33,8 +35,26 @@ def test_each_form_holds_the_same_bytes(corpora: Path, form: str) -> None:
 
 
 def test_a_form_that_is_none_is_refused(corpora: Path) -> None:
-    with pytest.raises(ValueError, match="'flat', allowed: folders, gzip, one, tiny"):
+    with pytest.raises(ValueError, match="'flat', allowed: folders, gzip, one, tiny, disc"):
         write_recipe(Recipe("flat", 1, 0.3), corpora)
+
+
+@pytest.mark.parametrize("form", FLOODS)
+def test_a_flood_is_read_as_logs_with_faults(corpora: Path, form: str) -> None:
+    folder = write_recipe(Recipe(form, 1, 0), corpora)
+    assert 1 << 20 <= content(folder) < (1 << 20) + 20_000
+    result = run_local([str(folder)], Options())
+    assert result.coverage.events > 500
+    assert not result.coverage.quarantined
+    (incident,) = result.incidents[:1]
+    assert incident.verdict == ("undetermined" if form == "errors" else "diagnosed")
+
+
+def test_floods_are_the_same_each_time(tmp_path: Path) -> None:
+    first, again = (tmp_path / name for name in ("first", "again"))
+    for folder in (first, again):
+        write_flood("session", folder, 1 << 18)
+    assert [p.read_bytes() for p in first.iterdir()] == [p.read_bytes() for p in again.iterdir()]
 
 
 def test_made_signatures_are_sound(tmp_path: Path) -> None:
