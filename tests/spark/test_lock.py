@@ -61,3 +61,19 @@ def test_a_folder_that_cannot_be_made_is_an_environment_problem(tmp_path: Path) 
     (tmp_path / "file").touch()
     with pytest.raises(EnvironmentProblem, match="cannot be written"):
         held(tmp_path / "file" / "warehouse", NOW).__enter__()
+
+
+def test_a_lock_that_is_a_link_is_refused_and_its_target_left_alone(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "warehouse").mkdir()
+    (tmp_path / "warehouse" / LOCK_NAME).symlink_to(victim)
+    with pytest.raises(EnvironmentProblem, match="is a link"), held(tmp_path / "warehouse", NOW):
+        pass
+    assert victim.read_text() == "precious"
+
+
+def test_a_lock_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK_NAME)
+    with pytest.raises(EnvironmentProblem, match="not a regular file"), held(tmp_path, NOW):
+        pass

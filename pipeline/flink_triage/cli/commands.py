@@ -16,6 +16,7 @@ from .arguments import options_of
 from .demo import demo_logs
 from .outputs import write_outputs
 from .progress import ProgressLine
+from .standard_input import piped_inputs
 
 _EXIT_ENVIRONMENT = 4
 
@@ -23,9 +24,10 @@ _EXIT_ENVIRONMENT = 4
 def diagnose(arguments: argparse.Namespace) -> int:
     """The stages in this process, or on Spark into a warehouse that is thrown away."""
     options = options_of(arguments)
-    if arguments.engine == "spark":
-        return _on_spark(arguments.paths, options, arguments, None)
-    return _here(arguments.paths, options, arguments)
+    with piped_inputs(arguments.paths) as paths:
+        if arguments.engine == "spark":
+            return _on_spark(paths, options, arguments, None)
+        return _here(paths, options, arguments)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -64,7 +64,9 @@ def build_parser() -> argparse.ArgumentParser:
 
 def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     diagnose = commands_of.add_parser("diagnose", help="a quick look, in this process")
-    diagnose.add_argument("paths", nargs="+", metavar="PATH", help="log files and directories")
+    diagnose.add_argument(
+        "paths", nargs="+", metavar="PATH", help="log files and directories; - for standard input"
+    )
     diagnose.add_argument(
         "--engine",
         choices=("local", "spark"),

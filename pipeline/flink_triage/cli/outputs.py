@@ -28,7 +28,7 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
             color=is_screen and format_ == "text" and wants_color(sys.stdout, os.environ),
         )
         if target is None:
-            sys.stdout.writelines(pieces)
+            _print(pieces)
         else:
             _write(Path(target), pieces)
             if not arguments.quiet:
@@ -76,9 +76,29 @@ def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
     return targets
 
 
-def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Whole or not at all: a reader never sees half a report."""
+def _print(pieces: Iterable[str]) -> None:
     try:
+        sys.stdout.writelines(pieces)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is left in the buffer would fail again when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        reason = error.strerror or error
+        raise EnvironmentProblem(f"cannot write to standard output: {reason}") from None
+
+
+def _write(path: Path, pieces: Iterable[str]) -> None:
+    """Whole or not at all: a reader never sees half a report.
+
+    A pipe, a device and what a link leads to are written to; only a regular file is replaced.
+    """
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(pieces)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.partial")
         with partial.open("w", encoding="utf-8") as file:

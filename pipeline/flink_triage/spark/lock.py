@@ -8,10 +8,12 @@ to break; what the file says is only for the message to the second.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -33,7 +35,7 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        handle = (directory / LOCK_NAME).open("a+", encoding="utf-8")
+        handle = _opened(directory / LOCK_NAME)
     except OSError as error:
         raise EnvironmentProblem(f"{directory}: cannot be written: {error.strerror}") from None
     with handle:
@@ -51,6 +53,21 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
             yield
         finally:
             handle.truncate(0)
+
+
+def _opened(path: Path) -> IO[str]:
+    """The lock file, which must be a file of its own: it is written to, and a link leads away."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        handle = os.open(path, flags, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise EnvironmentProblem(f"{path}: is a link, expected a regular file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise EnvironmentProblem(f"{path}: is not a regular file")
+    return os.fdopen(handle, "r+", encoding="utf-8")
 
 
 def _sign(handle: IO[str], now: datetime) -> None:
