@@ -74,6 +74,7 @@ def summary(task: RangeTask, but: int) -> dict[str, object]:
         "event_count": 1,
         "trace_count": 0,
         "redactions": 0,
+        "redactions_by_kind": [],
         "truncated": 0,
         "decode_errors": 0,
     }

@@ -39,7 +39,7 @@ from flink_triage.spark.schemas import (
     arrow_schema,
 )
 from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables import Warehouse, listed
 
 Progress = Callable[[str], None]
 
@@ -172,7 +172,7 @@ def skip_batch(
     run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
     for table in STORED.values():
         if table not in (BATCHES, RUNS) and house.exists(spark, table):
-            house.delete(spark, table, F.col("run_id").isin(run_ids))
+            house.delete(spark, table, f"run_id IN ({listed(run_ids)})")
     row = {
         "run_id": run_ids[0],
         "batch": number,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -242,6 +242,7 @@ def _coverage(
         "consumed_bytes",
         "held_back_bytes",
         "problems",
+        "redactions_by_kind",
         *COUNTED,
     )
     files = (
@@ -257,6 +258,9 @@ def _coverage(
     # What was renamed stands in the ledger under both paths.
     files.sort(key=lambda file: (file["consumed_bytes"], file["state"] != "alias"))
     read = list({(file["file_id"], file["generation"]): file for file in files}.values())
+    kinds: Counter[str] = Counter()
+    for file in read:
+        kinds.update(dict(file["redactions_by_kind"] or ()))
     fingerprints = 0
     if house.exists(spark, STACK_TRACES):
         traces = house.published(spark, STACK_TRACES, runs)
@@ -271,6 +275,7 @@ def _coverage(
         quarantined=tuple(sorted(bad, key=lambda q: (q.path, q.reason))),
         truncated=sum(file["truncated"] for file in read),
         redactions=sum(file["redactions"] for file in read),
+        redactions_by_kind=dict(sorted(kinds.items())),
         decode_errors=sum(file["decode_errors"] for file in read),
         signatures_evaluated=run["signatures_evaluated"],
         signatures_skipped=tuple(

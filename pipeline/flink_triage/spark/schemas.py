@@ -5,9 +5,10 @@ A comment begins with the OpenTelemetry key, where there is one.  All timestamps
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -64,12 +65,23 @@ class Table:
 
 
 # Raised when rows of an earlier version can no longer be read as they are; columns that are added
-# do not count.  It is a property of each table, and stands in the metadata of its column run_id.
+# do not count.  It stands in the comment of the column run_id of each table, which every reader has
+# with the schema.
 TABLE_VERSION = 2
-VERSION_KEY = "flink_triage.table_version"
+_VERSION = re.compile(r"table version (\d+)")
+
+
+def version_of(metadata: Mapping[str, Any]) -> int | None:
+    """The version of a table, by the metadata of its column run_id; None where it is not ours."""
+    found = _VERSION.search(str(metadata.get("comment", "")))
+    return int(found[1]) if found else None
+
 
 RUN_ID = Column(
-    "run_id", TEXT, "The run that wrote the row; it counts once `runs` holds the run", True
+    "run_id",
+    TEXT,
+    f"The run that wrote the row, counted once `runs` holds it; table version {TABLE_VERSION}",
+    True,
 )
 BATCH = Column("batch", COUNT, "Counts the runs of the warehouse, from 1", True)
 DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
@@ -137,6 +149,7 @@ LOG_FILES = Table(
         Column("trace_count", COUNT, "Events with a stack trace read so far"),
         Column("held_back_bytes", COUNT, "Unfinished last event, left for the next run"),
         Column("redactions", COUNT, "Secrets masked so far"),
+        Column("redactions_by_kind", pa.map_(TEXT, COUNT), "The same, by kind of secret"),
         Column("truncated", COUNT, "Events cut to their limit so far"),
         Column("decode_errors", COUNT, "Bytes that the encoding does not know, so far"),
         Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, and why"),
@@ -383,6 +396,18 @@ def arrow_struct(table: Table) -> pa.DataType:
 
 def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in table.columns])
+
+
+def create_statement(table: Table, identifier: str) -> str:
+    """SQL that creates the table, with its comments, where it does not exist."""
+    columns = ",\n  ".join(map(column_ddl, table.columns))
+    partitioned = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
+    return (
+        f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
+        f"{partitioned if table.partitioned_by else ''}"
+        f"COMMENT {quoted(table.comment)}\n"
+        f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{','.join(table.skipped_by)}')"
+    )
 
 
 def column_ddl(column: Column) -> str:

@@ -5,34 +5,32 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from delta.tables import DeltaTable
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from flink_triage.errors import CorruptStateError, UsageError
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.lock import held
 from flink_triage.spark.row_types import spark_type
 from flink_triage.spark.schemas import (
-    RUN_ID,
     RUNS,
     TABLE_VERSION,
     TABLES,
-    VERSION_KEY,
     Column,
     Table,
     column_ddl,
+    create_statement,
     quoted,
+    version_of,
 )
 from flink_triage.spark.stored import DERIVED, STORED
 from flink_triage.spark.views import ROWS, VIEWS
@@ -163,9 +161,9 @@ class Warehouse:
         and was not written by flink-triage.
         """
         there = {field.name: field.metadata for field in schema.fields}
-        version = there.get("run_id", {}).get(VERSION_KEY)
+        version = version_of(there.get("run_id", {}))
         missing = tuple(column for column in table.columns if column.name not in there)
-        if version is not None and int(version) != TABLE_VERSION:
+        if version is not None and version != TABLE_VERSION:
             raise CorruptStateError(
                 f"{self.location(table.name)}: has table version {version}, this release reads "
                 f"{TABLE_VERSION}; use the release that wrote it, or read the logs into a new "
@@ -212,38 +210,17 @@ class Warehouse:
             _with_retries(lambda: writer.save(location))
         failpoint(f"appended.{part or table.name}")
 
-    def delete(self, spark: SparkSession, table: Table, gone: SparkColumn) -> None:
-        """Delete rows; where there are none, nothing is committed."""
-        if self.read(spark, table).where(gone).isEmpty():
-            return
-        location = self.location(table.name)
-        stored = (
-            DeltaTable.forName(spark, location)
-            if self.directory is None
-            else DeltaTable.forPath(spark, location)
-        )
-        stored.delete(gone)
+    def delete(self, spark: SparkSession, table: Table, gone: str) -> None:
+        """Delete the rows of a condition in SQL; where there are none, nothing is committed."""
+        if not self.read(spark, table).where(gone).isEmpty():
+            spark.sql(f"DELETE FROM {self.identifier(table)} WHERE {gone}")
 
     def create(self, spark: SparkSession) -> None:
         """Create the stored tables that are not there, empty, side by side."""
         missing = [table for table in STORED.values() if not self.exists(spark, table)]
 
         def create_one(table: Table) -> None:
-            made = DeltaTable.createIfNotExists(spark).comment(table.comment)
-            location = self.location(table.name)
-            made = made.tableName(location) if self.directory is None else made.location(location)
-            for column in table.columns:
-                field = StructField(
-                    column.name,
-                    DataType.fromDDL(spark_type(column.type)),
-                    nullable=not column.is_required,
-                    metadata=_metadata(column),
-                )
-                made = made.addColumns([field])
-            if table.partitioned_by:
-                made = made.partitionedBy(*table.partitioned_by)
-            made = made.property("delta.dataSkippingStatsColumns", ",".join(table.skipped_by))
-            _with_retries(made.execute)
+            _with_retries(lambda: spark.sql(create_statement(table, self.identifier(table))))
 
         with ThreadPoolExecutor() as pool:
             list(pool.map(create_one, missing))
@@ -290,6 +267,11 @@ class Warehouse:
         return known.select("run_id", "at")
 
 
+def listed(names: Iterable[str]) -> str:
+    """Ids and fingerprints, which are letters, digits, dashes and colons, for SQL."""
+    return ", ".join(f"'{name}'" for name in sorted(names))
+
+
 def _has_commits(folder: Path) -> bool:
     """A killed run may leave the folder of a log without its first commit."""
     log = folder / "_delta_log"
@@ -309,9 +291,3 @@ def _with_retries(write: Callable[[], object]) -> object:
         time.sleep(wait * random.uniform(0.5, 1.5))
         wait = min(2 * wait, LONGEST_WAIT_SECONDS)
     return write()
-
-
-def _metadata(column: Column) -> dict[str, str]:
-    """What a table says of the column, and in that of the run of its version."""
-    version = {VERSION_KEY: str(TABLE_VERSION)} if column is RUN_ID else {}
-    return {"comment": column.comment, **version}

@@ -8,14 +8,13 @@ traces that it cites.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote, urlsplit
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.errors import UsageError
 from flink_triage.spark.failpoints import failpoint
@@ -30,7 +29,7 @@ from flink_triage.spark.results import (
 )
 from flink_triage.spark.schemas import EVENTS, LOG_FILES, LOG_VOLUME, REMATCHES, STACK_TRACES, Table
 from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables import Warehouse, listed
 
 # Delta refuses less, because a reader or writer may still be at work on a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
@@ -120,7 +119,7 @@ def _forget_batches(
     old = [run.batch for run in runs if run.finished_at < before]
     if old:
         # Batches are published in their order.
-        house.delete(spark, BATCHES, F.col("batch") <= max(old))
+        house.delete(spark, BATCHES, f"batch <= {max(old)}")
     failpoint("forgotten.batches")
 
 
@@ -134,27 +133,27 @@ def _forget(
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, runs)
 
-    def forget(table: Table, needed: Column | None = None) -> None:
+    def forget(table: Table, needed: str = "false") -> None:
         if old and house.exists(spark, table):
-            is_old = F.col("run_id").isin(sorted(old))
-            house.delete(spark, table, is_old if needed is None else is_old & ~needed)
+            house.delete(spark, table, f"run_id IN ({listed(old)}) AND NOT ({needed})")
         failpoint(f"forgotten.{table.name}")
 
     if house.exists(spark, EVENTS):
         # The last word on an option may be an old one.
-        printed = F.coalesce(F.col("lifecycle.kind") == "config", F.lit(False))
-        forget(EVENTS, printed & _is_of(_ids(current_config(spark, house, known))))
+        printed = "coalesce(lifecycle.kind = 'config', false)"
+        forget(EVENTS, f"{printed} AND {_is_of(_ids(current_config(spark, house, known)))}")
     forget(REMATCHES)
     forget(LOG_VOLUME)
     if house.exists(spark, DIAGNOSED):
         told = _ids(current_incidents(spark, house, known))
         forget(DIAGNOSED, _is_of(told | _ids(current_deployments(spark, house, known))))
-    forget(STACK_TRACES, F.col("fingerprint").isin(sorted(cited_now(spark, house, known))))
+    forget(STACK_TRACES, _is_of(cited_now(spark, house, known), "fingerprint"))
     forget(LOG_FILES, _is_of(_ids(latest_files(spark, house, known))))
 
 
-def _is_of(run_ids: set[str]) -> Column:
-    return F.col("run_id").isin(sorted(run_ids))
+def _is_of(names: Iterable[str], column: str = "run_id") -> str:
+    names = set(names)
+    return f"{column} IN ({listed(names)})" if names else "false"
 
 
 def _ids(rows: DataFrame) -> set[str]:

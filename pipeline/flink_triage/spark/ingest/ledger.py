@@ -25,6 +25,7 @@ from flink_triage.spark.schemas import LOG_FILES, RUN_ID
 from flink_triage.spark.tables import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
+_CARRIED = ("problems", "state", "redactions_by_kind")
 # What no file has: the path is looked at again when it is next listed.
 NO_SIZE = -1
 Row = dict[str, Any]
@@ -117,7 +118,7 @@ def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
         reason=row["reason"],
         profile=profile_of(row),
         is_current=row["is_current"],
-        row={name: row[name] for name in (*COUNTED, "problems", "state")},
+        row={name: row[name] for name in (*COUNTED, *_CARRIED)},
     )
 
 
@@ -177,6 +178,7 @@ def _work_row(work: FileWork) -> Row:
     row = _row(work.path, work.deployment, work.file_id, work.generation, profile)
     row |= {"size_bytes": work.file.size_bytes, "modified_at": work.file.modified_at}
     row |= {name: work.row.get(name) or 0 for name in COUNTED}
+    row["redactions_by_kind"] = work.row.get("redactions_by_kind") or []
     if profile.problem is not None:
         row |= {"state": "quarantined", "reason": profile.problem}
     return _marked(row, work.known, work.start_line)
@@ -187,6 +189,7 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
     row = {name: value for name, value in planned.items() if name in LOG_FILES.column_names}
     row["problems"] = list(row["problems"] or ())
     mark, lines = _mark_of(row), row["consumed_lines"]
+    kinds = Counter(dict(row["redactions_by_kind"] or ()))
     for summary in ranges:
         if summary["failure"]:
             row |= {"state": "partial", "reason": summary["failure"], "size_bytes": NO_SIZE}
@@ -198,10 +201,12 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
         row["held_back_bytes"] = summary["held_back_bytes"]
         for name in COUNTED:
             row[name] += summary[name]
+        kinds.update(dict(summary["redactions_by_kind"] or ()))
         if summary["held_back_bytes"]:
             break
     if row["problems"] and row["state"] == "done":
         row |= {"state": "partial", "reason": row["problems"][0]["reason"]}
+    row["redactions_by_kind"] = list(kinds.items())
     return _marked(row, mark, lines)
 
 
@@ -242,6 +247,7 @@ def _row(
         "modified_at": None,
         "held_back_bytes": 0,
         "problems": [],
+        "redactions_by_kind": [],
         **dict.fromkeys(COUNTED, 0),
     }
     if profile is not None:
