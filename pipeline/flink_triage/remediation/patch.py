@@ -11,6 +11,7 @@ import yaml
 
 from flink_triage.errors import UsageError
 from flink_triage.model import ConfigChange
+from flink_triage.plain_yaml import load_plain_yaml
 
 from .secrets import hide
 from .texts import one_line
@@ -143,14 +144,14 @@ def _is_misread(value: str) -> bool:
     if ": " in value or " #" in value or value.endswith(":") or not value.isprintable():
         return True
     try:
-        return bool(yaml.safe_load(value) != value)
+        return bool(load_plain_yaml(value) != value)
     except yaml.YAMLError:
         return True
 
 
 def _is_collection(value: str) -> bool:
     try:
-        return isinstance(yaml.safe_load(value), list | dict)
+        return isinstance(load_plain_yaml(value), list | dict)
     except yaml.YAMLError:
         return False
 

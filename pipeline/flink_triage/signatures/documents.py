@@ -15,10 +15,10 @@ from typing import Any
 
 import yaml
 
+from ..plain_yaml import MAX_DEPTH
 from .signature import Problem
 
 MAX_FILE_BYTES = 256 * 1024
-MAX_DEPTH = 20
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
 
 # libyaml's parser is ten times faster than the one in Python; both give the same events.

@@ -75,6 +75,9 @@ VALUES = [
     ("a list with semicolons", "s3;abfs", "s3;abfs"),
     ("an empty value", "", ""),
     ("a date", "2020-01-01", "2020-01-01"),
+    ("a date that does not exist", "2026-99-99", "2026-99-99"),
+    ("brackets without end", "[" * 300 + "]" * 300, "[" * 300 + "]" * 300),
+    ("a list with an alias", "[&a x, *a]", "[&a x, *a]"),
     ("a line break cannot add a key", "a\nb: c", "a b: c"),
 ]
 
