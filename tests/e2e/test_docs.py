@@ -23,7 +23,8 @@ from flink_triage.cli.main import build_parser, main
 from flink_triage.report import FORMATS
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.signatures.catalogue import render_catalogue
-from flink_triage.spark.schemas import TABLES, Table, spark_type
+from flink_triage.spark.row_types import spark_type
+from flink_triage.spark.schemas import TABLES, Table
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"

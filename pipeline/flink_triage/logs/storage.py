@@ -137,13 +137,6 @@ def open_stored(uri: str) -> BinaryIO:
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
 
-def remove_stored(uri: str) -> None:
-    """Remove a folder and all in it; raises ``OSError``."""
-    system, place = _place(uri)
-    with _in_words(uri):
-        system.delete_dir(place)
-
-
 class _StoredStream(io.RawIOBase):
     """Reads ahead, so that small reads are not a request each."""
 

@@ -115,10 +115,11 @@ def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, O
         files = newest.toArrow().to_pylist()
     found: dict[str, Observation] = {}
     for file in files:
-        profile, deployment = profile_of(file), file["deployment"]
-        if profile is not None and deployment not in found:
-            witness = witness_of_log(deployment, profile)
-            found |= {deployment: witness} if witness is not None else {}
+        deployment = file["deployment"]
+        profile = None if deployment in found else profile_of(file)
+        witness = witness_of_log(deployment, profile) if profile is not None else None
+        if witness is not None:
+            found[deployment] = witness
     return found
 
 

@@ -25,7 +25,7 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.spark.continuing import diagnose_batch
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest import derive
-from flink_triage.spark.ingest.batch import Work, open_batch
+from flink_triage.spark.ingest.batch import Work
 from flink_triage.spark.published import PublishedRun
 from flink_triage.spark.rematching import rematch_batch
 from flink_triage.spark.schemas import (
@@ -47,16 +47,10 @@ Progress = Callable[[str], None]
 def finish_batch(
     spark: SparkSession,
     house: Warehouse,
-    number: int,
-    runs: tuple[PublishedRun, ...],
-    pack: SignaturePack,
-    options: Options,
+    work: Work,
     progress: Progress,
-    *,
-    is_resumed: bool = False,
 ) -> PublishedRun:
     """Derive everything from the batch and publish its run."""
-    work = Work(open_batch(spark, house, number), runs, pack, options, is_resumed)
     failpoint("opened")
     notes: dict[str, object] = {}
     written: list[Table] = []

@@ -27,9 +27,11 @@ from flink_triage.spark.ingest.batch import (
     Header,
     Kind,
     Overtaken,
+    Work,
     commit,
     committed_after,
     header_of,
+    open_batch,
 )
 from flink_triage.spark.ingest.identify import Look, Wanted, look_at_all
 from flink_triage.spark.ingest.ledger import TableLedger, latest_files, planned_rows
@@ -73,10 +75,9 @@ def run(
     if not listed.files and not listed.quarantined:
         raise nothing_to_read(inputs)
     failpoint("listed")
-    skipped = [] if skipped_batch is None else [skipped_batch]
 
     def attempt() -> str:
-        runs = _finished(spark, house, pack, options, progress, skipped)
+        runs = _finished(spark, house, pack, options, progress, skipped_batch)
         plan = _plan(spark, listed, house, runs, options, storage)
         failpoint("planned")
         if plan.deferred:
@@ -93,8 +94,8 @@ def run(
             suit(spark, sum(task.size_bytes for task in tasks))
             config = WorkerConfig(pack, options.settings, options.timezone, storage)
             staged = read_ranges(spark, tasks, config)
-        commit(spark, house, header, planned_rows(plan, tasks), staged)
-        return finish_batch(spark, house, header.batch, runs, pack, options, progress).run_id
+        batch = commit(spark, house, header, planned_rows(plan, tasks), staged)
+        return finish_batch(spark, house, Work(batch, runs, pack, options), progress).run_id
 
     return _until_published(house, listed.began_at, attempt)
 
@@ -125,8 +126,8 @@ def diagnose_again(
         named = files.where(F.col("deployment").isNotNull()).select("deployment").distinct()
         work: Kind = "rematch" if is_rematch else "again"
         header = _header(runs, work, started_at, options, named.toArrow().column(0).to_pylist())
-        commit(spark, house, header, (), None)
-        return finish_batch(spark, house, header.batch, runs, pack, options, progress).run_id
+        batch = commit(spark, house, header, (), None)
+        return finish_batch(spark, house, Work(batch, runs, pack, options), progress).run_id
 
     return _until_published(house, started_at, attempt)
 
@@ -152,7 +153,7 @@ def _finished(
     pack: SignaturePack,
     options: Options,
     progress: Progress,
-    skipped: Sequence[int] = (),
+    skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
     """The published runs, after what was committed and not published is."""
     runs = published_runs(spark, house)
@@ -163,12 +164,11 @@ def _finished(
         if house.directory is None:
             house.create_views(spark)
     waiting = committed_after(spark, house, runs[-1].batch if runs else 0)
-    unknown = set(skipped) - set(waiting) - {run.batch for run in runs}
-    if unknown:
+    if skipped is not None and skipped not in {*waiting, *(run.batch for run in runs)}:
         allowed = ", ".join(map(str, waiting)) or "none, all batches are published"
-        raise UsageError(f"--skip-batch: got {min(unknown)}, allowed: {allowed}")
+        raise UsageError(f"--skip-batch: got {skipped}, allowed: {allowed}")
     for number in waiting:
-        is_left_out = number in skipped
+        is_left_out = number == skipped
         if not is_left_out and header_of(spark, house, number).parcel_version != PARCEL_VERSION:
             progress(f"batch {number} was committed by another release, which this one cannot open")
             is_left_out = True
@@ -177,9 +177,9 @@ def _finished(
             done = skip_batch(spark, house, number, runs, pack, options)
         else:
             progress(f"finishing batch {number}, which an earlier run read")
-            done = finish_batch(
-                spark, house, number, runs, pack, options, progress, is_resumed=True
-            )
+            batch = open_batch(spark, house, number)
+            work = Work(batch, runs, pack, options, is_resumed=True)
+            done = finish_batch(spark, house, work, progress)
         runs = (*runs, done)
     failpoint("recovered")
     return runs

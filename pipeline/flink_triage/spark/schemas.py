@@ -26,7 +26,6 @@ from flink_triage.spark.row_types import (
     TEXTS,
     THROWABLE,
     TIME,
-    spark_type,
 )
 
 
@@ -390,31 +389,5 @@ TABLES: Mapping[str, Table] = {
 }
 
 
-def arrow_struct(table: Table) -> pa.DataType:
-    return pa.struct([(column.name, column.type) for column in table.columns])
-
-
 def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in table.columns])
-
-
-def create_statement(table: Table, identifier: str) -> str:
-    """SQL that creates the table, with its comments, where it does not exist."""
-    columns = ",\n  ".join(map(column_ddl, table.columns))
-    partitioned = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
-    return (
-        f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
-        f"{partitioned if table.partitioned_by else ''}"
-        f"COMMENT {quoted(table.comment)}\n"
-        f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{','.join(table.skipped_by)}')"
-    )
-
-
-def column_ddl(column: Column) -> str:
-    required = " NOT NULL" if column.is_required else ""
-    comment = f"COMMENT {quoted(column.comment)}"
-    return f"`{column.name}` {spark_type(column.type)}{required} {comment}"
-
-
-def quoted(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -25,6 +25,7 @@ from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.row_types import spark_schema
 from flink_triage.spark.rows import event_rows
 from flink_triage.spark.schemas import EVENTS
+from flink_triage.spark.workers import binned
 from flink_triage.stages import Analyzer, collector_at_rest
 
 # What a file is called in a warehouse is not known here.
@@ -73,14 +74,7 @@ class FlinkLogsReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         files = list_inputs(self._paths).files
-        bins: list[list[InputFile]] = []
-        room = 0
-        for file in files:
-            if room <= 0:
-                bins.append([])
-                room = TASK_BYTES
-            bins[-1].append(file)
-            room -= file.size_bytes
+        bins = binned(files, lambda file: file.size_bytes, TASK_BYTES)
         return [InputPartition(pickle.dumps(some)) for some in bins or [[]]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

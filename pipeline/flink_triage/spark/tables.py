@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from flink_triage.errors import CorruptStateError, UsageError
+from flink_triage.spark.ddl import column_ddl, create_statement, quoted
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.lock import held
 from flink_triage.spark.row_types import spark_type
@@ -27,9 +28,6 @@ from flink_triage.spark.schemas import (
     TABLES,
     Column,
     Table,
-    column_ddl,
-    create_statement,
-    quoted,
     version_of,
 )
 from flink_triage.spark.stored import DERIVED, STORED
@@ -99,7 +97,7 @@ class Warehouse:
             return on_disk
         found = self._is_stored(spark, self.location(table.name))
         if not found and table is RUNS and self._is_stored(spark, self._first_location()):
-            raise self._version_1()
+            raise _of_version(self._first_location(), 1)
         return found
 
     def _is_stored(self, spark: SparkSession, location: str) -> bool:
@@ -115,13 +113,6 @@ class Warehouse:
         """Where the first release had its runs."""
         return self.qualified(RUNS.name) if self.directory is None else f"{self.directory}/runs"
 
-    def _version_1(self) -> CorruptStateError:
-        return CorruptStateError(
-            f"{self._first_location()}: has table version 1, this release reads {TABLE_VERSION}; "
-            "use the release that wrote it, or read the logs into a new warehouse with "
-            "flink-triage run --warehouse DIR"
-        )
-
     def is_on_disk(self, table: Table) -> bool | None:
         """Whether the table exists, where no session is needed to know: in a local folder."""
         local = self.local_path
@@ -129,7 +120,7 @@ class Warehouse:
             return None
         found = _has_commits(Path(self.location(table.name)))
         if not found and table is RUNS and _has_commits(local / RUNS.name):
-            raise self._version_1()
+            raise _of_version(self._first_location(), 1)
         return found
 
     def unpublished(self) -> UsageError:
@@ -164,11 +155,7 @@ class Warehouse:
         version = version_of(there.get("run_id", {}))
         missing = tuple(column for column in table.columns if column.name not in there)
         if version is not None and version != TABLE_VERSION:
-            raise CorruptStateError(
-                f"{self.location(table.name)}: has table version {version}, this release reads "
-                f"{TABLE_VERSION}; use the release that wrote it, or read the logs into a new "
-                "warehouse with flink-triage run --warehouse DIR"
-            )
+            raise _of_version(self.location(table.name), version)
         if missing and version is None:
             raise CorruptStateError(
                 f"{self.location(table.name)}: has no column "
@@ -270,6 +257,14 @@ class Warehouse:
 def listed(names: Iterable[str]) -> str:
     """Ids and fingerprints, which are letters, digits, dashes and colons, for SQL."""
     return ", ".join(f"'{name}'" for name in sorted(names))
+
+
+def _of_version(place: str, version: int) -> CorruptStateError:
+    return CorruptStateError(
+        f"{place}: has table version {version}, this release reads {TABLE_VERSION}; "
+        "use the release that wrote it, or read the logs into a new warehouse with "
+        "flink-triage run --warehouse DIR"
+    )
 
 
 def _has_commits(folder: Path) -> bool:

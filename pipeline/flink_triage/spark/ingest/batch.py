@@ -61,37 +61,22 @@ class Batch:
     """A committed batch.
 
     ``files`` are its rows of the ledger as they were planned, ``summaries`` those of its ranges by
-    number; ``rows`` have what is opened natively.
+    number, ``standing`` says how these stand in their files; ``rows`` have what is opened natively.
     """
 
     header: Header
     files: tuple[dict[str, Any], ...]
     summaries: tuple[dict[str, Any], ...]
+    standing: Standing
     rows: DataFrame
-
-    @property
-    def standing(self) -> Standing:
-        """How the ranges stand in their files."""
-        before: dict[int, int] = {}
-        left_out: set[int] = set()
-        for file in self.files:
-            line = file["consumed_lines"]
-            for summary in self.ranges_of(file):
-                if line:
-                    before[summary["range_number"]] = line
-                if summary["failure"]:
-                    left_out.add(summary["range_number"])
-                line += summary["newline_count"] or 0
-        return Standing(before, frozenset(left_out))
 
     @property
     def is_cut(self) -> bool:
         """Whether a file was read in several ranges."""
         return any(file["range_count"] > 1 for file in self.files)
 
-    def ranges_of(self, file: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        first, count = file["first_range"], file["range_count"]
-        return self.summaries[first : first + count]
+    def ranges_of(self, file: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+        return _ranges_of(file, self.summaries)
 
     def parcels(self, kind: str) -> DataFrame:
         """deployment, rows: the parcels of a kind."""
@@ -112,7 +97,7 @@ class Work:
     runs: tuple[PublishedRun, ...]
     pack: SignaturePack
     options: Options
-    is_resumed: bool
+    is_resumed: bool = False
 
     @property
     def header(self) -> Header:
@@ -129,8 +114,8 @@ def commit(
     header: Header,
     files: Sequence[Mapping[str, Any]],
     staged: DataFrame | None,
-) -> None:
-    """Append the batch; raises ``Overtaken`` where another run holds its number."""
+) -> Batch:
+    """Append the batch and open it; raises ``Overtaken`` where another run holds its number."""
     told: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(to_plain(header)).encode()}
     ]
@@ -147,8 +132,10 @@ def commit(
         frame = frame.unionByName(staged)
     append_staged(house, header, frame)
     failpoint("committed")
-    if header_of(spark, house, header.batch).run_id != header.run_id:
+    batch = open_batch(spark, house, header.batch)
+    if batch.header.run_id != header.run_id:
         raise Overtaken
+    return batch
 
 
 def append_staged(house: Warehouse, header: Header, staged: DataFrame, part: str = "") -> None:
@@ -162,7 +149,10 @@ def header_of(spark: SparkSession, house: Warehouse, number: int) -> Header:
     rows = house.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
-    found = rows.select("rows").toArrow().column(0).to_pylist()
+    return _only_header(house, number, rows.select("rows").toArrow().column(0).to_pylist())
+
+
+def _only_header(house: Warehouse, number: int, found: Sequence[bytes]) -> Header:
     if len(found) != 1:
         raise CorruptStateError(
             f"{house.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
@@ -180,28 +170,48 @@ def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[
 
 
 def open_batch(spark: SparkSession, house: Warehouse, number: int) -> Batch:
+    """Raises ``CorruptStateError`` where the batch has no header."""
     rows = house.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
     for row in wanted.toArrow().to_pylist():
         told[row["kind"]].append(row["rows"])
-    if len(told["header"]) != 1:
-        header_of(spark, house, number)
-    header = from_plain(Header, json.loads(told["header"][0]))
+    header = _only_header(house, number, told["header"])
     files = [row for parcel in told["file"] for row in unpacked(parcel).to_pylist()]
     summaries = [row for parcel in told["summary"] for row in unpacked(parcel).to_pylist()]
     summaries.sort(key=lambda row: int(row["range_number"]))
     files.sort(key=lambda row: str(row["path"]))
     for file in files:
-        _fail_together(summaries, file)
-    return Batch(header, tuple(files), tuple(summaries), rows)
+        _fail_together(_ranges_of(file, summaries))
+    return Batch(header, tuple(files), tuple(summaries), _standing(files, summaries), rows)
 
 
-def _fail_together(summaries: list[dict[str, Any]], file: Mapping[str, Any]) -> None:
+def _ranges_of(
+    file: Mapping[str, Any], summaries: Sequence[dict[str, Any]]
+) -> Sequence[dict[str, Any]]:
+    first = file["first_range"]
+    return summaries[first : first + file["range_count"]]
+
+
+def _fail_together(ranges: Sequence[dict[str, Any]]) -> None:
     """Of a file, ranges behind one that failed are read again with it: they state its failure."""
     failure = None
-    for number in range(file["first_range"], file["first_range"] + file["range_count"]):
-        failure = failure or summaries[number]["failure"]
+    for summary in ranges:
+        failure = failure or summary["failure"]
         if failure:
-            nothing = dict.fromkeys(summaries[number])
-            summaries[number] = nothing | {"range_number": number, "failure": failure}
+            number = summary["range_number"]
+            summary |= dict.fromkeys(summary) | {"range_number": number, "failure": failure}
+
+
+def _standing(files: Sequence[Mapping[str, Any]], summaries: Sequence[dict[str, Any]]) -> Standing:
+    before: dict[int, int] = {}
+    left_out: set[int] = set()
+    for file in files:
+        line = file["consumed_lines"]
+        for summary in _ranges_of(file, summaries):
+            if line:
+                before[summary["range_number"]] = line
+            if summary["failure"]:
+                left_out.add(summary["range_number"])
+            line += summary["newline_count"] or 0
+    return Standing(before, frozenset(left_out))

@@ -18,7 +18,7 @@ from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.identity import NOTHING, Mark, OpenFile
 from flink_triage.spark.row_types import SMALL, spark_schema
-from flink_triage.spark.workers import in_worker, rows_in_tasks
+from flink_triage.spark.workers import binned, in_worker, rows_in_tasks
 from flink_triage.stages import collector_at_rest
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
@@ -97,7 +97,8 @@ def look_at_all(
     is_stored = any(is_uri(one.file.path) for one in wanted)
     if total < (FROM_STORED_BYTES if is_stored else FROM_BYTES):
         return [look_at(one, settings) for one in wanted]
-    bins = _bins(wanted, min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES))
+    size = min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)
+    bins = binned(wanted, _work, size)
     function = in_worker(__name__, "look_at_bins", pickle.dumps((settings, storage)))
     rows = rows_in_tasks(spark, [pickle.dumps(members) for members in bins])
     found = rows.mapInArrow(function, spark_schema(LOOKS)).toArrow().to_pylist()
@@ -107,19 +108,6 @@ def look_at_all(
 
 def _work(wanted: Wanted) -> int:
     return min(wanted.file.size_bytes, PROBE_BYTES) + OPENING_BYTES
-
-
-def _bins(wanted: Sequence[Wanted], size_bytes: int) -> list[list[Wanted]]:
-    """Neighbours together, each bin about as much work."""
-    bins: list[list[Wanted]] = []
-    room = 0
-    for one in wanted:
-        if room <= 0:
-            bins.append([])
-            room = size_bytes
-        bins[-1].append(one)
-        room -= _work(one)
-    return bins
 
 
 def look_at_bins(

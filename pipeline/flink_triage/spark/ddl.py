@@ -1,0 +1,28 @@
+"""A table in; out, the SQL that creates it or adds a column, with comments."""
+
+from __future__ import annotations
+
+from flink_triage.spark.row_types import spark_type
+from flink_triage.spark.schemas import Column, Table
+
+
+def create_statement(table: Table, identifier: str) -> str:
+    """SQL that creates the table, with its comments, where it does not exist."""
+    columns = ",\n  ".join(map(column_ddl, table.columns))
+    partitioned = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
+    return (
+        f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
+        f"{partitioned if table.partitioned_by else ''}"
+        f"COMMENT {quoted(table.comment)}\n"
+        f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{','.join(table.skipped_by)}')"
+    )
+
+
+def column_ddl(column: Column) -> str:
+    required = " NOT NULL" if column.is_required else ""
+    comment = f"COMMENT {quoted(column.comment)}"
+    return f"`{column.name}` {spark_type(column.type)}{required} {comment}"
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
