@@ -164,7 +164,7 @@ TRANSFORMS: dict[str, Transform] = {
     ),
     "bzip2": lambda text: bz2.compress(text.encode()),
     "xz": lambda text: lzma.compress(text.encode()),
-    "zstd": lambda text: pytest.importorskip("zstandard").compress(text.encode()),
+    "zstd": lambda text: pytest.importorskip("backports.zstd").compress(text.encode()),
     "lz4": lambda text: pytest.importorskip("lz4.frame").compress(text.encode()),
     "UTF-16 without a mark": lambda text: text.encode("utf-16-le"),
     "logback default": each_header(

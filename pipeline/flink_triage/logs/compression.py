@@ -1,16 +1,23 @@
-"""Compressed bytes in, plain bytes out, told by magic bytes and never by the file's name.
+"""Compressed bytes in, plain bytes out; detected by magic bytes, never by the file's name.
 
-What can be read is given out; what cannot is named in ``problem`` once the stream has ended:
-a truncated or damaged archive keeps its good prefix.
+Memory does not depend on the compression ratio: decoders give out one small piece at a time, and a
+stream that asks for a window of more than 128 MiB is refused.  ``problem`` says why a stream ended
+early; of a truncated or damaged stream everything before the damage is given out.
 """
 
 from __future__ import annotations
 
 import bz2
+import contextlib
 import importlib
 import lzma
+import os
 import zlib
+from functools import cache
+from types import ModuleType
 from typing import Any, BinaryIO, Protocol
+
+from flink_triage.settings import MIB
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip"),
@@ -19,8 +26,18 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\x00", "xz"),
 )
-_PACKAGES = {"zstd": ("zstandard", "zstandard"), "lz4": ("lz4.frame", "lz4")}
-_CHUNK = 256 * 1024
+# Modules that can decode, in order of preference, and the package to install.
+_PACKAGES = {
+    "zstd": (("compression.zstd", "backports.zstd"), "backports.zstd"),
+    "lz4": (("lz4.frame",), "lz4"),
+}
+# First bytes of frames that hold no data, of zstd and of lz4.
+_SKIPPABLE = bytes(range(0x50, 0x60))
+_CHUNK = 64 * 1024
+_PIECE = 128 * 1024
+# The default limit of zstd itself.  `xz -9` needs half of it.
+_WINDOW_LOG = 27
+_XZ_MEMORY = (1 << _WINDOW_LOG) + MIB
 
 
 def compression_of(head: bytes) -> str:
@@ -36,21 +53,9 @@ def compression_of(head: bytes) -> str:
 
 def missing_package(compression: str) -> str | None:
     """The package to install to read this compression, or ``None`` when it can be read."""
-    if compression not in _PACKAGES:
+    if compression not in _PACKAGES or _module_of(compression) is not None:
         return None
-    module, package = _PACKAGES[compression]
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        return package
-    return None
-
-
-class _Decoder(Protocol):
-    eof: bool
-    unused_data: bytes
-
-    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
+    return _PACKAGES[compression][1]
 
 
 class DecompressedStream:
@@ -65,12 +70,18 @@ class DecompressedStream:
         head = raw.read(16)
         self.compression = compression_of(head) if compression is None else compression
         self._input = head
+        self._taken = len(head)
         self._left = max_bytes
         self._given = 0
         self.problem: str | None = None
         self._is_done = False
-        self._decoder: Any = None
-        self._members = 0
+        self._decoder: _Decoder | None = None
+        # Where the current member begins, in ``raw`` and in the plain bytes, and where in ``raw``
+        # the input begins that its decoder got last.
+        self._member = (0, 0)
+        self._fed_at = 0
+        # What a damaged stream still has to give out.
+        self._rest = b""
         if self.compression != "none":
             package = missing_package(self.compression)
             if package:
@@ -84,123 +95,132 @@ class DecompressedStream:
         wanted = self._left if size < 0 else min(size, self._left)
         parts: list[bytes] = []
         while wanted > 0:
-            part = self._next(min(wanted, 8 * 1024 * 1024))
+            part = self._next(min(wanted, 8 * MIB))
             if not part:
                 break
             parts.append(part)
             wanted -= len(part)
             self._left -= len(part)
             self._given += len(part)
-        if self._left == 0 and self.problem is None and not self._is_done and self._next(1):
+        if self._left == 0 and self.problem is None and self._next(1):
             self.problem = f"cut at {self._given} bytes, the limit of a decompressed file"
             self._is_done = True
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _next(self, size: int) -> bytes:
         if self._is_done:
-            return b""
-        if self.compression == "none":
+            return self._next_of_rest(size)
+        if self._decoder is None:
             return self._next_plain(size)
-        try:
-            return self._next_decoded(size)
-        except (zlib.error, lzma.LZMAError, OSError, ValueError, EOFError, RuntimeError) as error:
-            self._stop(f"damaged after {self._given} bytes ({error})")
-            return b""
+        return self._next_decoded(self._decoder, min(size, _PIECE))
 
     def _next_plain(self, size: int) -> bytes:
-        if self._input:
-            part, self._input = self._input[:size], self._input[size:]
-            if len(part) < size:
-                part += self._read_raw(size - len(part))
-            return part
-        return self._read_raw(size)
+        part, self._input = self._input[:size], self._input[size:]
+        return part + self._read_raw(size - len(part)) if len(part) < size else part
 
     def _read_raw(self, size: int) -> bytes:
         try:
-            return self._raw.read(size)
+            data = self._raw.read(size)
         except OSError as error:
             self._stop(f"unreadable after {self._given} bytes ({error.strerror or error})")
             return b""
+        self._taken += len(data)
+        return data
 
-    def _next_decoded(self, size: int) -> bytes:
+    def _next_decoded(self, decoder: _Decoder, size: int) -> bytes:
         while True:
-            if self._decoder.eof and not self._next_member():
-                return b""
-            if not self._input and self._needs_input():
-                self._input = self._read_raw(_CHUNK)
-                if not self._input and not self._is_done:
-                    return self._end_of_input(size)
-            part = self._decode(size)
+            if decoder.eof:
+                following = self._next_member()
+                if following is None:
+                    return b""
+                decoder = self._decoder = following
+            data, self._input = self._input, b""
+            is_end = False
+            if not data and decoder.needs_input:
+                data = self._read_raw(_CHUNK)
+                is_end = not data
+            if data:
+                self._fed_at = self._taken - len(data)
+            try:
+                part = decoder.decompress(data, size)
+            except Exception as error:  # Each library has its own errors for damaged input.
+                self._rest = self._before_damage()
+                self._stop(_reason(error, self._given + len(self._rest)))
+                return self._next_of_rest(size)
+            if decoder.eof:
+                self._input = decoder.unused_data or b""
+            elif is_end and not part and not self._is_done:
+                self._stop(f"truncated after {self._given} bytes")
             if part or self._is_done:
                 return part
 
-    def _needs_input(self) -> bool:
-        return bool(getattr(self._decoder, "needs_input", True))
-
-    def _decode(self, size: int) -> bytes:
-        data, self._input = self._input, b""
-        # zlib drops what it had decoded when it meets damage: a copy decodes it again.
-        before = self._decoder.copy() if self.compression == "gzip" else None
-        try:
-            part: bytes = self._decoder.decompress(data, size)
-        except zlib.error as error:
-            part = _up_to_damage(before, data, size)
-            self._stop(f"damaged after {self._given + len(part)} bytes ({error})")
-            return part
-        if self._decoder.eof:
-            self._input = self._decoder.unused_data
-        elif self.compression == "gzip":
-            self._input = self._decoder.unconsumed_tail
+    def _next_of_rest(self, size: int) -> bytes:
+        part, self._rest = self._rest[:size], self._rest[size:]
         return part
 
-    def _end_of_input(self, size: int) -> bytes:
-        if self.compression == "gzip":
-            rest: bytes = self._decoder.flush()
-            if rest:
-                self._input = b""
-                self._stop(f"truncated after {self._given + len(rest)} bytes")
-                return rest[:size]
-        self._stop(f"truncated after {self._given} bytes")
-        return b""
+    def _before_damage(self) -> bytes:
+        """The bytes between those that were given out and the damage.
 
-    def _next_member(self) -> bool:
-        """Starts the next member of a file made of several; false at the end or at garbage."""
-        while len(self._input) < 16:
-            more = self._read_raw(_CHUNK)
+        A decoder that meets damage drops the whole piece.  So the member is decoded again: up to
+        this piece as before, and from there on byte by byte.  Not where ``raw`` cannot seek.
+        """
+        position, at = self._member
+        decoder = _new_decoder(self.compression)
+        found = bytearray()
+        with contextlib.suppress(Exception):  # The same damage, or a stream that cannot seek.
+            self._raw.seek(position - self._taken, os.SEEK_CUR)
+            while len(found) < _PIECE:
+                data = b""
+                if decoder.needs_input:
+                    # zlib and others check a sum as soon as they have it, before they give out
+                    # the last bytes: so the input, too, comes byte by byte.
+                    data = self._raw.read(min(max(self._fed_at - position, 1), _CHUNK))
+                    position += len(data)
+                    if not data:
+                        break
+                skipped = max(min(self._given - at, _PIECE), 0)
+                part = decoder.decompress(data, skipped or 1)
+                at += len(part)
+                found += b"" if skipped else part
+        return bytes(found)
+
+    def _next_member(self) -> _Decoder | None:
+        """The decoder of the next member of a file made of several; ``None`` at the end."""
+        while True:
+            # gzip(1) ignores zero padding, as tapes leave it.
+            if self.compression == "gzip":
+                self._input = self._input.lstrip(b"\0")
+            more = self._read_raw(_CHUNK) if len(self._input) < 16 else b""
             if not more:
                 break
             self._input += more
-        # gzip(1) ignores zero padding, as tapes leave it.
-        if self.compression == "gzip":
-            self._input = self._input.lstrip(b"\0")
+        if self._is_done:
+            return None
         if not self._input:
             self._is_done = True
-            return False
-        if compression_of(self._input) != self.compression:
+            return None
+        if not self._is_member(self._input):
             self._stop(f"followed by something else after {self._given} bytes")
-            return False
-        self._members += 1
-        self._decoder = _new_decoder(self.compression)
-        return True
+            return None
+        self._member = (self._taken - len(self._input), self._given)
+        return _new_decoder(self.compression)
+
+    def _is_member(self, head: bytes) -> bool:
+        # pzstd and the seekable formats put frames of their own data between the others.
+        is_skippable = head[0] in _SKIPPABLE and head[1:4] == b"\x2a\x4d\x18"
+        return compression_of(head) == self.compression or (
+            is_skippable and self.compression in _PACKAGES
+        )
 
     def _stop(self, problem: str) -> None:
         self._is_done = True
         self.problem = f"{self.compression}: {problem}" if self._decoder else problem
 
 
-def _up_to_damage(decoder: Any, data: bytes, size: int) -> bytes:
-    """What a zlib decoder gives before it fails, at most ``size`` bytes; byte by byte."""
-    parts: list[bytes] = []
-    for index in range(len(data)):
-        try:
-            part = decoder.decompress(data[index : index + 1], size)
-        except zlib.error:
-            break
-        parts.append(part)
-        size -= len(part)
-        if size <= 0:
-            break
-    return b"".join(parts)
+def _reason(error: Exception, given: int) -> str:
+    if isinstance(error, MemoryError) or "memory" in str(error).lower():
+        return f"needs a window of more than {(1 << _WINDOW_LOG) // MIB} MiB to be decompressed"
+    return f"damaged after {given} bytes ({error})"
 
 
 def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
@@ -208,42 +228,63 @@ def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
     return DecompressedStream(raw, max_bytes)
 
 
-def _new_decoder(compression: str) -> Any:
-    if compression == "gzip":
-        return zlib.decompressobj(wbits=31)
-    if compression == "bz2":
-        return bz2.BZ2Decompressor()
-    if compression == "xz":
-        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ)
-    return _PackageDecoder(compression)
+class _Decoder(Protocol):
+    """What the decoders of bz2, lzma, zstd and lz4 have in common."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes | None: ...
+
+    def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
 
 
-class _PackageDecoder:
-    """The decompressors of zstandard and lz4 behind the interface of bz2's; output is held."""
+class _GzipDecoder:
+    """The decoder of zlib behind the same interface."""
 
-    def __init__(self, compression: str) -> None:
-        module = importlib.import_module(_PACKAGES[compression][0])
-        if compression == "zstd":
-            self._decoder = module.ZstdDecompressor().decompressobj()
-        else:
-            self._decoder = module.LZ4FrameDecompressor()
-        self._held = b""
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(wbits=31)
 
     @property
     def eof(self) -> bool:
-        return bool(self._decoder.eof) and not self._held
+        return self._zlib.eof
 
     @property
     def needs_input(self) -> bool:
-        return not self._held
+        return not self._zlib.unconsumed_tail
 
     @property
     def unused_data(self) -> bytes:
-        return bytes(self._decoder.unused_data or b"")
+        return self._zlib.unused_data
 
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        # Small pieces in, so that a bomb is never held as a whole.
-        if data and not self._decoder.eof:
-            self._held += self._decoder.decompress(data)
-        part, self._held = self._held[:max_length], self._held[max_length:]
-        return part
+    def decompress(self, data: bytes, max_length: int = 0, /) -> bytes:
+        return self._zlib.decompress(self._zlib.unconsumed_tail + data, max_length)
+
+
+def _new_decoder(compression: str) -> _Decoder:
+    if compression == "gzip":
+        return _GzipDecoder()
+    if compression == "bz2":
+        return bz2.BZ2Decompressor()
+    if compression == "xz":
+        return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    module: Any = _module_of(compression)
+    decoder: _Decoder
+    if compression == "zstd":
+        options = {module.DecompressionParameter.window_log_max: _WINDOW_LOG}
+        decoder = module.ZstdDecompressor(options=options)
+    else:
+        decoder = module.LZ4FrameDecompressor()
+    return decoder
+
+
+@cache
+def _module_of(compression: str) -> ModuleType | None:
+    for name in _PACKAGES[compression][0]:
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(name)
+    return None
