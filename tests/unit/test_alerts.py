@@ -7,7 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -96,14 +97,23 @@ def test_a_resolved_alert_ends_under_the_labels_with_which_it_began() -> None:
 
 
 @contextmanager
-def receiver(*answers: int) -> Iterator[tuple[str, list[bytes]]]:
+def receiver(*answers: int, retry_after: str = "") -> Iterator[tuple[str, list[bytes]]]:
     """A server that answers so, one after the other, and then always 200; and what it was sent."""
     left, bodies = list(answers), []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(left.pop(0) if left else 200)
+            code = left.pop(0) if left else 200
+            self.send_response(code)
+            if code == 429:
+                self.send_header("Retry-After", retry_after)
+            if 300 <= code < 400:
+                self.send_header("Location", "/elsewhere-secret")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -132,6 +142,44 @@ def test_sending(answers: tuple[int, ...], tries: int, problem: str | None) -> N
     with receiver(*answers) as (address, bodies):
         assert send(message, address, wait=lambda seconds: None) == problem
     assert bodies == [message.body] * tries
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_is_reported_as_not_sent(code: int) -> None:
+    (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
+    with receiver(code) as (address, bodies):
+        problem = send(message, address, wait=lambda seconds: None)
+    assert problem == f"the receiver answered {code}, a redirect; set the final URL"
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "least", "most"),
+    [
+        pytest.param("7", 7, 7, id="seconds"),
+        pytest.param("Wed, 21 Oct 2015 07:28:00 GMT", 1, 1, id="a date in the past"),
+        pytest.param("Fri, 31 Dec 9999 23:59:59 GMT", 30, 30, id="no longer than 30 s"),
+        pytest.param("9" * 400, 30, 30, id="more digits than a float"),
+        pytest.param("soon", 1, 1, id="neither"),
+        pytest.param("\u00b2", 1, 1, id="a digit that is no number"),
+    ],
+)
+def test_retry_after_is_honoured(retry_after: str, least: float, most: float) -> None:
+    (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
+    waited: list[float] = []
+    with receiver(429, retry_after=retry_after) as (address, _):
+        assert send(message, address, wait=waited.append) is None
+    assert len(waited) == 1
+    assert least <= waited[0] <= most
+
+
+def test_retry_after_may_be_a_date() -> None:
+    (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
+    waited: list[float] = []
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=20), usegmt=True)
+    with receiver(429, retry_after=date) as (address, _):
+        assert send(message, address, wait=waited.append) is None
+    assert 5 <= waited[0] <= 20
 
 
 def test_nobody_listening_is_a_sentence_without_the_address() -> None:

@@ -1,7 +1,8 @@
-"""A message in, an HTTP request out; whatever goes wrong comes back as a sentence."""
+"""A message in, an HTTP request out; a failure comes back as a sentence."""
 
 from __future__ import annotations
 
+import email.utils
 import http.client
 import os
 import time
@@ -9,6 +10,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import IO
 
 from ..errors import UsageError
 from .messages import Kind, Message
@@ -41,8 +44,26 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
     return address
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Raises `HTTPError` for a redirect; urllib would follow it with a GET without the body."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
-    """Send, trying again what may pass; None when it arrived, else why not, without the address."""
+    """Send a message, with retries; return None on success, else the reason without the address."""
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
         if attempt:
@@ -52,14 +73,29 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
             request = urllib.request.Request(
                 address, data=message.body, headers={"Content-Type": "application/json"}
             )
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS):
+            with _OPENER.open(request, timeout=TIMEOUT_SECONDS):
                 return None
         except urllib.error.HTTPError as error:
             problem = f"the receiver answered {error.code}"
+            if 300 <= error.code < 400:
+                return f"{problem}, a redirect; set the final URL"
             if error.code != 429 and error.code < 500:
                 return problem
             asked = error.headers.get("Retry-After", "")
-            seconds = max(seconds, float(asked) if asked.isdigit() else 0.0)
+            seconds = max(seconds, _seconds_asked(asked, datetime.now(timezone.utc)))
         except (OSError, http.client.HTTPException) as error:
             problem = str(getattr(error, "reason", "") or type(error).__name__)
     return f"{problem}, {MAX_TRIES} times"
+
+
+def _seconds_asked(retry_after: str, now: datetime) -> float:
+    """The value of Retry-After, seconds or an HTTP date, as seconds from now; 0 for neither."""
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after)
+    try:
+        at = email.utils.parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    if at.tzinfo is None:  # "-0000", which stands for UTC here
+        at = at.replace(tzinfo=timezone.utc)
+    return (at - now).total_seconds()
