@@ -1,8 +1,57 @@
-"""``python -m flink_triage``: the console command, where scripts are not on the path."""
+"""The entry point of ``flink-triage`` and ``python -m flink_triage``: ends quietly at Ctrl-C.
 
+Modules are imported under a handler that ends the process at once: nothing has been opened yet, and
+a ``KeyboardInterrupt`` raised inside an import ends as a traceback or as a broken module.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
-from .cli import main
+_EXIT_INTERRUPTED = 130
+_RETRY_SECONDS = 0.01
+
+
+def main() -> int:
+    """Run the command on ``sys.argv``; return its exit code."""
+    handler = signal.getsignal(signal.SIGINT)
+    # A process that a shell started in the background ignores SIGINT; so does this one then.
+    is_heard = handler is signal.default_int_handler
+    if is_heard:
+        signal.signal(signal.SIGINT, _end)
+    from .cli import main as command
+
+    try:
+        if is_heard:
+            signal.signal(signal.SIGALRM, _interrupt)
+            signal.signal(signal.SIGINT, _interrupt)
+        code = command()
+        if is_heard:
+            # What is left is the shutdown of the interpreter.
+            signal.signal(signal.SIGINT, _end)
+            signal.signal(signal.SIGALRM, _end)
+    except KeyboardInterrupt:
+        _end()
+    return code
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise ``KeyboardInterrupt``; out of a finalizer, which would swallow it, a moment later."""
+    while frame is not None:
+        if frame.f_code.co_name == "__del__":
+            signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _end(*_: object) -> NoReturn:
+    os._exit(_EXIT_INTERRUPTED)
+
 
 if __name__ == "__main__":
     sys.exit(main())

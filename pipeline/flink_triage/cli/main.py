@@ -2,12 +2,13 @@
 
 Exit codes, the same in every format: 0 done, 1 findings at or above ``--fail-on``, 2 wrong use or
 nothing to read, 3 with ``--strict`` when something was skipped or cut, 4 environment, 5 another
-run holds the output, 70 a bug in flink-triage.
+run holds the output, 70 a bug in flink-triage, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
@@ -31,9 +32,12 @@ from .examples import epilog
 from .history_commands import add_history_commands
 from .upkeep_commands import add_upkeep_command
 
+_EXIT_ENVIRONMENT = 4
 _EXIT_BUG = 70
 _EXIT_INTERRUPTED = 130
 _EXIT_TERMINATED = 143
+# A full disk, a used-up quota, and the limit of ``ulimit -f``.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -183,13 +187,15 @@ def main(
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
         words.insert(0, "diagnose")
-    parser = build_parser()
-    _complete(parser)
-    arguments = parser.parse_args(words)
-    arguments.on_result = on_result
-    _end_on_sigterm()
     try:
-        return int(arguments.run(arguments))
+        parser = build_parser()
+        _complete(parser)
+        arguments = parser.parse_args(words)
+        arguments.on_result = on_result
+        _end_on_sigterm()
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
     except FlinkTriageError as error:
         print(f"flink-triage: {error}", file=sys.stderr)
         return error.exit_code
@@ -198,12 +204,22 @@ def main(
     except _Terminated:
         return _EXIT_TERMINATED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return 0
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            _drop_stdout()
+            where = error.filename or "to standard output or a temporary file"
+            print(f"flink-triage: cannot write {where}: {error.strerror}", file=sys.stderr)
+            return _EXIT_ENVIRONMENT
         traceback.print_exc()
         print("flink-triage: this is a bug; please report it with the lines above", file=sys.stderr)
         return _EXIT_BUG
+
+
+def _drop_stdout() -> None:
+    """Send to nowhere what is still buffered, so that the interpreter's last flush succeeds."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complete(parser: argparse.ArgumentParser) -> None:

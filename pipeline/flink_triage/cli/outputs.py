@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
+import stat
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -69,10 +71,12 @@ def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
         (f, outputs[i] if i < len(outputs) and outputs[i] != "-" else None)
         for i, f in enumerate(formats)
     ]
-    if sum(target is None for _, target in targets) > 1:
-        raise UsageError("only one --format can go to the screen: give the others an --output")
     if arguments.report:
-        targets.append(("html", arguments.report))
+        targets.append(("html", None if arguments.report == "-" else arguments.report))
+    if sum(target is None for _, target in targets) > 1:
+        raise UsageError(
+            "only one report can go to standard output: give the others an --output FILE"
+        )
     return targets
 
 
@@ -90,19 +94,42 @@ def _print(pieces: Iterable[str]) -> None:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Whole or not at all: a reader never sees half a report.
+    """Write a file whole or not at all; what is no regular file is written to as it is.
 
-    A pipe, a device and what a link leads to are written to; only a regular file is replaced.
+    A link is followed: the file that it leads to is replaced.
     """
     try:
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            with path.open("w", encoding="utf-8") as file:
-                file.writelines(pieces)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        with partial.open("w", encoding="utf-8") as file:
-            file.writelines(pieces)
-        partial.replace(path)
+        if _is_stream(path):
+            with path.open("w", encoding="utf-8") as stream:
+                stream.writelines(pieces)
+        else:
+            _replace(Path(os.path.realpath(path)), pieces)
     except OSError as error:
         raise EnvironmentProblem(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether the path is a FIFO, a device or an open file such as /dev/stdout or /dev/fd/63."""
+    if path.is_relative_to("/dev") or path.is_relative_to("/proc"):
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # The name is short, for that of the file may be as long as names can be.
+    partial = path.with_name(f".{secrets.token_hex(8)}.partial")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(pieces)
+            if path.exists():
+                os.fchmod(descriptor, stat.S_IMODE(path.stat().st_mode))
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise

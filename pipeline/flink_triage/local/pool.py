@@ -47,7 +47,7 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
     # The clients of object stores have threads, which a fork would lose.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
-    with _default_sigterm():
+    with _default_sigterm(), _blocked_sigint():
         pool = context.Pool(workers, _start, (bench.pack, bench.options))
     with pool:
 
@@ -79,6 +79,22 @@ def _default_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, handler)
+
+
+@contextmanager
+def _blocked_sigint() -> Iterator[None]:
+    """Processes and threads started here never get SIGINT.
+
+    At Ctrl-C the terminal signals every process; the parent alone acts, and ends the others.
+    """
+    if os.name == "nt":
+        yield
+        return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _start(pack: SignaturePack, options: Options) -> None:
