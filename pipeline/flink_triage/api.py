@@ -46,7 +46,8 @@ def diagnose(
     ``fields`` are those of ``flink_triage.Options`` and override ``options``: ``group_by``,
     ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
     ``progress`` is told the bytes read so far and those to read.  Raises ``UsageError`` when there
-    is nothing to read, ``SignaturePackError`` for a signature that cannot be used.
+    is nothing to read, ``SignaturePackError`` when a directory of signatures is missing; an invalid
+    signature file is skipped, see ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ..api import diagnose as diagnose_here
 from ..errors import UsageError
-from ..local import Options
+from ..local import Options, pack_of
 from ..model import Result
+from ..report.clean import clean
 from .alerting import addresses_of, alert
 from .arguments import options_of
 from .demo import demo_logs
@@ -37,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.rematch:
         from .engines import match_again
 
+        _warn_of_skipped_files(options)
         known, after = match_again(options, arguments)
         if addresses:
             alert(known, after, addresses)
@@ -45,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _on_spark(arguments.paths, options, arguments, arguments.warehouse)
     from .engines import run_after_the_last
 
+    _warn_of_skipped_files(options)
     before, after = run_after_the_last(arguments.paths, options, arguments)
     alert(before, after, addresses)
     return write_outputs(after, arguments)
@@ -87,9 +90,15 @@ def signatures(arguments: argparse.Namespace) -> int:
 
 
 def _here(paths: list[str], options: Options, arguments: argparse.Namespace) -> int:
+    _warn_of_skipped_files(options)
     with ProgressLine(arguments.quiet) as progress:
         result = diagnose_here(paths, options, progress=progress)
     return write_outputs(result, arguments)
+
+
+def _warn_of_skipped_files(options: Options) -> None:
+    for skipped in pack_of(options).skipped:
+        print(f"flink-triage: warning: file skipped: {clean(skipped.reason)}", file=sys.stderr)
 
 
 def _on_spark(
@@ -97,6 +106,7 @@ def _on_spark(
 ) -> int:
     from .engines import run_on_spark
 
+    _warn_of_skipped_files(options)
     if warehouse is None and not getattr(arguments, "catalog", None):
         with tempfile.TemporaryDirectory(prefix="flink-triage-") as temporary:
             result: Result = run_on_spark(paths, options, temporary, arguments)

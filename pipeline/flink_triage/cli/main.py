@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from .. import __version__
 from ..errors import FlinkTriageError
 from ..model import Result
+from ..report.clean import clean
 from ..settings import DEFAULT_SETTINGS
 from . import commands
 from .alerting import add_alert_arguments
@@ -197,7 +198,7 @@ def main(
         sys.stdout.flush()
         return code
     except FlinkTriageError as error:
-        print(f"flink-triage: {error}", file=sys.stderr)
+        print(f"flink-triage: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return _EXIT_INTERRUPTED

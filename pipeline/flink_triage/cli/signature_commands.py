@@ -12,6 +12,7 @@ from pathlib import Path
 from ..diagnosis.unknown import is_unknown
 from ..errors import EnvironmentProblem, UsageError
 from ..local import Options, scan_inputs
+from ..report.clean import clean, one_line
 from ..signatures import SignaturePack, builtin_pack_directory, load_pack
 
 _EXIT_PROBLEMS = 2
@@ -29,7 +30,7 @@ def list_(arguments: argparse.Namespace) -> int:
         lines = "all" if affected.startswith("All") else re.split(r"[;,(:]", affected)[0].strip()
         print(
             f"{signature.id:<44} {signature.severity:<9} {signature.role:<14}"
-            f" {lines[:20]:<20} {signature.title}"
+            f" {one_line(lines[:20]):<20} {one_line(signature.title)}"
         )
     print(f"{len(pack.signatures)} signatures, pack {pack.digest[:12]}", file=sys.stderr)
     return 0
@@ -44,7 +45,7 @@ def show(arguments: argparse.Namespace) -> int:
         near = difflib.get_close_matches(arguments.id, pack.signatures, n=3, cutoff=0.4)
         hint = f"; near: {', '.join(near)}" if near else ""
         raise UsageError(f"no signature {arguments.id!r}{hint}")
-    print(Path(signature.path).read_text(encoding="utf-8"), end="")
+    print(clean(Path(signature.path).read_text(encoding="utf-8")), end="")
     return 0
 
 
@@ -65,7 +66,7 @@ def lint(arguments: argparse.Namespace) -> int:
     if not problems:
         problems = [str(p) for p in check_pack(load_pack(directories), OptionTable.load())]
     for problem in problems:
-        print(problem)
+        print(one_line(problem))
     print(f"{len(problems)} problems", file=sys.stderr)
     return _EXIT_PROBLEMS if problems else 0
 
@@ -76,7 +77,7 @@ def test(arguments: argparse.Namespace) -> int:
     pack = load_pack(_directories(arguments))
     problems = [str(problem) for problem in check_examples(pack)]
     for problem in problems:
-        print(problem)
+        print(one_line(problem))
     examples = sum(
         len(s.examples.match) + len(s.examples.no_match) for s in pack.signatures.values()
     )

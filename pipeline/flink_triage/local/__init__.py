@@ -100,7 +100,8 @@ def run_local(
 ) -> Result:
     """Diagnose ``inputs`` (files and directories).
 
-    Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` for a bad pack.
+    Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` when a
+    directory of signatures is missing.
     """
     started_at = datetime.now(timezone.utc)
     with _opened(inputs, options) as opened:

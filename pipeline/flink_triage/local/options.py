@@ -11,7 +11,7 @@ from ..diagnosis.timeline import LOG_READ, OUTSIDE_WINDOW
 from ..logs.layouts.own import read_layouts
 from ..model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
 from ..settings import DEFAULT_SETTINGS, Settings
-from ..signatures import SignaturePack, builtin_pack_directory, load_pack
+from ..signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
 # A head of which the layout explains less may be any text.
@@ -47,18 +47,22 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, without what is ignored today."""
-    pack = load_pack((builtin_pack_directory(), *options.signature_directories))
+    """The built-in signatures and those of ``options``, without what is ignored today.
+
+    Files of ``options`` that have problems are skipped.
+    """
+    pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(timezone.utc).date())
 
 
 def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
-    """What a team has decided not to hear of today, and why."""
+    """Signatures that a team ignores today, and files that were skipped, with the reason."""
     today = datetime.now(timezone.utc).date()
-    return {
+    ignored = (
         SkippedSignature(entry.signature, f"ignored: {entry.reason}")
         for entry in pack.decisions_on(today)
-    }
+    )
+    return {*ignored, *pack.skipped}
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:

@@ -2,7 +2,14 @@
 
 from .episodes import episode_match
 from .matcher import Matcher
-from .pack import SignaturePack, build_pack, builtin_pack_directory, load_pack, read_pack
+from .pack import (
+    SignaturePack,
+    build_pack,
+    builtin_pack_directory,
+    load_pack,
+    load_usable_pack,
+    read_pack,
+)
 from .signature import (
     Alternative,
     ComputedValue,
@@ -33,5 +40,6 @@ __all__ = [
     "builtin_pack_directory",
     "episode_match",
     "load_pack",
+    "load_usable_pack",
     "read_pack",
 ]

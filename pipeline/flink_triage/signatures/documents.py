@@ -8,6 +8,8 @@ too (YAML keeps the last silently).  Scalars stay the text that was written: YAM
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +72,10 @@ def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, .
     """The single document of a file, or why it cannot be read; ``label`` names it in problems."""
     try:
         # One byte more than allowed is enough to know; the file may have grown since it was listed.
-        with path.open("rb") as stream:
+        # Without O_NONBLOCK, opening a FIFO would wait for a writer.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return None, (Problem(label, 1, "file", "is not a regular file"),)
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         return None, (Problem(label, 1, "file", f"cannot be read: {error.strerror}"),)

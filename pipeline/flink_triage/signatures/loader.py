@@ -14,7 +14,7 @@ import regex
 
 from flink_triage.model import TriedFix
 
-from .documents import parse_document, read_document
+from .documents import MappingNode, Node, parse_document, read_document
 from .schema import Checked, Schema, check
 from .signature import (
     Alternative,
@@ -41,9 +41,21 @@ def load_signature(
     node, problems = read_document(path, label)
     if node is None:
         return None, problems
+    if not _is_signature(node, schema):
+        # Nothing of the file is quoted: it may be anything, and a link may lead anywhere.
+        fields = ", ".join(schema["required"])
+        reason = f"is not a signature; expected a mapping with {fields}"
+        return None, (Problem(label, 1, "file", reason),)
     checked = check(node, schema, label)
     checked.problems.extend(problems)
     return _finish(checked, signature_id)
+
+
+def _is_signature(node: Node, schema: Schema) -> bool:
+    """Whether the document has a field of a signature at all."""
+    return isinstance(node, MappingNode) and any(
+        entry.key in schema["properties"] for entry in node.entries
+    )
 
 
 def parse_signature(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from flink_triage.errors import SignaturePackError
 from flink_triage.logs.layouts.own import LAYOUT_FILE
+from flink_triage.model import SkippedSignature
 
 from .documents import read_document
 from .loader import load_signature
@@ -52,13 +53,15 @@ class SignaturePack:
 
     ``literals`` are all texts that an alternative needs (vetoes are only asked of events that
     matched, so theirs are not among them); ``digest`` changes when any signature or decision to
-    ignore one does, and not when comments or the order of files do.
+    ignore one does, and not when comments or the order of files do.  ``skipped`` holds an entry for
+    each problem of a file that was left out.
     """
 
     signatures: Mapping[str, Signature]
     literals: tuple[str, ...]
     digest: str
     ignored: tuple[Ignored, ...] = ()
+    skipped: tuple[SkippedSignature, ...] = ()
 
     @property
     def anchors(self) -> tuple[str, ...]:
@@ -102,6 +105,15 @@ def load_pack(directories: Sequence[Path]) -> SignaturePack:
     return _load_pack(tuple(map(str, directories)), _stamp(directories))
 
 
+def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
+    """As `load_pack`, without the files that have problems; ``skipped`` names each problem.
+
+    Raises ``SignaturePackError`` for problems of the first directory, the built-in signatures, and
+    for a directory that is missing.
+    """
+    return _load_usable_pack(tuple(map(str, directories)), _stamp(directories))
+
+
 @lru_cache(maxsize=8)
 def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp  # it only tells one state of the files from another
@@ -111,27 +123,61 @@ def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> Signa
     return pack
 
 
+@lru_cache(maxsize=8)
+def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
+    del stamp
+    paths = [Path(directory) for directory in directories]
+    skipped: list[Problem] = []
+    while True:
+        # A skipped file may have replaced a signature, which now has to be checked.
+        pack, problems = read_pack(paths, frozenset(problem.path for problem in skipped))
+        fatal = [p for p in problems if not _is_in_any(p.path, paths[1:])]
+        if fatal:
+            raise SignaturePackError([str(problem) for problem in fatal])
+        if not problems:
+            return replace(pack, skipped=tuple(_skipped(p, paths) for p in skipped))
+        skipped.extend(problems)
+
+
+def _is_in_any(path: str, directories: Iterable[Path]) -> bool:
+    return any(directory in Path(path).parents for directory in directories)
+
+
+def _skipped(problem: Problem, directories: Sequence[Path]) -> SkippedSignature:
+    path = Path(problem.path)
+    home = next(d for d in reversed(directories) if d in path.parents)
+    name = path.relative_to(home)
+    signature_id = name.with_suffix("") if len(name.parts) > 1 else name
+    return SkippedSignature(signature_id.as_posix(), str(problem))
+
+
 def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
     stamps: list[object] = []
     for directory in map(Path, directories):
         for path in sorted(directory.rglob("*.y*ml")) if directory.is_dir() else ():
-            status = path.stat()
+            try:
+                status = path.stat()
+            except OSError:  # a link that leads nowhere; reading the file gives the reason
+                continue
             stamps.append((str(path), status.st_mtime_ns, status.st_size))
     return tuple(stamps)
 
 
-def read_pack(directories: Sequence[Path]) -> tuple[SignaturePack, tuple[Problem, ...]]:
-    """What could be loaded, and what is wrong with the rest."""
+def read_pack(
+    directories: Sequence[Path], without: Collection[str] = ()
+) -> tuple[SignaturePack, tuple[Problem, ...]]:
+    """The signatures that load, and the problems of the others, without files in ``without``."""
     schema = load_schema(builtin_pack_directory() / SCHEMA_FILE)
     signatures: dict[str, Signature] = {}
     ignored: list[tuple[Ignored, str, int]] = []
     problems: list[Problem] = []
     broken: set[str] = set()
     for directory in directories:
-        found = _read_directory(Path(directory), schema, problems, broken)
+        found = _read_directory(Path(directory), schema, problems, broken, without)
         signatures.update(found)
-        ignored.extend(_read_ignored(Path(directory), problems))
-    problems.extend(_cross_check(signatures, broken, ignored))
+        if str(Path(directory) / IGNORE_FILE) not in without:
+            ignored.extend(_read_ignored(Path(directory), problems))
+    problems.extend(_cross_check(signatures, broken, ignored, Path(directories[0])))
     pack = build_pack(signatures.values(), [entry for entry, _, _ in ignored])
     return pack, tuple(problems)
 
@@ -170,7 +216,11 @@ def _canonical(signature: Signature) -> dict[str, object]:
 
 
 def _read_directory(
-    directory: Path, schema: Schema, problems: list[Problem], broken: set[str]
+    directory: Path,
+    schema: Schema,
+    problems: list[Problem],
+    broken: set[str],
+    without: Collection[str],
 ) -> dict[str, Signature]:
     signatures: dict[str, Signature] = {}
     if not directory.is_dir():
@@ -179,10 +229,13 @@ def _read_directory(
     for path in _yaml_files(directory):
         relative = path.relative_to(directory)
         problem = _misplaced(relative, schema)
-        if problem is not None:
+        if problem is not None and str(path) not in without:
             problems.append(Problem(str(path), 1, "path", problem))
             continue
         signature_id = relative.with_suffix("").as_posix()
+        if str(path) in without:
+            broken.add(signature_id)
+            continue
         signature, found = load_signature(path, signature_id, str(path), schema)
         problems.extend(found)
         if signature is None:
@@ -253,6 +306,7 @@ def _cross_check(
     signatures: Mapping[str, Signature],
     broken: set[str],
     ignored: Sequence[tuple[Ignored, str, int]],
+    first_directory: Path,
 ) -> list[Problem]:
     known = signatures.keys() | broken
     problems = [
@@ -269,7 +323,10 @@ def _cross_check(
                 problems.append(Problem(signature.path, line, field, reason))
     cycle = find_cycle({key: signature.explains for key, signature in signatures.items()})
     if cycle:
-        first = signatures[cycle[0]]
+        # Another's file closed the circle of the built-in ones, which have none.
+        others = (signatures[key] for key in cycle)
+        added = (s for s in others if first_directory not in Path(s.path).parents)
+        first = next(added, signatures[cycle[0]])
         reason = f"goes in a circle: {' -> '.join(cycle)}"
         problems.append(Problem(first.path, first.lines.get("explains", 1), "explains", reason))
     return problems

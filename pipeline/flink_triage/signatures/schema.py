@@ -165,4 +165,4 @@ def _kind(node: Node) -> str:
         return "a mapping"
     if isinstance(node, SequenceNode):
         return "a list"
-    return f'"{node.text}"' if node.text else "nothing"
+    return "text" if node.text else "nothing"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +135,9 @@ def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
         pytest.param(["run", "--input", "/no/such/place"], "does not exist", id="missing input"),
         pytest.param(["run", "--input", "{empty}"], "nothing to read", id="empty folder"),
         pytest.param(
-            ["run", "--input", "{logs}", "--signatures", "{broken}"], "one.yaml", id="signature"
+            ["run", "--input", "{logs}", "--signatures", "{none}"],
+            "none:1: directory: is not a directory",
+            id="signatures",
         ),
         pytest.param(["run", "--rematch"], "no run has been published", id="nothing to rematch"),
         pytest.param(["report"], "no run has been published", id="nothing to report"),
@@ -150,9 +153,7 @@ def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys
     monkeypatch.setattr("flink_triage.spark.session.get_session", start)
     monkeypatch.setattr("flink_triage.spark.starting.get_session", start)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken/one.yaml").write_text("x: 1\n")
-    places = {"empty": tmp_path / "empty", "broken": tmp_path / "broken", "logs": HEALTHY}
+    places = {"empty": tmp_path / "empty", "none": tmp_path / "none", "logs": HEALTHY}
     filled = [word.format(**places) for word in words]
     assert main([*filled, "--warehouse", str(tmp_path / "tables")]) == 2
     assert said in capsys.readouterr().err
@@ -182,10 +183,41 @@ def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
     folder = tmp_path / "custom"
     folder.mkdir()
     (folder / "one.yaml").write_text("title: x\nseverity: high\nrole: trigger\n")
-    assert main(["diagnose", str(HEALTHY), "--signatures", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
-    assert "one.yaml:2: severity" in error
-    assert "critical" in error
+    assert main(["signatures", "lint", str(tmp_path)]) == 2
+    told = capsys.readouterr().out
+    assert "one.yaml:2: severity" in told
+    assert "critical" in told
+
+
+def test_a_broken_file_of_ones_own_is_named_and_the_others_are_used(tmp_path, capsys):
+    log = tmp_path / "logs" / "taskmanager.log"
+    log.parent.mkdir()
+    log.write_text(
+        "2026-11-21 05:00:00,000 ERROR org.apache.flink.Frob [] - The frobnicator is out of phase\n"
+        "org.apache.flink.util.FlinkException: The frobnicator is out of phase by 7\n"
+        "\tat org.apache.flink.runtime.frob.Frobnicator.turn(Frobnicator.java:15)\n"
+    )
+    folder = tmp_path / "pack" / "custom"
+    folder.mkdir(parents=True)
+    (folder / "good.yaml").write_text(
+        "title: Frobnicator is out of phase\nseverity: major\nrole: trigger\n"
+        "match: {any: [{literal: frobnicator is out of phase}]}\ncause: It turned.\n"
+        "remediation: {summary: Turn it back., risk: live}\n"
+    )
+    (folder / "bad\x1b[31m.yaml").write_text("title: [")
+    (folder / "bad.yaml").write_text("title: x\nseverity: high\n")
+    (tmp_path / "pack" / "ignore.yaml").write_text("- signature: disk/ful\n  reason: a slip\n")
+    words = ["diagnose", str(log), "--signatures", str(tmp_path / "pack"), "--format", "json"]
+    assert main(words) == 0
+    shown = capsys.readouterr()
+    result = json.loads(shown.out)
+    assert result["incidents"][0]["diagnoses"][0]["signature"] == "custom/good"
+    skipped = {s["signature"] for s in result["coverage"]["signatures_skipped"]}
+    assert skipped == {"custom/bad", "custom/bad\x1b[31m", "ignore.yaml"}
+    assert f"file skipped: {folder}/bad.yaml:2: severity: " in shown.err
+    assert "ignore.yaml:1: signature: " in shown.err
+    assert "\x1b" not in shown.err
+    assert main([*words, "--strict"]) == 3
 
 
 def test_window_leaves_out_what_happened_before_it(capsys):
@@ -269,3 +301,45 @@ def test_what_a_team_ignores_is_not_reported_but_counted(tmp_path, capsys):
     assert result["coverage"]["signatures_skipped"] == [
         {"signature": "kafka/offset-commit-failed", "reason": "ignored: lag is read elsewhere"}
     ]
+
+
+def test_the_text_of_a_pack_does_nothing_to_the_screen(tmp_path, capsys):
+    (tmp_path / "custom").mkdir()
+    (tmp_path / "custom" / "one.yaml").write_text(
+        'title: "Screen \\e]0;own\\a \\e[2J \\u202e was cleared"\nseverity: major\nrole: trigger\n'
+        "match: {any: [{literal: screen was cleared}]}\ncause: \u202ebackwards\n"
+        "remediation: {summary: Turn it back., risk: live}\n",
+        encoding="utf-8",
+    )
+    extra = ["--signatures", str(tmp_path)]
+    assert main(["signatures", "list", *extra]) == 0
+    listed = capsys.readouterr().out
+    assert main(["signatures", "show", "custom/one", *extra]) == 0
+    shown = listed + capsys.readouterr().out
+    assert main(["signatures", "lint", str(tmp_path)]) == 2
+    shown += capsys.readouterr().out
+    assert "was cleared" in shown
+    assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+
+
+def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
+    secret = tmp_path / "secret"
+    folder = tmp_path / "pack" / "custom"
+    folder.mkdir(parents=True)
+    texts = ("root:x:0:hunter2\n", "hunter2: hunter2\nhunter2: 1\n", "- hunter2\n", "hunter2")
+    for number, text in enumerate(texts):
+        (tmp_path / f"secret{number}").write_text(text)
+        (folder / f"link{number}.yaml").symlink_to(tmp_path / f"secret{number}")
+    (folder / "broken.yaml").symlink_to(secret)
+    os.mkfifo(folder / "fifo.yaml")
+    (folder / "device.yaml").symlink_to("/dev/zero")
+    (folder / "folder.yaml").mkdir()
+    assert main(["signatures", "lint", str(tmp_path / "pack")]) == 2
+    told = capsys.readouterr().out
+    assert "hunter2" not in told
+    for number in range(len(texts)):
+        assert f"link{number}.yaml:1: file: is not a signature" in told
+    assert "fifo.yaml:1: file: is not a regular file" in told
+    assert "device.yaml:1: file: is not a regular file" in told
+    assert "broken.yaml:1: file: cannot be read: No such file" in told
+    assert "folder.yaml:1: file: " in told

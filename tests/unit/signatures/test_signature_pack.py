@@ -10,7 +10,14 @@ import pytest
 from signature_builders import DATA, HEAD, SMALL_PACK, signature
 
 from flink_triage.errors import SignaturePackError
-from flink_triage.signatures import Alternative, Ignored, build_pack, load_pack, read_pack
+from flink_triage.signatures import (
+    Alternative,
+    Ignored,
+    build_pack,
+    load_pack,
+    load_usable_pack,
+    read_pack,
+)
 from flink_triage.signatures.pack import find_cycle
 
 GOOD = HEAD + "match: {any: [{literal: abcd}]}\n"
@@ -184,3 +191,38 @@ def test_a_pack_can_be_sent_to_another_process() -> None:
 def test_what_a_scanner_looks_for(literals: tuple[str, ...], anchors: tuple[str, ...]) -> None:
     alternative = Alternative(literals=literals, throwables=("java.io.FileNotFoundException",))
     assert alternative.anchors == anchors
+
+
+def test_a_pack_is_used_without_the_files_that_have_problems(tmp_path: Path) -> None:
+    home = write(
+        tmp_path,
+        {
+            "a/good.yaml": GOOD + "explains: [a/bad]\n",
+            "a/bad.yaml": "title: [",
+            "a/loose.yaml": GOOD + "explains: [a/nothing]\n",
+            # Both replace a signature that is then used as it was.
+            "rocksdb/bad-table-magic.yaml": GOOD + "explains: [a/nothing]\n",
+            "operator/user-code.yaml": GOOD + "explains: [checkpoint/threshold-exceeded]\n",
+            "checkpoint/threshold-exceeded.yaml": GOOD + "explains: [operator/user-code]\n",
+            "ignore.yaml": "- signature: a/good\n",
+        },
+    )
+    pack = load_usable_pack([SMALL_PACK, home])
+    built_in = load_pack([SMALL_PACK])
+    assert {skipped.signature for skipped in pack.skipped} == {
+        *("a/bad", "a/loose", "ignore.yaml"),
+        *("rocksdb/bad-table-magic", "checkpoint/threshold-exceeded"),
+    }
+    for name in ("rocksdb/bad-table-magic", "checkpoint/threshold-exceeded"):
+        assert pack.signatures[name] == built_in.signatures[name]
+    assert pack.signatures["operator/user-code"] != built_in.signatures["operator/user-code"]
+    assert "a/good" in pack.signatures
+    assert "a/loose" not in pack.signatures
+    assert pack.ignored == built_in.ignored
+
+
+def test_what_is_wrong_with_the_first_directory_or_a_missing_one_is_raised(tmp_path: Path) -> None:
+    broken = write(tmp_path / "broken", {"a/bad.yaml": "title: ["})
+    for directories in ([broken], [broken, SMALL_PACK], [SMALL_PACK, tmp_path / "none"]):
+        with pytest.raises(SignaturePackError):
+            load_usable_pack(directories)
