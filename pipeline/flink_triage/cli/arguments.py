@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import replace
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, time, timedelta, timezone, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,10 +14,14 @@ from ..local import Options
 from ..logs.layouts.own import check_layout
 from ..logs.text import encoding_named
 from ..model import SEVERITIES
+from ..remediation.versions import NEWEST, parse_version
 from ..report import FORMATS
 from ..settings import DEFAULT_SETTINGS, Reading
 
 FAIL_ON = (*SEVERITIES, "none")
+_AGO = re.compile(r"(\d{1,9})\s*(s|m|min|h|d|w)", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_TIME_OF_DAY = re.compile(r"\d\d:\d\d(:\d\d)?", re.ASCII)
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +59,12 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("secrets", "pii"),
         help="pii masks addresses, hosts, users and mails, too (default: secrets)",
     )
-    group.add_argument("--since", metavar="TIME", help="ISO 8601; only events from then on")
-    group.add_argument("--until", metavar="TIME", help="ISO 8601; only events before")
+    group.add_argument(
+        "--since",
+        metavar="TIME",
+        help="only events from then on: ISO 8601, a time of day (05:52), or how long ago (2h)",
+    )
+    group.add_argument("--until", metavar="TIME", help="only events before; written as --since")
     group.add_argument("--workers", type=int, metavar="N", help="processes of the local engine")
     add_spark_arguments(parser)
 
@@ -102,14 +111,22 @@ def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
 def options_of(arguments: argparse.Namespace) -> Options:
     """The stages' options; ``UsageError`` names the flag, what was got and what is allowed."""
     zone = _timezone(arguments.timezone)
+    now = datetime.now(zone)
+    since = _time("--since", arguments.since, now)
+    until = _time("--until", arguments.until, now)
+    if since is not None and until is not None and since >= until:
+        raise UsageError(
+            f"--since {arguments.since} is not before --until {arguments.until}:"
+            f" {since.isoformat(timespec='seconds')}, {until.isoformat(timespec='seconds')}"
+        )
     return Options(
         group_by=arguments.group_by,
-        flink_version=arguments.flink_version,
+        flink_version=_flink_version(arguments.flink_version),
         timezone=zone,
-        since=_time("--since", arguments.since, zone),
-        until=_time("--until", arguments.until, zone),
+        since=since,
+        until=until,
         signature_directories=tuple(Path(d) for d in arguments.signatures),
-        workers=arguments.workers,
+        workers=_workers(arguments.workers),
         settings=replace(
             DEFAULT_SETTINGS,
             reading=_reading(arguments),
@@ -123,6 +140,18 @@ def _settle_seconds(arguments: argparse.Namespace) -> float:
     if not seconds >= 0:
         raise UsageError(f"--settle: got {seconds:g}, allowed: seconds from 0 on")
     return seconds
+
+
+def _flink_version(text: str | None) -> str | None:
+    if text is not None and parse_version(text) is None:
+        raise UsageError(f"--flink-version: {text!r} is not a version such as {NEWEST} or 1.20.1")
+    return text
+
+
+def _workers(count: int | None) -> int | None:
+    if count is not None and count < 1:
+        raise UsageError(f"--workers: got {count}, allowed: whole numbers from 1 on")
+    return count
 
 
 def _reading(arguments: argparse.Namespace) -> Reading:
@@ -142,11 +171,22 @@ def _timezone(name: str) -> tzinfo:
         raise UsageError(f"--timezone: {name!r} is not a time zone such as Europe/Berlin") from None
 
 
-def _time(flag: str, value: str | None, zone: tzinfo) -> datetime | None:
+def _time(flag: str, value: str | None, now: datetime) -> datetime | None:
+    """The time that a flag names, in the zone of ``now`` unless it has one of its own.
+
+    A time of day is the last one that is not after ``now``.
+    """
     if value is None:
         return None
     try:
+        if ago := _AGO.fullmatch(value):
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        if _TIME_OF_DAY.fullmatch(value):
+            at = datetime.combine(now.date(), time.fromisoformat(value), now.tzinfo)
+            return at if at <= now else at - timedelta(days=1)
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError:
-        raise UsageError(f"{flag}: {value!r} is not a time such as 2026-11-21T05:52:20Z") from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=zone)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{flag}: {value!r} is not a time such as 2026-11-21T05:52:20Z, 05:52 or 2h (ago)"
+        ) from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)

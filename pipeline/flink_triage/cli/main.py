@@ -14,13 +14,14 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from .. import __version__
-from ..errors import FlinkTriageError
+from ..errors import FlinkTriageError, UsageError
 from ..model import Result
 from ..report.clean import clean
 from ..settings import DEFAULT_SETTINGS
+from ..signatures.schema import hint
 from . import commands
 from .alerting import add_alert_arguments
 from .arguments import (
@@ -191,7 +192,7 @@ def main(
     try:
         parser = build_parser()
         _complete(parser)
-        arguments = parser.parse_args(words)
+        arguments = _parsed(parser, words)
         arguments.on_result = on_result
         _end_on_sigterm()
         code = int(arguments.run(arguments))
@@ -216,6 +217,40 @@ def main(
         traceback.print_exc()
         print("flink-triage: this is a bug; please report it with the lines above", file=sys.stderr)
         return _EXIT_BUG
+
+
+def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """The arguments; raises ``UsageError`` for an unknown command or flag, with the closest name.
+
+    Any other error ends the process with argparse's own message and exit code 2.
+    """
+    commands_of = _actions_of(parser)
+    first = words[0] if words else "-"
+    if not first.startswith("-") and first not in commands_of:
+        if os.sep in first:
+            raise UsageError(f"input: {first!r} does not exist; expected a file or a directory")
+        raise UsageError(
+            f"{first!r} is neither a command nor a file{hint(first, commands_of)};"
+            f" commands: {', '.join(commands_of)}"
+        )
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        name, command = "flink-triage", parser
+        for word in words:
+            if word in _actions_of(command):
+                name, command = f"{name} {word}", _actions_of(command)[word]
+        flag = unknown[0].partition("=")[0]
+        flags = [flag for flag in command._option_string_actions if flag.startswith("--")]
+        raise UsageError(f"{flag!r} is not an argument of {name}{hint(flag, flags)}; see --help")
+    return arguments
+
+
+def _actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
+    """The commands of a parser, or the actions of a command; empty where it has none."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return action.choices
+    return {}
 
 
 def _drop_stdout() -> None:

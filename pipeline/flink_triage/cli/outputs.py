@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterable
@@ -17,6 +18,7 @@ from ..report import Format, render_pieces, wants_color
 _EXIT_FINDINGS = 1
 _EXIT_NOTHING_TO_READ = 2
 _EXIT_INCOMPLETE = 3
+_PAGE_WIDTH = 80
 
 
 def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
@@ -28,6 +30,7 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
             format_,
             verbose=arguments.verbose,
             color=is_screen and format_ == "text" and wants_color(sys.stdout, os.environ),
+            width=_screen_width() if is_screen else _PAGE_WIDTH,
         )
         if target is None:
             _print(pieces)
@@ -38,6 +41,13 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
     if arguments.on_result is not None:
         arguments.on_result(result)
     return exit_code(result, arguments.fail_on, arguments.strict)
+
+
+def _screen_width() -> int:
+    """Columns of the terminal behind standard output; those of a page where there is none."""
+    if not sys.stdout.isatty():
+        return _PAGE_WIDTH
+    return shutil.get_terminal_size((_PAGE_WIDTH, 24)).columns
 
 
 def exit_code(result: Result, fail_on: str, strict: bool) -> int:

@@ -1,4 +1,4 @@
-"""A result as plain text for a terminal: the verdict first, 80 columns, no control characters.
+"""A result as plain text for a terminal: verdict first, folded, without control characters.
 
 Only lines to paste into a configuration file may be wider than the page: a folded option would no
 longer be an option.
@@ -36,6 +36,8 @@ _MAX_EVIDENCE_LINES = 12
 _MAX_SHORT = 3
 # A longer place stands on its own line, so that the words of the log get room.
 _MAX_PLACE = 28
+# On a wider page, paths that fit on a line are shown whole.
+_PAGE_WIDTH = 80
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
@@ -310,7 +312,8 @@ class _Writer:
         if not self._verbose:
             lines = [facts.key_line(evidence.excerpt)] if lines else []
         shown, left_out = capped(lines, _MAX_EVIDENCE_LINES)
-        place = facts.location(evidence, width=40)
+        is_wide = self._page.width > _PAGE_WIDTH
+        place = facts.location(evidence, width=self._page.width - 20 if is_wide else 40)
         if shown and columns_of(place) <= _MAX_PLACE:
             self._page.add(shown[0], indent=_INDENT, label=f"{place}  ", style="faint")
             shown = shown[1:]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -21,10 +24,12 @@ OWN_CODES = re.compile(r"\x1b\[(?:0|1|2|31|32|33|36|1;31)m")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def on_a_terminal(*words: str, **environment: str) -> str:
+def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
     """All that the command writes to a terminal of its own, standard output and error alike."""
     ours, theirs = pty.openpty()
-    known = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    hidden = {"NO_COLOR", "COLUMNS", "LINES"}
+    known = {key: value for key, value in os.environ.items() if key not in hidden}
     process = subprocess.Popen(
         [sys.executable, "-c", COMMAND, *words],
         stdin=theirs,
@@ -85,6 +90,17 @@ def test_a_report_is_no_wider_than_the_page(hostile_logs: Path) -> None:
     # Options to paste stay on one line; a folded option would be none.
     wide = [line for line in shown.split("\r\n") if columns_of(line) > 80]
     assert [line for line in wide if not re.match(r" +(# choose a value: )?[\w.-]+: ", line)] == []
+
+
+def test_a_report_is_as_wide_as_the_terminal_and_shows_whole_paths() -> None:
+    logs = Path(__file__).parents[2] / "logs/checkpoint/tolerable-threshold-exceeded"
+    words = ("diagnose", str(logs / "disk-full-1.16.0" / "logs"), "--quiet", "-v")
+    narrow, wide = (
+        on_a_terminal(*words, columns=columns, NO_COLOR="1").split("\r\n") for columns in (80, 200)
+    )
+    assert 120 < max(map(columns_of, wide)) <= 200
+    assert len(wide) < len(narrow)
+    assert any(re.search(r"(^| )/\S+/logs/\S+\.log:\d+( |$)", line) for line in wide)
 
 
 def test_progress_says_stage_bytes_and_rate_and_goes_away() -> None:

@@ -1,0 +1,111 @@
+"""Flags with values that make no sense, words that are no command, and times."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from flink_triage.cli.arguments import options_of
+from flink_triage.cli.main import build_parser, main
+
+LOGS = str(Path(__file__).resolve().parents[2] / "logs" / "healthy" / "orders-2.1.1" / "logs")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        pytest.param(
+            ["diagnos", LOGS], "neither a command nor a file; did you mean diagnose?", id="command"
+        ),
+        pytest.param(["/no/such/path"], "'/no/such/path' does not exist", id="a path alone"),
+        pytest.param(["xyzzy"], "commands: diagnose, run, ", id="a word unlike any command"),
+        pytest.param(
+            ["diagnose", LOGS, "--formt", "json"],
+            "'--formt' is not an argument of flink-triage diagnose; did you mean --format?",
+            id="flag",
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--formt=json"], "did you mean --format?", id="flag and value"
+        ),
+        pytest.param(
+            ["signatures", "list", "--signaturs", "x"],
+            "of flink-triage signatures list; did you mean --signatures?",
+            id="flag of an action",
+        ),
+        pytest.param(
+            ["report", "--xyzzy"],
+            "'--xyzzy' is not an argument of flink-triage report; see",
+            id="a flag unlike any",
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--flink-version", "banana"],
+            "--flink-version: 'banana'",
+            id="version",
+        ),
+        pytest.param(["diagnose", LOGS, "--workers", "-1"], "--workers: got -1", id="workers"),
+        pytest.param(["diagnose", LOGS, "--workers", "0"], "--workers: got 0", id="no worker"),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "2 fortnights"], "--since: '2 fortnights'", id="unit"
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "999999999w"], "--since: '999999999w'", id="too long ago"
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "25:61"], "--since: '25:61'", id="no time of day"
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "1h", "--until", "2h"],
+            "--since 1h is not before --until 2h",
+            id="backwards",
+        ),
+    ],
+)
+def test_nonsense_is_refused_in_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.startswith("flink-triage: ")
+    assert error.count("\n") == 1
+
+
+def since(text: str, zone: str = "UTC") -> datetime:
+    arguments = build_parser().parse_args(["diagnose", "x", "--since", text, "--timezone", zone])
+    at = options_of(arguments).since
+    assert at is not None
+    return at
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [
+        ("90s", timedelta(seconds=90)),
+        ("5m", timedelta(minutes=5)),
+        ("5min", timedelta(minutes=5)),
+        ("2h", timedelta(hours=2)),
+        ("3 d", timedelta(days=3)),
+        ("1w", timedelta(weeks=1)),
+    ],
+)
+def test_how_long_ago(text: str, ago: timedelta) -> None:
+    assert abs(datetime.now(timezone.utc) - ago - since(text)) < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+@pytest.mark.parametrize("shift", [timedelta(minutes=-3), timedelta(minutes=3)])
+def test_a_time_of_day_is_the_last_one(zone: str, shift: timedelta) -> None:
+    at = since("05:52", zone)
+    now = datetime.now(at.tzinfo)
+    assert (at.hour, at.minute, at.second) == (5, 52, 0)
+    assert timedelta(0) <= now - at < timedelta(days=1, hours=1)
+    wanted = (now + shift).replace(microsecond=0)
+    assert since(f"{wanted:%H:%M:%S}", zone) == wanted - timedelta(days=shift > timedelta(0))
+
+
+def test_an_iso_time_keeps_its_zone() -> None:
+    assert since("2026-11-21T05:52:20Z") == datetime(2026, 11, 21, 5, 52, 20, tzinfo=timezone.utc)
+    tokyo = since("2026-11-21", "Asia/Tokyo")
+    assert tokyo.utcoffset() == timedelta(hours=9)
