@@ -29,8 +29,8 @@ from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.session import get_session
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.runtime.session import get_session
 
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
 HEALTHY = "healthy/orders-1.16.0"

@@ -28,7 +28,7 @@ from benchmarks.corpus import Recipe, write_recipe
 from flink_triage.local import Options, run_local
 from flink_triage.spark import failpoints
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.session import get_session
+from flink_triage.spark.runtime.session import get_session
 
 SAMPLE_SECONDS = 0.005
 ROWS_SHOWN = 25

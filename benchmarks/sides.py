@@ -142,7 +142,7 @@ def _write(given: Given, kept: Callable[[DataFrame], DataFrame]) -> None:
 
 
 def _session(given: Given, *, size_bytes: int | None) -> SparkSession:
-    from flink_triage.spark.session import get_session
+    from flink_triage.spark.runtime.session import get_session
 
     return get_session(master=given.master, size_bytes=size_bytes)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .model import Diagnosis, Incident, Result
     from .report import from_json, render, to_json
     from .spark.pipeline import run
-    from .spark.results import create_views, read_result, read_table
+    from .spark.query.results import create_views, read_result, read_table
 
 _HOME = {
     "Diagnosis": "model",
@@ -37,9 +37,9 @@ _HOME = {
     "Result": "model",
     "diagnose": "api",
     "from_json": "report",
-    "read_result": "spark.results",
-    "read_table": "spark.results",
-    "create_views": "spark.results",
+    "read_result": "spark.query.results",
+    "read_table": "spark.query.results",
+    "create_views": "spark.query.results",
     "render": "report",
     "run": "spark.pipeline",
     "to_json": "report",

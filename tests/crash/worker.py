@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame
 from flink_triage.errors import OutputHeldError
 from flink_triage.local import Options
 from flink_triage.settings import Settings
+from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.schemas import Table
-from flink_triage.spark.session import get_session
-from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.upkeep import Upkeep, maintain
+from flink_triage.spark.runtime.session import get_session
+from flink_triage.spark.tables.schemas import Table
+from flink_triage.spark.tables.warehouse import Warehouse
 
 
 class Unlocked(Warehouse):

@@ -369,7 +369,7 @@ def test_the_tasks_of_the_jobs_run_with_their_parameters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """On a Spark that is there, as on Databricks, into tables of a schema."""
-    from flink_triage.spark.session import get_session
+    from flink_triage.spark.runtime.session import get_session
 
     spark = get_session(master="local[2]")
     logs = tmp_path / "volume" / "orders"

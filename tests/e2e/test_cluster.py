@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.spark.jars import ensure_jars
-from flink_triage.spark.session import SMALL_JVM, session_options
+from flink_triage.spark.runtime.jars import ensure_jars
+from flink_triage.spark.runtime.session import SMALL_JVM, session_options
 from tests.e2e.places import (
     LOOPBACK,
     ROOT,

@@ -23,8 +23,8 @@ from flink_triage.cli.main import build_parser, main
 from flink_triage.report import FORMATS
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.signatures.catalogue import render_catalogue
-from flink_triage.spark.row_types import spark_type
-from flink_triage.spark.schemas import TABLES, Table
+from flink_triage.spark.tables.row_types import spark_type
+from flink_triage.spark.tables.schemas import TABLES, Table
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
@@ -32,7 +32,7 @@ PACKAGE = PROJECT / "pipeline" / "flink_triage"
 PAGES = sorted([*PROJECT.glob("*.md"), *DOCS.rglob("*.md"), *(PROJECT / "tests").rglob("*.md")])
 COMMAND_PAGES = ("README.md", "CONTRIBUTING.md", "docs/tour.md", "docs/reading-a-report.md",
                  "docs/troubleshooting.md", "docs/tables.md", "tests/logs/README.md")  # fmt: skip
-GENERATED = "<!-- Generated from spark/schemas.py: python tests/e2e/test_docs.py -->\n"
+GENERATED = "<!-- Generated from spark/tables/schemas.py: python tests/e2e/test_docs.py -->\n"
 _BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 _EXIT_CODE = re.compile(r"^exit code (?P<code>\d+)\n", re.MULTILINE)
 

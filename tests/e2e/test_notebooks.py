@@ -19,7 +19,7 @@ DIAGNOSIS = PROJECT / "notebooks" / "01_from_a_log_to_a_diagnosis.ipynb"
 CELL_SECONDS = 600
 
 START_SPARK = """
-from flink_triage.spark.session import get_session
+from flink_triage.spark.runtime.session import get_session
 
 spark = get_session(master="local[2]")
 """

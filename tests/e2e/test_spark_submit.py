@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark
 
 from flink_triage.local import Options, run_local
-from flink_triage.spark.jars import ensure_jars
-from flink_triage.spark.session import session_options
+from flink_triage.spark.runtime.jars import ensure_jars
+from flink_triage.spark.runtime.session import session_options
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from flink_triage.local import Options
 from flink_triage.settings import Settings
-from flink_triage.spark.session import get_session
+from flink_triage.spark.runtime.session import get_session
 
 
 @pytest.fixture(scope="session")

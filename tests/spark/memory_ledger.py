@@ -13,7 +13,7 @@ from flink_triage.spark.ingest.identify import Look, Wanted, look_at
 from flink_triage.spark.ingest.identity import heads_agree
 from flink_triage.spark.ingest.ledger import entry_of
 from flink_triage.spark.ingest.plan import LedgerEntry, WorkPlan, plan_work
-from flink_triage.spark.schemas import LOG_FILES
+from flink_triage.spark.tables.schemas import LOG_FILES
 
 
 @dataclass

@@ -19,8 +19,8 @@ from flink_triage.local import Options
 from flink_triage.report import FORMATS, render
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.session import get_session
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.runtime.session import get_session
 
 
 def main(inputs: str, warehouse: str, output: str) -> None:

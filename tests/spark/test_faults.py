@@ -13,10 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.errors import CorruptStateError, EnvironmentProblem
-from flink_triage.spark.faults import explanation
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.runtime.errors import explanation
 from tests.crash.workload import (
     folder_of,
     numbers_in,
@@ -159,10 +158,10 @@ def test_a_damaged_table_is_refused_and_nothing_is_overwritten(
     ],
 )
 def test_what_the_jvm_says_is_told_in_a_line(text: str, words: str) -> None:
-    found = explanation(text, Warehouse("/wh"))
+    found = explanation(text, "/wh")
     assert isinstance(found, EnvironmentProblem)
     assert words in str(found)
 
 
 def test_what_nobody_foresaw_is_not_explained_away() -> None:
-    assert explanation("java.lang.IllegalStateException: huh", Warehouse("/wh")) is None
+    assert explanation("java.lang.IllegalStateException: huh", "/wh") is None

@@ -39,8 +39,8 @@ from flink_triage.spark.ingest.identity import HEAD_STEPS
 from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import batches_of, stage_range
-from flink_triage.spark.parcels import unpacked
-from flink_triage.spark.rows import observations_of
+from flink_triage.spark.tables.parcels import unpacked
+from flink_triage.spark.tables.rows import observations_of
 from flink_triage.stages import Analyzer
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 

@@ -14,9 +14,9 @@ from flink_triage.cli.history_commands import period_of
 from flink_triage.comparison import OptionChange, Period
 from flink_triage.errors import UsageError
 from flink_triage.local import Options
-from flink_triage.spark.history import compare, recurrences
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.history import compare, recurrences
+from flink_triage.spark.tables.warehouse import Warehouse
 
 NPE = "operator/user-code-exception/npe-1.16.0/logs"
 FULL_DISK = "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0/logs"

@@ -7,13 +7,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from benchmarks import incremental
 from flink_triage.local import Options, run_local
-from flink_triage.spark import continuing
+from flink_triage.spark.diagnose import incremental
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import DEPLOYMENTS, INCIDENTS
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.tables.schemas import DEPLOYMENTS, INCIDENTS
+from flink_triage.spark.tables.warehouse import Warehouse
 
 
 def test_runs_by_the_hour_say_what_one_reading_says(
@@ -71,6 +70,6 @@ def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> N
         [("orders", name, *was) for name, _, was, _, _ in CASES if was],
         "deployment string, incident_id string, outcome string, severity string",
     )
-    told = continuing._with_status(rows, before).collect()
+    told = incremental._with_status(rows, before).collect()
     found = {row["incident"]["incident_id"]: row["status"] for row in told}
     assert found == {case[0]: case[4] for case in CASES}

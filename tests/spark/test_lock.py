@@ -12,14 +12,14 @@ import pytest
 
 import flink_triage
 from flink_triage.errors import EnvironmentProblem, OutputHeldError
-from flink_triage.spark.lock import LOCK_NAME, held
+from flink_triage.spark.tables.lock import LOCK_NAME, held
 
 NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
 HOLDER = """
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
-from flink_triage.spark.lock import held
+from flink_triage.spark.tables.lock import held
 with held(Path(sys.argv[1]), datetime(2026, 1, 1, tzinfo=timezone.utc)):
     print("held", flush=True)
     sys.stdin.read()

@@ -19,7 +19,7 @@ from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.identity import NOTHING
 from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
+from flink_triage.spark.query.results import read_result
 
 DEPLOYMENTS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",

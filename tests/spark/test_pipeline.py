@@ -17,12 +17,12 @@ from pyspark.sql import functions as F
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, run_local
 from flink_triage.spark import finish
-from flink_triage.spark.lock import held
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
-from flink_triage.spark.stored import STORED
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.tables.lock import held
+from flink_triage.spark.tables.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
+from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.warehouse import Warehouse
 
 Listed = Callable[[Path], set[str]]
 

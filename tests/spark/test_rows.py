@@ -21,7 +21,7 @@ from flink_triage.model import (
     Throwable,
     TraceRow,
 )
-from flink_triage.spark.parcels import (
+from flink_triage.spark.tables.parcels import (
     PARCEL_BYTES,
     PARCEL_ROWS,
     Standing,
@@ -30,16 +30,16 @@ from flink_triage.spark.parcels import (
     parcels_of,
     unpacked,
 )
-from flink_triage.spark.row_types import spark_schema
-from flink_triage.spark.rows import (
+from flink_triage.spark.tables.row_types import spark_schema
+from flink_triage.spark.tables.rows import (
     RANGE_NUMBER,
     event_rows,
     observations_of,
     scrub,
     trace_rows,
 )
-from flink_triage.spark.schemas import EVENTS, TABLES, arrow_schema
-from flink_triage.spark.values import from_plain, to_plain
+from flink_triage.spark.tables.schemas import EVENTS, TABLES, arrow_schema
+from flink_triage.spark.tables.values import from_plain, to_plain
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
 VALUES: dict[str, object] = {
@@ -169,7 +169,7 @@ def test_plain_values_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
 def test_a_table_says_of_every_column_what_it_is(table: object) -> None:
-    from flink_triage.spark.schemas import Table
+    from flink_triage.spark.tables.schemas import Table
 
     assert isinstance(table, Table)
     assert all(column.comment for column in table.columns)

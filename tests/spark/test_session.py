@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.settings import GIB
-from flink_triage.spark.session import OWN_SESSION, QUERIES, session_options, suit
+from flink_triage.spark.runtime.session import OWN_SESSION, QUERIES, session_options, suit
 
 
 def queries_of(spark: SparkSession) -> dict[str, str | None]:

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from flink_triage.errors import CorruptStateError, UsageError
 from flink_triage.spark import pipeline
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_table
-from flink_triage.spark.schemas import EVENTS
-from flink_triage.spark.stored import BATCHES
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.results import read_table
+from flink_triage.spark.tables.schemas import EVENTS
+from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, write
 
 NUMBERS = range(12)

@@ -21,7 +21,7 @@ from flink_triage.spark.ingest.batch import Header, commit, open_batch
 from flink_triage.spark.ingest.ledger import planned_rows
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from flink_triage.spark.ingest.read import CHANGED, Part, batches_of, stage_range
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables.warehouse import Warehouse
 from flink_triage.stages import Analyzer
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 

@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.errors import OutputHeldError, UsageError
-from flink_triage.spark.lock import held
+from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import RUNS
-from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.upkeep import Upkeep, maintain
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.tables.lock import held
+from flink_triage.spark.tables.schemas import RUNS
+from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import (
     QUIET_SINCE,
     TABLES,

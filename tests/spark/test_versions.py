@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import CorruptStateError
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.results import read_result
-from flink_triage.spark.schemas import EVENTS, RUNS, TABLE_VERSION
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.query.results import read_result
+from flink_triage.spark.tables.schemas import EVENTS, RUNS, TABLE_VERSION
+from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, published, write
 
 CURRENT, NEWER = str(TABLE_VERSION), str(TABLE_VERSION + 1)

@@ -30,6 +30,18 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
 )
 LEVEL = {part: level for level, row in enumerate(LAYERS) for part in row}
+SPARK_LAYERS: tuple[tuple[str, ...], ...] = (
+    ("failpoints",),
+    ("runtime",),
+    ("tables",),
+    ("ingest",),
+    ("diagnose", "query"),
+    ("finish", "maintain", "source"),
+    ("pipeline",),
+    ("starting",),
+)
+SPARK_LEVEL = {part: level for level, row in enumerate(SPARK_LAYERS) for part in row}
+SPARK = "flink_triage.spark."
 SPARK_PACKAGES = frozenset({"pyspark", "delta", "py4j"})
 MAY_IMPORT_SPARK = frozenset({"spark", "cli"})
 
@@ -80,6 +92,18 @@ def test_every_part_of_the_package_has_a_layer() -> None:
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_a_module_imports_only_what_lies_below_it(module: Path) -> None:
     assert wrong_imports(part_of(module), parts_imported(imports_of(module))) == set()
+
+
+@pytest.mark.parametrize("module", sorted((PACKAGE / "spark").rglob("*.py")), ids=name_of)
+def test_a_module_of_spark_imports_only_what_lies_below_its_folder(module: Path) -> None:
+    part = module.relative_to(PACKAGE / "spark").with_suffix("").parts[0]
+    names = {name.split(".")[2] for name in imports_of(module) if name.startswith(SPARK)}
+    above = {
+        other
+        for other in names & SPARK_LEVEL.keys()
+        if other != part and SPARK_LEVEL[other] >= SPARK_LEVEL[part]
+    }
+    assert part == "__init__" or above == set()
 
 
 @pytest.mark.parametrize("module", MODULES, ids=name_of)

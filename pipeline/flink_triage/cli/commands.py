@@ -74,7 +74,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
         checks = checks_of_worker(arguments)
     else:
-        from ..spark.doctor import check_environment
+        from ..spark.runtime.doctor import check_environment
 
         checks = check_environment()
     for check in checks:

@@ -17,8 +17,8 @@ from ..model import Result
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.doctor import Check
-    from ..spark.tables import Warehouse
+    from ..spark.runtime.doctor import Check
+    from ..spark.tables.warehouse import Warehouse
 
 Progress = Callable[[str], None]
 
@@ -39,8 +39,8 @@ def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
     """Run the pipeline; what was published before it (None at first), and after."""
-    from ..spark.published import published_runs
-    from ..spark.results import read_result
+    from ..spark.query.results import read_result
+    from ..spark.tables.published import published_runs
 
     house = _house(arguments.warehouse, arguments)
     spark, listing = _session_for(paths, options, arguments)
@@ -57,7 +57,7 @@ def _run(
     arguments: argparse.Namespace | None,
 ) -> Result:
     from ..spark.pipeline import run
-    from ..spark.results import read_result
+    from ..spark.query.results import read_result
 
     skipped = getattr(arguments, "skip_batch", None)
     progress = _progress(arguments)
@@ -67,7 +67,7 @@ def _run(
 
 def last_result(arguments: argparse.Namespace) -> Result:
     """What the newest published runs found."""
-    from ..spark.results import read_result
+    from ..spark.query.results import read_result
 
     house = _published_house(arguments)
     return read_result(_session(arguments, size_bytes=0), house)
@@ -76,7 +76,7 @@ def last_result(arguments: argparse.Namespace) -> Result:
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
     """Look for today's signatures in the stored events; what was published before, and after."""
     from ..spark.pipeline import diagnose_again
-    from ..spark.results import read_result
+    from ..spark.query.results import read_result
 
     house = _published_house(arguments)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
@@ -88,7 +88,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
 def maintain_tables(arguments: argparse.Namespace) -> None:
     """Join small files of the tables, and remove what is old."""
     house = _published_house(arguments)
-    from ..spark.upkeep import Upkeep, maintain
+    from ..spark.maintain import Upkeep, maintain
 
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
@@ -119,7 +119,7 @@ def _size_of_tables(arguments: argparse.Namespace) -> int | None:
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
     need_spark()
-    from ..spark.tables import Warehouse
+    from ..spark.tables.warehouse import Warehouse
 
     catalog = getattr(arguments, "catalog", None)
     schema = getattr(arguments, "schema", None)
@@ -132,7 +132,7 @@ def _published_house(arguments: argparse.Namespace) -> Warehouse:
     A server's disk is its own.
     """
     house = _house(arguments.warehouse, arguments)
-    from ..spark.schemas import RUNS
+    from ..spark.tables.schemas import RUNS
 
     if not getattr(arguments, "remote", None) and house.is_on_disk(RUNS) is False:
         raise house.unpublished()
@@ -140,7 +140,7 @@ def _published_house(arguments: argparse.Namespace) -> Warehouse:
 
 
 def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:
-    from ..spark.session import get_session
+    from ..spark.runtime.session import get_session
 
     return get_session(size_bytes=size_bytes, **_where(arguments))
 

@@ -46,7 +46,7 @@ def run_compare(arguments: argparse.Namespace) -> int:
     from .engines import open_tables
 
     need_tables(arguments)
-    from ..spark.history import compare
+    from ..spark.query.history import compare
 
     spark, house = open_tables(arguments)
     comparison = compare(spark, house, before, after, arguments.deployment)
@@ -59,7 +59,7 @@ def run_history(arguments: argparse.Namespace) -> int:
     from .engines import open_tables
 
     need_tables(arguments)
-    from ..spark.history import recurrences
+    from ..spark.query.history import recurrences
 
     spark, house = open_tables(arguments)
     sys.stdout.write(render_recurrences(recurrences(spark, house), arguments.format))

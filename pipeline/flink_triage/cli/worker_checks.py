@@ -27,7 +27,7 @@ from .demo import demo_logs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.doctor import Check
+    from ..spark.runtime.doctor import Check
 
 # What the diagnosis of a deployment with much trouble has resident (docs/performance.md).
 WORKER_BYTES = 600 * MIB
@@ -95,7 +95,7 @@ def _resident_bytes() -> int:
 
 
 def _asked(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
-    from ..spark.doctor import Check
+    from ..spark.runtime.doctor import Check
 
     def in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

@@ -22,13 +22,13 @@ from flink_triage import __version__
 from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.continuing import diagnose_batch
+from flink_triage.spark.diagnose.incremental import diagnose_batch
+from flink_triage.spark.diagnose.rematch import rematch_batch
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
-from flink_triage.spark.published import PublishedRun
-from flink_triage.spark.rematching import rematch_batch
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.published import PublishedRun
+from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_FILES,
     LOG_VOLUME,
@@ -38,8 +38,8 @@ from flink_triage.spark.schemas import (
     Table,
     arrow_schema,
 )
-from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables import Warehouse, listed
+from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.warehouse import Warehouse, listed
 
 Progress = Callable[[str], None]
 

@@ -20,7 +20,6 @@ from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing
 from flink_triage.logs.storage import StorageOptions, use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.faults import explained
 from flink_triage.spark.finish import Progress, finish_batch, options_of, skip_batch
 from flink_triage.spark.ingest.batch import (
     PARCEL_VERSION,
@@ -38,10 +37,11 @@ from flink_triage.spark.ingest.ledger import TableLedger, latest_files, planned_
 from flink_triage.spark.ingest.plan import WorkPlan, plan_work
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import WorkerConfig, read_ranges
-from flink_triage.spark.published import PublishedRun, frame_of, newest_of, published_runs
-from flink_triage.spark.session import suit
-from flink_triage.spark.storage import options_for
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.runtime.errors import explained
+from flink_triage.spark.runtime.object_stores import options_for
+from flink_triage.spark.runtime.session import suit
+from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
+from flink_triage.spark.tables.warehouse import Warehouse
 
 # Where no lock holds others off, another run may commit first; then the plan is made anew.
 MAX_TRIES = 5
@@ -135,7 +135,7 @@ def diagnose_again(
 def _until_published(house: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
     """Hold the warehouse and try; tries again when another run, elsewhere, committed first."""
     for _ in range(MAX_TRIES):
-        with explained(house), house.hold(now):
+        with explained(house.place), house.hold(now):
             failpoint("held")
             try:
                 return attempt()

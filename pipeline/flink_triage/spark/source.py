@@ -22,10 +22,10 @@ from flink_triage.logs.profile import probe
 from flink_triage.logs.tally import Tally
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.row_types import spark_schema
-from flink_triage.spark.rows import event_rows
-from flink_triage.spark.schemas import EVENTS
-from flink_triage.spark.workers import binned
+from flink_triage.spark.runtime.workers import binned
+from flink_triage.spark.tables.row_types import spark_schema
+from flink_triage.spark.tables.rows import event_rows
+from flink_triage.spark.tables.schemas import EVENTS
 from flink_triage.stages import Analyzer, collector_at_rest
 
 # What a file is called in a warehouse is not known here.

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, list_inputs, nothing_to_read, root_of
 from flink_triage.logs.storage import is_uri
-from flink_triage.spark.session import get_session
+from flink_triage.spark.runtime.session import get_session
 
 
 def session_and_listing(
@@ -43,7 +43,8 @@ def session_and_listing(
 
 def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
     """Modules and signatures, which are kept from now on, and the listing."""
-    from flink_triage.spark import pipeline, results  # noqa: F401
+    from flink_triage.spark import pipeline  # noqa: F401
+    from flink_triage.spark.query import results  # noqa: F401
 
     options = with_layouts(options)
     pack_of(options)

@@ -9,7 +9,7 @@ import pytest
 from flink_triage.errors import EnvironmentProblem
 
 pyspark = pytest.importorskip("pyspark")
-session = pytest.importorskip("flink_triage.spark.session")
+session = pytest.importorskip("flink_triage.spark.runtime.session")
 
 
 @pytest.mark.parametrize("version", ["4.1.0", "4.2.0-SNAPSHOT", "5.0.0", "client.5.1"])

@@ -22,12 +22,12 @@ from flink_triage.local import Options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.ledger import PLANNED
-from flink_triage.spark.parcels import STAGED, Standing, packed, unpacked
-from flink_triage.spark.published import PublishedRun
-from flink_triage.spark.rows import array
-from flink_triage.spark.stored import BATCHES
-from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.values import from_plain, to_plain
+from flink_triage.spark.tables.parcels import STAGED, Standing, packed, unpacked
+from flink_triage.spark.tables.published import PublishedRun
+from flink_triage.spark.tables.rows import array
+from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.values import from_plain, to_plain
+from flink_triage.spark.tables.warehouse import Warehouse
 
 # Raised when parcels of an earlier release can no longer be opened.
 PARCEL_VERSION = 1

@@ -17,8 +17,8 @@ from flink_triage.model import FileProfile
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.identity import NOTHING, Mark, OpenFile
-from flink_triage.spark.row_types import SMALL, spark_schema
-from flink_triage.spark.workers import binned, in_worker, rows_in_tasks
+from flink_triage.spark.runtime.workers import binned, in_worker, rows_in_tasks
+from flink_triage.spark.tables.row_types import SMALL, spark_schema
 from flink_triage.stages import collector_at_rest
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])

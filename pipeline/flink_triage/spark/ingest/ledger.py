@@ -20,9 +20,9 @@ from flink_triage.model import FileProfile, Process, Quarantined
 from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, digest
 from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask
-from flink_triage.spark.row_types import COUNT, TEXT, TIME
-from flink_triage.spark.schemas import LOG_FILES, RUN_ID
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables.row_types import COUNT, TEXT, TIME
+from flink_triage.spark.tables.schemas import LOG_FILES, RUN_ID
+from flink_triage.spark.tables.warehouse import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
 _CARRIED = ("problems", "state", "redactions_by_kind")

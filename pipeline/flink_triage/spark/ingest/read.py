@@ -29,9 +29,10 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.identity import OpenFile
 from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
-from flink_triage.spark.parcels import PARCEL_ROWS, STAGED, parcels_of
-from flink_triage.spark.row_types import COUNT, PROBLEM, SMALL, TEXT, spark_schema
-from flink_triage.spark.rows import (
+from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
+from flink_triage.spark.tables.parcels import PARCEL_ROWS, STAGED, parcels_of
+from flink_triage.spark.tables.row_types import COUNT, PROBLEM, SMALL, TEXT, spark_schema
+from flink_triage.spark.tables.rows import (
     RANGE_NUMBER,
     array,
     count_rows,
@@ -39,7 +40,6 @@ from flink_triage.spark.rows import (
     trace_rows,
     volume_rows,
 )
-from flink_triage.spark.workers import in_worker, rows_in_tasks
 from flink_triage.stages import Analyzer, collector_at_rest
 
 SUMMARY = pa.struct(

@@ -19,14 +19,14 @@ from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.batch import Work, append_staged
 from flink_triage.spark.ingest.ledger import latest_files
-from flink_triage.spark.parcels import STAGED, Standing, opening_function, parcels_of
-from flink_triage.spark.row_types import COUNT, spark_schema
-from flink_triage.spark.rows import STAGED_REMATCH, array, match_value, observations_of
-from flink_triage.spark.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
-from flink_triage.spark.stored import BATCHES
-from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.values import from_plain
-from flink_triage.spark.workers import in_worker
+from flink_triage.spark.runtime.workers import in_worker
+from flink_triage.spark.tables.parcels import STAGED, Standing, opening_function, parcels_of
+from flink_triage.spark.tables.row_types import COUNT, spark_schema
+from flink_triage.spark.tables.rows import STAGED_REMATCH, array, match_value, observations_of
+from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
+from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.values import from_plain
+from flink_triage.spark.tables.warehouse import Warehouse
 
 # What tells one event from all others.
 EVENT_KEY = ("file_id", "generation", "byte_offset")

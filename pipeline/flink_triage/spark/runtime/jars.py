@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
-from flink_triage.spark.java import find_java
+from flink_triage.spark.runtime.java import find_java
 
 SCALA_LINE = "2.13"
 # An own mirror: the path of an Ivy settings file.

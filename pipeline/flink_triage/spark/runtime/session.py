@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
-from flink_triage.spark.jars import cache_directory, ensure_jars, ensure_s3a_jars
-from flink_triage.spark.java import Java, find_java
+from flink_triage.spark.runtime.jars import cache_directory, ensure_jars, ensure_s3a_jars
+from flink_triage.spark.runtime.java import Java, find_java
 
 # The first with the iterator form of applyInArrow; Delta names the Spark line in its artifact from
 # here on, too.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flink_triage.spark.row_types import spark_type
-from flink_triage.spark.schemas import Column, Table
+from flink_triage.spark.tables.row_types import spark_type
+from flink_triage.spark.tables.schemas import Column, Table
 
 
 def create_statement(table: Table, identifier: str) -> str:

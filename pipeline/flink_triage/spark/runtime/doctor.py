@@ -10,14 +10,14 @@ from typing import Literal
 
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import MIB
-from flink_triage.spark.jars import (
+from flink_triage.spark.runtime.jars import (
     cached_jars,
     delta_jars,
     free_bytes,
     installed_version,
     jar_directory,
 )
-from flink_triage.spark.java import find_java
+from flink_triage.spark.runtime.java import find_java
 
 State = Literal["ok", "warning", "problem"]
 # Spark's scratch files, the jars, and a warehouse of a modest fleet.
@@ -65,7 +65,7 @@ def _java() -> tuple[State, str]:
 def _spark_and_delta() -> tuple[State, str]:
     delta_jars()
     # It needs pyspark, whose absence the line above reports.
-    from flink_triage.spark.session import is_too_old, too_old
+    from flink_triage.spark.runtime.session import is_too_old, too_old
 
     spark, delta = installed_version("pyspark") or "", installed_version("delta-spark")
     if is_too_old(spark):

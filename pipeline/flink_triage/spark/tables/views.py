@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from flink_triage.spark.row_types import CONFIG_CHANGE, TEXT, spark_type
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.row_types import CONFIG_CHANGE, TEXT, spark_type
+from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from flink_triage.comparison import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.errors import UsageError
-from flink_triage.spark.results import current_config, current_deployments, current_incidents
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.current import current_config, current_deployments, current_incidents
+from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,
@@ -25,7 +25,7 @@ from flink_triage.spark.schemas import (
     LOG_VOLUME,
     RUNS,
 )
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables.warehouse import Warehouse
 
 # What chance alone does to a rate: less is no change.
 _MUCH = 1.5

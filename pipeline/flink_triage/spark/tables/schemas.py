@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from flink_triage.spark.row_types import (
+from flink_triage.spark.tables.row_types import (
     CONFIG_CHANGE,
     COUNT,
     EVIDENCE,

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 
 from flink_triage.errors import CorruptStateError, EnvironmentProblem, FlinkTriageError
-from flink_triage.spark.tables import Warehouse
 
 KEPT = "what was published before can be read, and the next run goes on from there"
 DAMAGED = (
@@ -63,8 +62,8 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
 
 
 @contextmanager
-def explained(house: Warehouse) -> Iterator[None]:
-    """Within the block, what storage, memory and workers do wrong is told in one line.
+def explained(place: str) -> Iterator[None]:
+    """Within the block, what storage, memory and workers do wrong at ``place`` is told in one line.
 
     What nobody foresaw passes through.
     """
@@ -73,13 +72,13 @@ def explained(house: Warehouse) -> Iterator[None]:
     except FlinkTriageError:
         raise
     except (PySparkException, OSError, RuntimeError) as error:
-        found = explanation(str(error), house)
+        found = explanation(str(error), place)
         if found is None:
             raise
         raise found from error
     except Exception as error:
         # py4j's errors share no root with Spark's own, and are not there under Connect.
-        found = explanation(str(error), house) if _is_of_the_jvm(error) else None
+        found = explanation(str(error), place) if _is_of_the_jvm(error) else None
         if found is None:
             raise
         raise found from error
@@ -89,14 +88,14 @@ def _is_of_the_jvm(error: Exception) -> bool:
     return type(error).__module__.startswith("py4j.")
 
 
-def explanation(text: str, house: Warehouse) -> FlinkTriageError | None:
+def explanation(text: str, place: str) -> FlinkTriageError | None:
     """The error that ``text`` speaks of; None when none of the known ones."""
     for pattern, kind, words in _PHRASES:
         if pattern.search(text):
-            return kind(f"{house.directory or house.location('runs')}: {words}")
+            return kind(f"{place}: {words}")
     return None
 
 
-def damaged(house: Warehouse, table: str) -> CorruptStateError:
+def damaged(location: str) -> CorruptStateError:
     """What is said of a table that lacks something."""
-    return CorruptStateError(f"{house.location(table)}: {DAMAGED}")
+    return CorruptStateError(f"{location}: {DAMAGED}")

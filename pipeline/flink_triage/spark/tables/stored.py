@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from flink_triage.spark.row_types import TEXT
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.row_types import TEXT
+from flink_triage.spark.tables.schemas import (
     BATCH,
     DEPLOYMENT,
     DEPLOYMENTS,

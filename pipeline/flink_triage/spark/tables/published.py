@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from flink_triage.spark.faults import damaged
-from flink_triage.spark.schemas import RUNS
-from flink_triage.spark.stored import STORED
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.runtime.errors import damaged
+from flink_triage.spark.tables.schemas import RUNS
+from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
         log = Path(house.location(RUNS.name)) / "_delta_log"
         # Delta writes a checksum after a commit: where there is one, there was a commit.
         if house.local_path is not None and any(log.glob("[0-9]*.crc")):
-            raise damaged(house, RUNS.name)
+            raise damaged(house.location(RUNS.name))
         return ()
     columns = ("run_id", "finished_at", "batch", "row_counts", "tool_version")
     rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
@@ -54,7 +54,7 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
     runs = tuple(sorted(found, key=lambda run: run.batch))
     for name in runs[-1].tables if runs else ():
         if not house.exists(spark, STORED[name]):
-            raise damaged(house, name)
+            raise damaged(house.location(name))
     return runs
 
 

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from flink_triage.errors import CorruptStateError, UsageError
-from flink_triage.spark.ddl import column_ddl, create_statement, quoted
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.lock import held
-from flink_triage.spark.row_types import spark_type
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.ddl import column_ddl, create_statement, quoted
+from flink_triage.spark.tables.lock import held
+from flink_triage.spark.tables.row_types import spark_type
+from flink_triage.spark.tables.schemas import (
     RUNS,
     TABLE_VERSION,
     TABLES,
@@ -30,8 +30,8 @@ from flink_triage.spark.schemas import (
     Table,
     version_of,
 )
-from flink_triage.spark.stored import DERIVED, STORED
-from flink_triage.spark.views import ROWS, VIEWS
+from flink_triage.spark.tables.stored import DERIVED, STORED
+from flink_triage.spark.tables.views import ROWS, VIEWS
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
@@ -79,6 +79,11 @@ class Warehouse:
             root = str(local.absolute()) if local is not None else self.directory.rstrip("/")
             return f"{root}/_{table.kind}/{name}" if table else f"{root}/{name}"
         return self.qualified(table.stored_name if table else name)
+
+    @property
+    def place(self) -> str:
+        """The folder, or a table of the schema, as errors name it."""
+        return self.directory or self.location(RUNS.name)
 
     def qualified(self, name: str) -> str:
         """The name in the schema."""

@@ -23,12 +23,12 @@ from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
-from flink_triage.spark.row_types import FLAG, TEXT, TIME
-from flink_triage.spark.rows import STAGED_EVENT, array, event_rows, observations_of
-from flink_triage.spark.schemas import INCIDENTS
-from flink_triage.spark.values import from_plain, to_plain
-from flink_triage.spark.workers import ArrowFunction, in_worker
+from flink_triage.spark.runtime.workers import ArrowFunction, in_worker
+from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
+from flink_triage.spark.tables.row_types import FLAG, TEXT, TIME
+from flink_triage.spark.tables.rows import STAGED_EVENT, array, event_rows, observations_of
+from flink_triage.spark.tables.schemas import INCIDENTS
+from flink_triage.spark.tables.values import from_plain, to_plain
 from flink_triage.stages import collector_at_rest
 
 # What a deployment's row of `deployments` gives to its next diagnosis; null for one in whole.

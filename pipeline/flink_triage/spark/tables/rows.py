@@ -29,15 +29,15 @@ from flink_triage.model import (
     TraceRow,
     Volume,
 )
-from flink_triage.spark.row_types import COUNT, FLAG, LIFECYCLE, MATCH, SMALL, TEXT
-from flink_triage.spark.schemas import (
+from flink_triage.spark.tables.row_types import COUNT, FLAG, LIFECYCLE, MATCH, SMALL, TEXT
+from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_VOLUME,
     REMATCHES,
     STACK_TRACES,
     Table,
 )
-from flink_triage.spark.values import to_plain
+from flink_triage.spark.tables.values import to_plain
 from flink_triage.traces import mask, render
 
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.diagnosis import worst_first
@@ -30,18 +30,21 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ingest.ledger import COUNTED, latest_files
-from flink_triage.spark.published import PublishedRun, frame_of
-from flink_triage.spark.schemas import (
-    DEPLOYMENTS,
+from flink_triage.spark.tables.current import (
+    counting_incidents,
+    current_config,
+    current_deployments,
+)
+from flink_triage.spark.tables.published import PublishedRun, frame_of
+from flink_triage.spark.tables.schemas import (
     FLINK_CONFIG,
     INCIDENTS,
     RUNS,
     STACK_TRACES,
     TABLES,
-    Table,
 )
-from flink_triage.spark.tables import Warehouse
-from flink_triage.spark.values import from_plain
+from flink_triage.spark.tables.values import from_plain
+from flink_triage.spark.tables.warehouse import Warehouse
 
 # What a result tells of the runs that it is made of.
 _OF_RUNS = (
@@ -112,7 +115,7 @@ def _found(
         for value in json.loads(row["unknown_json"])
     ]
     deployments = spark.createDataFrame(told.drop_columns(["unknown_json"]))
-    rows = _counting(house.published(spark, INCIDENTS, runs), deployments)
+    rows = counting_incidents(house.published(spark, INCIDENTS, runs), deployments)
     return _incidents(rows, run_id), unknown
 
 
@@ -180,52 +183,9 @@ def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, 
     return house.create_views(spark)
 
 
-def newest_rows(
-    spark: SparkSession,
-    house: Warehouse,
-    table: Table,
-    by: Sequence[str],
-    runs: DataFrame,
-) -> DataFrame:
-    """Of the rows that agree in ``by`` those of the newest of ``runs`` (`Warehouse.runs`)."""
-    rows = house.read(spark, table).join(F.broadcast(runs), "run_id")
-    newest = Window.partitionBy(*by).orderBy(F.desc("at"), F.desc("run_id"))
-    ranked = rows.withColumn("newest", F.rank().over(newest)).where(F.col("newest") == 1)
-    return ranked.select(*table.column_names)
-
-
 def cited_now(spark: SparkSession, house: Warehouse, runs: DataFrame) -> tuple[str, ...]:
     """Fingerprints of the stack traces that the newest results, those of ``runs``, cite."""
     return cited_traces(*_found(spark, house, "", runs))
-
-
-def current_deployments(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
-    """The row of each deployment that the newest of ``runs`` to touch it left."""
-    return newest_rows(spark, house, DEPLOYMENTS, ["deployment"], runs)
-
-
-def current_incidents(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
-    """All incidents of each deployment: those that its newest run told, and the closed ones."""
-    deployments = current_deployments(spark, house, runs)
-    return _counting(house.published(spark, INCIDENTS, runs), deployments)
-
-
-def _counting(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
-    """Those that ``deployments`` were left with, out of all."""
-    told = deployments.select("deployment", "whole_run_id", F.col("run_id").alias("told_by"))
-    rows = incidents.join(F.broadcast(told), ["deployment", "whole_run_id"])
-    counts = F.col("is_closed") | (F.col("run_id") == F.col("told_by"))
-    return rows.where(counts).select(*INCIDENTS.column_names)
-
-
-def current_config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
-    """The last word on each option of each deployment, a JobManager's before others'."""
-    rows = house.read(spark, FLINK_CONFIG).join(F.broadcast(runs), "run_id")
-    is_manager = F.coalesce(F.col("role") == "jobmanager", F.lit(False))
-    word = F.struct(is_manager, "logged_at", "path", "line", "at")
-    others = [name for name in FLINK_CONFIG.column_names if name not in ("deployment", "key")]
-    latest = rows.groupBy("deployment", "key").agg(F.max_by(F.struct(*others), word).alias("said"))
-    return latest.select("*", "said.*").select(*FLINK_CONFIG.column_names)
 
 
 def _coverage(

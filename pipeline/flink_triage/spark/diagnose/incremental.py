@@ -22,24 +22,24 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.local import witness_of_log
 from flink_triage.model import SEVERITIES, Observation
-from flink_triage.spark.diagnosing import (
+from flink_triage.spark.diagnose.deployment import (
     DIAGNOSED_ROWS,
     STATE,
     DiagnosisConfig,
     diagnosing_function,
     parcels_function,
 )
+from flink_triage.spark.diagnose.rematch import counted_runs, with_newest_matches
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
 from flink_triage.spark.ingest.ledger import latest_files, profile_of
-from flink_triage.spark.parcels import Standing
-from flink_triage.spark.published import frame_of
-from flink_triage.spark.rematching import counted_runs, with_newest_matches
-from flink_triage.spark.results import current_deployments, current_incidents
-from flink_triage.spark.row_types import TEXT, spark_schema, spark_type
-from flink_triage.spark.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
-from flink_triage.spark.stored import DIAGNOSED
-from flink_triage.spark.tables import Warehouse
+from flink_triage.spark.tables.current import current_deployments, current_incidents
+from flink_triage.spark.tables.parcels import Standing
+from flink_triage.spark.tables.published import frame_of
+from flink_triage.spark.tables.row_types import TEXT, spark_schema, spark_type
+from flink_triage.spark.tables.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
+from flink_triage.spark.tables.stored import DIAGNOSED
+from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
 # Raised whenever what is carried, or what is made of it, changes.

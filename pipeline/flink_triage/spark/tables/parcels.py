@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.settings import MIB
-from flink_triage.spark.row_types import COUNT, SMALL, TEXT
-from flink_triage.spark.rows import (
+from flink_triage.spark.runtime.workers import ArrowFunction, in_worker
+from flink_triage.spark.tables.row_types import COUNT, SMALL, TEXT
+from flink_triage.spark.tables.rows import (
     RANGE_NUMBER,
     STAGED_EVENT,
     STAGED_REMATCH,
     STAGED_TRACE,
     STAGED_VOLUME,
 )
-from flink_triage.spark.workers import ArrowFunction, in_worker
 
 # ``deployment`` is told where one parcel holds no other.
 STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])

@@ -18,18 +18,21 @@ from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.errors import UsageError
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.faults import explained
 from flink_triage.spark.ingest.ledger import latest_files
-from flink_triage.spark.published import PublishedRun, frame_of, newest_of, published_runs
-from flink_triage.spark.results import (
-    cited_now,
-    current_config,
-    current_deployments,
-    current_incidents,
+from flink_triage.spark.query.results import cited_now
+from flink_triage.spark.runtime.errors import explained
+from flink_triage.spark.tables.current import current_config, current_deployments, current_incidents
+from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
+from flink_triage.spark.tables.schemas import (
+    EVENTS,
+    LOG_FILES,
+    LOG_VOLUME,
+    REMATCHES,
+    STACK_TRACES,
+    Table,
 )
-from flink_triage.spark.schemas import EVENTS, LOG_FILES, LOG_VOLUME, REMATCHES, STACK_TRACES, Table
-from flink_triage.spark.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables import Warehouse, listed
+from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.warehouse import Warehouse, listed
 
 # Delta refuses less, because a reader or writer may still be at work on a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
@@ -68,7 +71,7 @@ def maintain(
     upkeep = upkeep or Upkeep()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
     now = datetime.now(timezone.utc)
-    with explained(house), house.hold(now):
+    with explained(house.place), house.hold(now):
         runs = published_runs(spark, house)
         newest_of(house, runs)
         _forget_batches(spark, house, runs, now - timedelta(days=BATCH_DAYS))
