@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal, get_args
 
 from flink_triage.pickles import pickled_by_position
+from flink_triage.spread import Spread, Subtask
 
 Severity = Literal["critical", "major", "minor", "info"]
 Role = Literal["trigger", "contributing", "symptom", "wrapper", "loop-sustainer", "benign"]
@@ -305,7 +306,8 @@ class Observation:
     ``last_logged_at`` is the time of the last of them.  ``has_frames`` is false for a trace that
     prints none at all (HotSpot drops them from an exception thrown often).  ``product`` says whose
     log this looks like, by loggers, frames and names in it; ``None`` when nothing tells.
-    ``flink_version`` is what the head of its file tells.
+    ``flink_version`` is what the head of its file tells.  ``spread`` is set where it counts events
+    of other subtasks, hosts or files.
     """
 
     deployment: str
@@ -327,6 +329,15 @@ class Observation:
     occurrences: int = 1
     last_logged_at: datetime | None = None
     flink_version: str | None = None
+    spread: Spread | None = None
+
+    @property
+    def reach(self) -> Spread:
+        """Where it and all that it counts was logged, as far as that is known."""
+        subtasks = {Subtask(self.task, self.subtask, self.parallelism)} if self.task else ()
+        hosts = (self.host,) if self.host else ()
+        own = Spread(frozenset(subtasks), frozenset(hosts), frozenset((self.event.path,)))
+        return own if self.spread is None else own | self.spread
 
 
 # --- the result (schema_version 2) -------------------------------------------------------------

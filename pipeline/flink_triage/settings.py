@@ -46,8 +46,8 @@ class Settings:
     max_observations_per_key: int = 50
     # Traces, apart from which they are of one kind, that it tells apart in a minute.
     max_traces_per_key: int = 100
-    # Observations of a deployment that one process holds (some 4 KB each): of more, what is alike
-    # in ten minutes, an hour, and so on is of one kind.
+    # Observations of a deployment that one process holds (some 4 KB each): of more, longer periods
+    # and less detail make up one kind.
     max_observations: int = 50_000
     # An unfinished last event of a file that was written to so recently is held back.
     settle_seconds: float = 10.0

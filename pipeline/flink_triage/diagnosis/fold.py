@@ -2,79 +2,42 @@
 
 Of the observations that say the same thing in one file within one minute the first few are kept and
 the last; the one before the last counts the rest.  Of a flood of traces that differ in nothing but
-the trace some are kept, and the first of the others counts them.  Of a deployment that is more than
-memory should hold even so, fewer of longer times are kept.  Folding is associative, so that it does
-not matter in which parts, or how often, it is done.
+the trace some are kept, and the first of the others counts them.  Where a deployment has more than
+``max_observations``, longer times and less detail are of one kind: never more are kept.  Folding is
+associative, so that it does not matter in which parts, or how often, it is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cache
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from datetime import datetime, timezone
+from itertools import accumulate, chain
 
-from ..logs.routine import drop_routine, routine_key
+from ..grains import KEPT_KINDS, SAID_AT_START, Grain, grains_of, period_of
+from ..logs.routine import routine_key
 from ..model import Observation
 from ..settings import Settings
+from ..spread import Spread
 
-# Kinds that the diagnosis counts or reads one by one, and that are rare or tell a value.
-_KEPT_KINDS = frozenset(
-    {
-        "config",
-        "version",
-        "execution-graph",
-        "job-state",
-        "job-submitted",
-        "job-terminal",
-        "rescheduled",
-        "restart",
-        "restored",
-        "checkpoint-completed",
-        "application-state",
-        "cluster-shutdown",
-        "entrypoint-fatal",
-    }
-)
-# Of these every process says the same at each start.
-_SAID_AT_START = frozenset({"config", "version"})
-
-# No fingerprint is this.
-_OTHERS = "others"
+# Stands behind every fingerprint.
+_OTHERS = "~"
 # Observations that are folded at a time.
 FOLD_EVERY = 8_192
-
-
-@dataclass(frozen=True, slots=True)
-class _Grain:
-    """How finely observations are told apart: so many are kept of a kind in so many minutes.
-
-    ``minutes`` is ``None`` for all time.  A coarser grain's minutes are a multiple, and it keeps no
-    more: what it keeps is among what a finer one kept.  The finest keeps all of ``_KEPT_KINDS``.
-    """
-
-    minutes: int | None
-    keep: int
-    is_finest: bool = False
-
-
-_FEW = 10
-_COARSER = tuple(_Grain(minutes, _FEW) for minutes in (1, 5, 15, 60, 180, 720, 1440, 10080, None))
+_NO_TIME = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 
 class Folder:
-    """Folds observations as they come: what is held is what is kept, and as much again."""
+    """Folds observations as they come: what is held is what is kept, and as much again.
 
-    def __init__(self, settings: Settings) -> None:
+    ``coarseness`` is that of a folder whose observations will be folded together with these.
+    """
+
+    def __init__(self, settings: Settings, coarseness: int = 0) -> None:
         self._settings = settings
-        self._grains = _grains(settings.max_observations_per_key)
+        self.coarseness = coarseness
         self._kept: list[Observation] = []
         self._new: list[Observation] = []
-
-    @property
-    def coarseness(self) -> int:
-        """How many grains were too fine so far for what came."""
-        return 1 + len(_COARSER) - len(self._grains)
 
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
         """The number of observations that are kept so far, not counting those not yet folded.
@@ -82,7 +45,7 @@ class Folder:
         ``coarseness`` is that of the folder that they were taken from: all is folded alike.
         """
         self._new += observations
-        self._grains = self._grains[max(0, coarseness - self.coarseness) :]
+        self.coarseness = max(coarseness, self.coarseness)
         # Folding as much as is kept, each time, keeps the sum of all foldings linear.
         if len(self._new) >= max(FOLD_EVERY, len(self._kept)):
             self.fold()
@@ -94,7 +57,7 @@ class Folder:
             observations = [*self._kept, *self._new]
             self._new = []
             # What was too much once is so with more.
-            self._kept, self._grains = _fold(observations, self._grains, self._settings)
+            self._kept, self.coarseness = _fold(observations, self.coarseness, self._settings)
         return self._kept
 
     def take(self) -> list[Observation]:
@@ -103,135 +66,189 @@ class Folder:
         return kept
 
 
-def fold(observations: Iterable[Observation], settings: Settings) -> list[Observation]:
+def fold(
+    observations: Iterable[Observation], settings: Settings, coarseness: int = 0
+) -> list[Observation]:
     """Keep some observations of each kind per file and minute; order by file, offset.
 
-    If more than ``max_observations`` were kept, those of a longer time are of one kind: no longer
-    than has to be.  The sum of ``occurrences`` is unchanged, but for checkpoints in good health.
+    If more than ``max_observations`` were kept, those of a longer time are of one kind, then those
+    that differ in subtask, task, logger, job and file: no longer and no more than has to be.  The
+    sum of ``occurrences`` is unchanged, but for checkpoints in good health.
     """
-    return _fold(observations, _grains(settings.max_observations_per_key), settings)[0]
-
-
-@cache
-def _grains(keep: int) -> tuple[_Grain, ...]:
-    """From the finest, which keeps so many, to the coarsest."""
-    return _Grain(1, keep, is_finest=True), *(
-        replace(grain, keep=min(grain.keep, keep)) for grain in _COARSER
-    )
+    return _fold(observations, coarseness, settings)[0]
 
 
 def _fold(
-    observations: Iterable[Observation], grains: Sequence[_Grain], settings: Settings
-) -> tuple[list[Observation], tuple[_Grain, ...]]:
-    """What the finest grain keeps that does not keep too much, and the grains from there on."""
-    kept = _fold_to(sorted(observations, key=_place), grains[0], settings)
-    while len(kept) > settings.max_observations and len(grains) > 1:
-        grains = grains[1:]
-        kept = _fold_to(kept, grains[0], settings)
-    return kept, tuple(grains)
+    observations: Iterable[Observation], coarseness: int, settings: Settings
+) -> tuple[list[Observation], int]:
+    """What the finest grain keeps that does not keep too much, and how coarse that is."""
+    grains = grains_of(settings.max_observations_per_key)
+    kept = _fold_to(observations, grains[coarseness], settings)
+    while len(kept) > settings.max_observations and coarseness < len(grains) - 1:
+        coarseness += 1
+        kept = _fold_to(kept, grains[coarseness], settings)
+    return kept, coarseness
 
 
 def _fold_to(
-    observations: Iterable[Observation], grain: _Grain, settings: Settings
+    observations: Iterable[Observation], grain: Grain, settings: Settings
 ) -> list[Observation]:
+    """What the grain keeps, in the order of the files."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
-    folded: list[Observation] = []
-    for observation in observations:
+    kept: list[Observation] = []
+    routine: list[Observation] = []
+    for observation in sorted(observations, key=_moment):
+        if _routine_key(observation, grain) is not None:
+            routine.append(observation)
+            continue
         if _is_kept(observation, grain):
-            folded.append(observation)
+            kept.append(observation)
             continue
         key, keep = _kind_of(observation, grain)
         trace = observation.fingerprint.full if observation.fingerprint else ""
         group = kinds.setdefault(key, {}).setdefault(trace, [])
         _keep_ends(group, observation, keep)
-    for by_trace in kinds.values():
+    if grain.is_last:
+        # Not counted: how many there are depends on those that finer grains left out.
+        kept += routine[:1] + routine[1:][-1:]
+        routine = []
+    groups: dict[str, list[Observation]] = {}
+    for key, by_trace in kinds.items():
         if len(by_trace) > settings.max_traces_per_key:
-            _fold_traces(by_trace, settings.max_traces_per_key)
-        for group in by_trace.values():
-            folded += group
-    folded.sort(key=_place)
-    return drop_routine(folded, lambda observation: _routine_key(observation, grain))
+            _fold_rest(by_trace, settings.max_traces_per_key)
+        if grain.is_last:
+            groups |= {f"{key!r} {trace}": group for trace, group in by_trace.items()}
+        else:
+            kept += chain.from_iterable(by_trace.values())
+    most = settings.max_observations - len(kept)
+    if len(groups) * grain.keep > most:
+        _fold_rest(groups, max(most // grain.keep - 1, 0))
+    kept += chain.from_iterable(groups.values())
+    return _with_routine(kept, routine, lambda observation: _routine_key(observation, grain))
 
 
-def _fold_traces(by_trace: dict[str, list[Observation]], keep: int) -> None:
-    """Keep so many traces; of all others the first observation, which counts them, and the last.
+def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
+    """Keep so many groups; of all others the first observation, which counts them, and the last.
 
-    Which are kept follows from their fingerprints alone: a trace that is left out of a part is left
-    out of the whole.
+    Which are kept follows from their names alone: what is left out of a part is left out of the
+    whole.
     """
-    others = [by_trace.pop(trace) for trace in sorted(by_trace)[keep:]]
+    others = [observation for name in sorted(groups)[keep:] for observation in groups.pop(name)]
     group: list[Observation] = []
-    for observation in sorted((o for of_trace in others for o in of_trace), key=_place):
+    for observation in sorted(others, key=_moment):
         _keep_ends(group, observation, 2)
-    by_trace[_OTHERS] = group
+    groups[_OTHERS] = group
 
 
 def _keep_ends(group: list[Observation], observation: Observation, keep: int) -> None:
     """Append to ``group``; beyond ``keep`` the one before the last counts what was between."""
     group.append(observation)
     if len(group) > keep:
-        group[-3] = _absorb(group[-3], group[-2])
+        group[-3] = absorb(group[-3], group[-2])
         del group[-2]
 
 
-def _routine_key(observation: Observation, grain: _Grain) -> Hashable | None:
+def _with_routine(
+    kept: list[Observation],
+    routine: list[Observation],
+    key_of: Callable[[Observation], Hashable],
+) -> list[Observation]:
+    """All in the order of the files; of completed checkpoints between two others, those of a job
+    and period that are the first or the last.
+    """
+    kept.sort(key=_place)
+    if not routine:
+        return kept
+    together = sorted([*kept, *routine], key=_place)
+    is_routine = {id(observation) for observation in routine}
+    # Between which others each stands.
+    gaps = accumulate(id(observation) not in is_routine for observation in together)
+    ends: dict[Hashable, list[Observation]] = {}
+    for observation, gap in zip(together, gaps, strict=True):
+        if id(observation) in is_routine:
+            of_key = ends.setdefault((gap, key_of(observation)), [])
+            of_key[1:] = [observation]
+    kept_routine = {id(observation) for of_key in ends.values() for observation in of_key}
+    return [o for o in together if id(o) not in is_routine or id(o) in kept_routine]
+
+
+def _routine_key(observation: Observation, grain: Grain) -> Hashable | None:
     if observation.occurrences == 0 or observation.matches:
         return None
     key = routine_key(observation.event)
-    return None if key is None else (*key[:2], _period(key[2], grain.minutes))
+    if key is None:
+        return None
+    path, job_id, minute = key
+    return path, None if "job" in grain.drops else job_id, period_of(minute, grain.minutes)
 
 
 def _place(observation: Observation) -> tuple[str, int]:
     return observation.event.path, observation.event.offset
 
 
-def _is_kept(observation: Observation, grain: _Grain) -> bool:
-    """Whether it is kept, whatever else says the same; of checkpoints neighbours decide."""
+def _moment(observation: Observation) -> tuple[datetime, str, int]:
+    event = observation.event
+    return event.logged_at or _NO_TIME, event.path, event.offset
+
+
+def _is_kept(observation: Observation, grain: Grain) -> bool:
+    """Whether it is kept, whatever else says the same."""
     lifecycle = observation.event.lifecycle
-    if observation.occurrences == 0 or _routine_key(observation, grain) is not None:
+    if observation.occurrences == 0:
         return True
-    return grain.is_finest and lifecycle is not None and lifecycle.kind in _KEPT_KINDS
+    return grain.is_finest and lifecycle is not None and lifecycle.kind in KEPT_KINDS
 
 
-def _kind_of(observation: Observation, grain: _Grain) -> tuple[tuple[object, ...], int]:
+def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...], int]:
     """What observations of one kind have in common, and how many of them are kept."""
     event, lifecycle = observation.event, observation.event.lifecycle
     kind = lifecycle.kind if lifecycle is not None else None
-    if lifecycle is not None and kind in _SAID_AT_START:
-        return (event.path, kind, lifecycle.key, lifecycle.value), 2
+    drops = grain.drops
+    path = None if "path" in drops else event.path
+    if lifecycle is not None and kind in SAID_AT_START:
+        return (path, kind, lifecycle.key, lifecycle.value), 2
     told: tuple[object, ...] = ()
-    if lifecycle is not None and kind in _KEPT_KINDS:
-        told = lifecycle.job_id, lifecycle.to_state
+    if lifecycle is not None and kind in KEPT_KINDS:
+        told = None if "job" in drops else lifecycle.job_id, lifecycle.to_state
     key = (
-        event.path,
-        _period(event.logged_at, grain.minutes),
+        path,
+        period_of(event.logged_at, grain.minutes),
         kind,
         event.level,
-        event.logger,
-        event.job_id,
+        None if "logger" in drops else event.logger,
+        None if "job" in drops else event.job_id,
         tuple((m.signature, m.alternative) for m in observation.matches),
-        observation.task,
-        observation.subtask,
+        None if "task" in drops else observation.task,
+        None if "subtask" in drops else observation.subtask,
         *told,
     )
     return key, grain.keep
 
 
-def _period(at: datetime | None, minutes: int | None) -> int | None:
-    """The number of the ``minutes`` since 1970 that hold ``at``."""
-    if at is None or minutes is None:
-        return None
-    return int(at.timestamp() // (60 * minutes))
-
-
-def _absorb(kept: Observation, other: Observation) -> Observation:
+def absorb(kept: Observation, other: Observation) -> Observation:
+    """The first of two that say the same, which counts the other."""
     times = [_last(kept), _last(other)]
     known = [at for at in times if at is not None]
     return replace(
         kept,
         occurrences=kept.occurrences + other.occurrences,
         last_logged_at=max(known) if known else None,
+        spread=_spread(kept, other),
     )
+
+
+def _spread(kept: Observation, other: Observation) -> Spread | None:
+    """Where the two were logged, if that is not told by the one that is kept."""
+    if other.spread is None and _whence(other) == _whence(kept):
+        return kept.spread
+    reach = kept.reach
+    together = reach | other.reach
+    return kept.spread if together == reach else together
+
+
+def _whence(observation: Observation) -> tuple[object, ...]:
+    o = observation
+    return o.task, o.subtask, o.parallelism, o.host, o.event.path
 
 
 def is_thinned(observation: Observation) -> bool:
@@ -239,7 +256,7 @@ def is_thinned(observation: Observation) -> bool:
     first, last = observation.event.logged_at, observation.last_logged_at
     if first is None or last is None:
         return False
-    return _period(first, 1) != _period(last, 1)
+    return period_of(first, 1) != period_of(last, 1)
 
 
 def _last(observation: Observation) -> datetime | None:

@@ -207,7 +207,9 @@ def _diagnosis(
         first_seen_at=known[0] if known else None,
         last_seen_at=max(known[-1], candidate.last_at) if known else None,
         subtasks=_subtasks(h.moment.observation for h in candidate.hits),
-        hosts=tuple(sorted({o.host for h in candidate.hits if (o := h.moment.observation).host})),
+        hosts=tuple(
+            sorted({host for h in candidate.hits for host in h.moment.observation.reach.hosts})
+        ),
         captures=captures,
         explains=candidate.explains,
         evidence=tuple(hit_evidence(h, settings) for h in hits[: settings.max_evidence]),
@@ -225,9 +227,9 @@ def _diagnosis(
 
 def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
     names = {
-        f"{o.task} ({o.subtask}/{o.parallelism})" if o.subtask is not None else o.task
+        f"{of.task} ({of.subtask}/{of.parallelism})" if of.subtask is not None else of.task
         for o in observations
-        if o.task is not None
+        for of in o.reach.subtasks
     }
     return tuple(sorted(names))
 

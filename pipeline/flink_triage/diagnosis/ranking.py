@@ -262,7 +262,7 @@ def _score_frequency(score: _Score, candidate: Candidate, all_: Sequence[Candida
 def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
     """Where it was seen against where it could have been; no part of the score."""
     observed = [hit.moment.observation for hit in candidate.hits]
-    seen_on = {o.host for o in observed if o.process == "taskmanager" and o.host}
+    seen_on = {host for o in observed if o.process == "taskmanager" for host in o.reach.hosts}
     if len(hosts) > 1 and seen_on:
         if len(seen_on) == 1:
             yield (
@@ -272,9 +272,9 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
         else:
             yield f"{len(seen_on)} of {len(hosts)} hosts with TaskManagers show it"
     subtasks: dict[tuple[str, int], set[int]] = {}
-    for o in observed:
-        if o.task and o.subtask is not None and o.parallelism and o.parallelism > 1:
-            subtasks.setdefault((o.task, o.parallelism), set()).add(o.subtask)
+    for of in frozenset().union(*(o.reach.subtasks for o in observed)):
+        if of.subtask is not None and of.parallelism and of.parallelism > 1:
+            subtasks.setdefault((of.task, of.parallelism), set()).add(of.subtask)
     for (task, parallelism), seen in sorted(subtasks.items()):
         if len(seen) == 1 and parallelism > 2:
             yield (

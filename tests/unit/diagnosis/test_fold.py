@@ -5,15 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from test_incidents import FULL, NPE, completed, failed, line, state
 
 from flink_triage.diagnosis import diagnose_deployment
 from flink_triage.diagnosis.fold import Folder, fold
-from flink_triage.model import Incident, Observation
+from flink_triage.grains import grains_of
+from flink_triage.model import Fingerprint, Incident, Observation
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.spread import Subtask
 
 FEW = Settings(max_observations_per_key=5, max_traces_per_key=4)
 
@@ -39,10 +42,12 @@ def shuffled(observations: Sequence[Observation], seed: int) -> list[Observation
     return random.Random(seed).sample(observations, len(observations))
 
 
-def in_parts(observations: Sequence[Observation], settings: Settings, seed: int) -> list:
+def in_parts(
+    observations: Sequence[Observation], settings: Settings, seed: int, coarseness: int = 0
+) -> list:
     """Folded in three parts, and these together."""
     first, second = sorted(random.Random(seed).sample(range(len(observations)), 2))
-    together = Folder(settings)
+    together = Folder(settings, coarseness)
     for part in (observations[second:], observations[:first], observations[first:second]):
         folder = Folder(settings)
         folder.add(part)
@@ -129,6 +134,111 @@ def test_options_of_every_start_are_kept_once_and_the_last_word_counts(observe):
     assert len(kept) == 6
     assert total(kept) == 600
     assert kept[-1] == observations[-1]
+
+
+def varied(observation: Observation, seed: int, count: int) -> list[Observation]:
+    """Others of other files, times, jobs, loggers, tasks, subtasks and traces."""
+    chance = random.Random(seed)
+    made = []
+    for offset in range(count):
+        at = observation.event.logged_at + timedelta(seconds=chance.randrange(90_000))
+        trace = f"v1:{chance.randrange(300):032x}"
+        event = replace(
+            observation.event,
+            path=f"file-{chance.randrange(40)}",
+            offset=offset,
+            logged_at=chance.choice([at, at, at, None]),
+            level=chance.choice(["WARN", "ERROR"]),
+            logger=f"logger-{chance.randrange(60)}",
+            job_id=f"{chance.randrange(500):032x}",
+        )
+        made.append(
+            replace(
+                observation,
+                event=event,
+                task=f"task-{chance.randrange(30)}",
+                subtask=chance.randrange(300),
+                fingerprint=chance.choice([None, Fingerprint(trace, trace)]),
+            )
+        )
+    return made
+
+
+@pytest.mark.parametrize("most", [20_000, 3_000, 1_000, 100, 7])
+def test_not_more_is_kept_than_the_limit_however_different_all_is(observe, most):
+    observations = varied(observe(taskmanager=line(1, "x", "WARN") + FULL)[0], most, 20_000)
+    kept = fold(observations, replace(DEFAULT_SETTINGS, max_observations=most))
+    assert len(kept) <= most
+    assert total(kept) == total(observations)
+
+
+def test_options_with_a_value_of_their_own_at_each_start_are_bounded(observe):
+    loading = "Loading configuration property: "
+    text = "".join(line(i, f"{loading}port.{i % 70}, {i}") for i in range(2_000))
+    kept = fold(observe(jobmanager=text), replace(DEFAULT_SETTINGS, max_observations=100))
+    assert len(kept) <= 100
+    assert total(kept) == 2_000
+
+
+@pytest.mark.parametrize("coarseness", range(len(grains_of(FEW.max_observations_per_key))))
+def test_at_each_grain_parts_in_any_order_give_the_whole(observe, coarseness):
+    (one,) = observe(taskmanager=line(1, "x", "WARN") + FULL)
+    settings = replace(FEW, max_observations=200)
+    observations = varied(one, coarseness, 1_500)
+    # Half of them are nearly alike, so that there is something to count.
+    alike = (
+        replace(o, task=("t", "t", None)[o.event.offset % 3], subtask=1, fingerprint=None)
+        for o in varied(one, 99, 1_500)
+    )
+    observations += (replace(o, event=replace(o.event, path="same")) for o in alike)
+    whole = fold(observations, settings, coarseness)
+    for seed in range(5):
+        chance = random.Random(seed)
+        parts: list[list[Observation]] = [[], [], []]
+        for observation in shuffled(observations, seed):
+            chance.choice(parts).append(observation)
+        folder = Folder(settings)
+        for part in parts:
+            alone = Folder(settings, chance.randint(0, coarseness))
+            alone.add(part)
+            folder.add(alone.take(), max(alone.coarseness, coarseness))
+        assert folder.take() == whole
+
+
+@pytest.mark.parametrize("coarseness", range(len(grains_of(FEW.max_observations_per_key))))
+def test_at_each_grain_stretches_of_a_log_in_any_order_give_the_whole(observe, coarseness):
+    observations = observe(jobmanager=completed(-60, 1) + loop(300, 40))
+    whole = fold(observations, FEW, coarseness)
+    for seed in range(10):
+        assert in_parts(observations, FEW, seed, coarseness) == whole
+
+
+def test_subtasks_and_files_that_are_not_told_apart_are_still_named(observe):
+    (one,) = observe(taskmanager=line(1, "x", "WARN") + FULL)
+    observations = [
+        replace(
+            one,
+            task="Totals",
+            subtask=1 + number % 300,
+            parallelism=300,
+            host=f"host-{number % 40}",
+            event=replace(one.event, path=f"file-{number % 7}", offset=number),
+        )
+        for number in range(3_000)
+    ]
+    kept = fold(observations, replace(DEFAULT_SETTINGS, max_observations=50))
+    assert len(kept) <= 50
+    subtasks = {subtask for o in kept for subtask in o.reach.subtasks}
+    assert subtasks == {Subtask("Totals", n, 300) for n in range(1, 301)}
+    assert {host for o in kept for host in o.reach.hosts} == {f"host-{n}" for n in range(40)}
+    assert {path for o in kept for path in o.reach.paths} == {f"file-{n}" for n in range(7)}
+
+
+def test_checkpoints_of_jobs_that_take_turns_fold_between_other_events(observe):
+    text = "".join(completed(i / 10, i) + completed(i / 10, i, "0" * 32) for i in range(400))
+    kept = fold(observe(jobmanager=text + failure(50, FULL, 0) + completed(55, 500)), FEW)
+    told = [o for o in kept if o.event.message.startswith("Completed")]
+    assert [o.event.message.split()[2] for o in told] == ["0", "0", "399", "399", "500"]
 
 
 def facts(incident: Incident) -> dict[str, object]:

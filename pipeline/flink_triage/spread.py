@@ -1,0 +1,44 @@
+"""Where events were logged that one observation counts: sets that merge in any order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MAX_SPREAD = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Subtask:
+    """A subtask as logs name it, from 1; ``None`` where only its task is named."""
+
+    task: str
+    subtask: int | None
+    parallelism: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """At most ``MAX_SPREAD`` subtasks, hosts and files."""
+
+    subtasks: frozenset[Subtask]
+    hosts: frozenset[str]
+    paths: frozenset[str]
+
+    def __or__(self, other: Spread) -> Spread:
+        return Spread(
+            _first(self.subtasks | other.subtasks),
+            _first(self.hosts | other.hosts),
+            _first(self.paths | other.paths),
+        )
+
+
+def _first(members: frozenset[T]) -> frozenset[T]:
+    """The first ones in some order that does not change: then it does not matter in which parts,
+    or in what order, sets are merged.
+    """
+    if len(members) <= MAX_SPREAD:
+        return members
+    return frozenset(sorted(members, key=repr)[:MAX_SPREAD])
