@@ -15,8 +15,11 @@ from datetime import datetime, timezone, tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
+from .grains import grains_of
 from .logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
+from .logs.repeats import Counted, Repeats
 from .logs.scan import Scanner
+from .logs.shaped import BLOCK_BYTES
 from .logs.tally import Tally
 from .model import (
     ByteRange,
@@ -31,9 +34,10 @@ from .model import (
     TraceRow,
 )
 from .product import product_of, product_of_thread
-from .recurrence import Analysis, Recurrences, line_offset, outline_of
+from .recurrence import Analysis, Recurrences, line_offset, outline_of, telling_of
 from .settings import DEFAULT_SETTINGS, Settings
 from .signatures import Matcher, SignaturePack, load_pack
+from .spread import Spread, Subtask
 from .traces import extract, fingerprint, first_user_frame
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
@@ -81,13 +85,15 @@ class Analyzer:
         default_timezone: tzinfo = timezone.utc,
         *,
         is_recalling: bool = True,
+        block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.pack = pack if isinstance(pack, SignaturePack) else load_pack(pack)
         self._settings = settings
         self._timezone = default_timezone
-        self._scanner = Scanner((*LITERALS, *self.pack.anchors), settings)
+        self._scanner = Scanner((*LITERALS, *self.pack.anchors), settings, block_bytes=block_bytes)
         self._matcher = Matcher(self.pack, settings)
         self._recurrences = Recurrences(self.pack, settings) if is_recalling else None
+        self.repeats = Repeats(telling_of(self.pack)) if is_recalling else None
         self._cache: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
         self.recalled_count = 0
 
@@ -105,7 +111,7 @@ class Analyzer:
     ) -> RangeResult:
         """All that the range tells at once; see ``read``."""
         tally = Tally(is_whole=True)
-        (whole,) = self.read(byte_range, tally, is_active=is_active, told=told)
+        (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
         return RangeResult(
             whole.observations, whole.traces, whole.recurring, tally.finish(byte_range)
         )
@@ -118,30 +124,58 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
         raw: BinaryIO | None = None,
+        coarseness: int | None = 0,
     ) -> Iterator[Portion]:
         """What the events of the range tell, portion by portion, and ``tally`` of every byte.
+
+        Events that a folder of this ``coarseness`` would count may be counted already; with
+        ``None`` none is.
 
         Of traces whose full fingerprints were ``told``, counts; what one portion tells is to be
         added to them before the next is asked for.  ``raw`` is the file where it is open already,
         at its start; it is left open.  Many ranges are best read with ``collector_at_rest``.
         """
+        repeats, grain = None, None
+        if self.repeats is not None and coarseness is not None:
+            repeats = self.repeats
+            repeats.forget_range()
+            grain = grains_of(self._settings.max_observations_per_key)[coarseness]
         portions = self._scanner.read(
-            byte_range, tally, is_active=is_active, default_timezone=self._timezone, raw=raw
+            byte_range,
+            tally,
+            is_active=is_active,
+            default_timezone=self._timezone,
+            raw=raw,
+            repeats=repeats,
+            grain=grain,
         )
         for events in portions:
-            yield self._portion_of(events, byte_range, told)
+            yield self._portion_of(events, byte_range, told, repeats)
 
     def _portion_of(
-        self, events: Iterable[Event], byte_range: ByteRange, told: Container[str]
+        self,
+        events: Iterable[Event],
+        byte_range: ByteRange,
+        told: Container[str],
+        repeats: Repeats | None,
     ) -> Portion:
         traces: dict[str, _Seen] = {}
         observations = []
         process = byte_range.profile.process
+        counts = repeats.take_counts() if repeats is not None else {}
         for event in events:
             analysis = self.analyze_event(event, process)
             if analysis.fingerprint is not None:
                 _count_trace(traces, event, analysis.trace, analysis.fingerprint, told)
-            observations.append(_observation(event, analysis, byte_range))
+            observation = _observation(event, analysis, byte_range)
+            if repeats is not None:
+                repeats.learn(observation)
+            counted = counts.get(event.offset)
+            if counted is not None:
+                observation = _with_counted(observation, counted)
+                if analysis.fingerprint is not None:
+                    traces[analysis.fingerprint.full].add_counted(counted)
+            observations.append(observation)
         if byte_range.profile.layout == "json":
             observations = [_on_one_line(o) for o in observations]
         return Portion(
@@ -228,6 +262,11 @@ class _Seen:
         self.count += 1
         self.first_seen_at = earliest(self.first_seen_at, at)
         self.last_seen_at = latest(self.last_seen_at, at)
+
+    def add_counted(self, counted: Counted) -> None:
+        self.count += counted.events
+        self.first_seen_at = earliest(self.first_seen_at, counted.first_logged_at)
+        self.last_seen_at = latest(self.last_seen_at, counted.last_logged_at)
 
     def row(self, trace: StackTrace) -> TraceRow:
         return TraceRow(
@@ -318,6 +357,21 @@ def _observation(event: Event, analysis: Analysis, byte_range: ByteRange) -> Obs
         analysis.has_frames,
         "flink" if profile.flink_version else analysis.product or product_of_thread(event.thread),
         flink_version=profile.flink_version,
+    )
+
+
+def _with_counted(observation: Observation, counted: Counted) -> Observation:
+    event = observation.event
+    spread = None
+    task = observation.task
+    if task is not None and counted.subtasks - {observation.subtask}:
+        named = frozenset(Subtask(task, n, observation.parallelism) for n in counted.subtasks)
+        spread = observation.reach | Spread(named, frozenset(), frozenset())
+    return replace(
+        observation,
+        occurrences=observation.occurrences + counted.events,
+        last_logged_at=latest(event.logged_at, counted.last_logged_at),
+        spread=spread,
     )
 
 

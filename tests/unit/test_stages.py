@@ -263,6 +263,20 @@ def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
     assert len(recurrences) == 10
 
 
+def test_of_free_text_no_more_shapes_are_learned_than_are_of_use(
+    pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flink_triage.recurrence._LEARNED_AT_FIRST", 5)
+    recurrences = Recurrences(pack, DEFAULT_SETTINGS)
+    analyzer = Analyzer(pack)
+    for number in range(30):
+        event = _event(f"{number * 'a'} word")
+        analysis = analyzer.analyze_event(event, None)
+        for _ in range(2):
+            recurrences.learn(event, outline_of(event, None), None, analysis)
+    assert len(recurrences) == 6
+
+
 def test_of_traces_that_were_told_only_the_counts_are(pack: SignaturePack) -> None:
     byte_range = _range_of(next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log")))
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)

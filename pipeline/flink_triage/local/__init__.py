@@ -52,8 +52,8 @@ from .work import (
     Concluded,
     Gathering,
     Numbered,
+    analyze_ranges,
     analyze_whole,
-    analyze_with_skipped,
     conclude,
     conclude_ranges,
     in_files,
@@ -76,6 +76,9 @@ __all__ = [
 
 # Below this a pool of processes costs more than it gains.
 _POOL_FROM_BYTES = 24 * MIB
+# Parts of a deployment that is shared out, for each half of what a process reads: so that none
+# waits long for another at the end.
+_PARTS = 2
 
 Profiles = tuple[tuple[FileProfile, str], ...]
 
@@ -197,17 +200,19 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     share = total if workers == 1 else total / (2 * workers)
     large = {name for name, size in sizes.items() if size > share}
     # The largest first, so that the last task to finish is a small one.
-    parts = sorted((one for one in ranges if one[1].deployment in large), key=_by_size)
+    parts = [part for name in sorted(large) for part in _parts(of_deployment[name], share / _PARTS)]
+    parts.sort(key=lambda part: -sum(_size(byte_range) for _, byte_range in part))
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
-    analyzed = call(analyze_with_skipped, [byte_range for _, byte_range in parts])
+    analyzed = call(analyze_ranges, parts)
     finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
     told = {name: Gathering(bench.options.settings) for name in large}
     skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
-    for index, (result, off) in analyzed:
-        number, byte_range = parts[index]
-        told[byte_range.deployment].add(number, result)
-        skipped[byte_range.deployment] += off
-        done += _size(byte_range)
+    for index, (results, off) in analyzed:
+        name = parts[index][0][1].deployment
+        for number, result in results:
+            told[name].add(number, result)
+        skipped[name] += off
+        done += sum(_size(byte_range) for _, byte_range in parts[index])
         progress(done, total)
     concluded = []
     for name in sorted(large):
@@ -219,8 +224,17 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     return sorted(concluded, key=lambda one: one.deployment)
 
 
-def _by_size(numbered: Numbered) -> int:
-    return -_size(numbered[1])
+def _parts(ranges: Sequence[Numbered], size: float) -> list[list[Numbered]]:
+    """Stretches of ranges, each of about this size: what is read together is folded together."""
+    parts: list[list[Numbered]] = []
+    left = 0.0
+    for numbered in ranges:
+        if left <= 0:
+            parts.append([])
+            left = size
+        parts[-1].append(numbered)
+        left -= _size(numbered[1])
+    return parts
 
 
 def _size(byte_range: ByteRange) -> int:

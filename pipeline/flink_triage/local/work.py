@@ -146,14 +146,19 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
     return probe(file, bench.options.settings)
 
 
-def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyzed:
+def analyze_range(
+    bench: Bench, byte_range: ByteRange, told: set[str], coarseness: int = 0
+) -> Analyzed:
     """What the range told; what a crash loop repeats is counted, not kept.
 
     ``told`` are traces of which no text is wanted; those of the range are added to them.
+    ``coarseness`` is how coarsely other ranges of the deployment were folded already.
     """
-    settings = bench.options.settings
+    options, settings = bench.options, bench.options.settings
     tally = Tally()
-    folder = Folder(settings)
+    folder = Folder(settings, coarseness)
+    # What is counted has no time of its own by which it could be left out.
+    is_counting = options.since is None and options.until is None
     stack_traces = 0
     fingerprints: set[str] = set()
     exemplars: dict[str, str] = {}
@@ -166,8 +171,11 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyz
             told.discard(name)
 
     with collector_at_rest():
-        for portion in bench.analyzer.read(byte_range, tally, told=told):
-            folder.add(within(portion.observations, bench.options))
+        portions = bench.analyzer.read(
+            byte_range, tally, told=told, coarseness=coarseness if is_counting else None
+        )
+        for portion in portions:
+            folder.add(within(portion.observations, options))
             stack_traces += portion.trace_count
             for row in portion.traces:
                 text = whole_trace(row.trace.thrown.text, row.exemplar)
@@ -184,10 +192,13 @@ def analyze_range(bench: Bench, byte_range: ByteRange, told: set[str]) -> Analyz
     return Analyzed(scan, kept, folder.coarseness, stack_traces, found, exemplars)
 
 
-def analyze_with_skipped(
-    bench: Bench, byte_range: ByteRange
-) -> tuple[Analyzed, tuple[SkippedSignature, ...]]:
-    return analyze_range(bench, byte_range, set()), bench.analyzer.skipped
+def analyze_ranges(
+    bench: Bench, ranges: Sequence[Numbered]
+) -> tuple[list[tuple[int, Analyzed]], tuple[SkippedSignature, ...]]:
+    """What some ranges of one deployment told, folded together: all of it is in the first."""
+    gathering = Gathering(bench.options.settings)
+    gathering.read(bench, ranges)
+    return gathering.folded(), bench.analyzer.skipped
 
 
 def analyze_whole(
@@ -213,6 +224,19 @@ class Gathering:
         self._folder.add(result.observations, result.coarseness)
         self._ranges.append((number, replace(result, observations=())))
 
+    def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
+        """Adds what these ranges tell; each is folded as coarsely as all before it."""
+        told: set[str] = set()
+        for number, byte_range in ranges:
+            self.add(number, analyze_range(bench, byte_range, told, self._folder.coarseness))
+
+    def folded(self) -> list[tuple[int, Analyzed]]:
+        """The ranges in order; the first has the observations of all, which are held no more."""
+        (number, first), *others = self.numbered
+        kept = tuple(self._folder.take())
+        first = replace(first, observations=kept, coarseness=self._folder.coarseness)
+        return [(number, first), *others]
+
     @property
     def numbered(self) -> list[tuple[int, Analyzed]]:
         """The ranges in order, without their observations."""
@@ -227,9 +251,7 @@ def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concl
     """A whole deployment, from its bytes to its incidents."""
     deployment, ranges = work
     gathering = Gathering(bench.options.settings)
-    told: set[str] = set()
-    for number, byte_range in ranges:
-        gathering.add(number, analyze_range(bench, byte_range, told))
+    gathering.read(bench, ranges)
     return conclude(bench, deployment, gathering, bench.analyzer.skipped)
 
 

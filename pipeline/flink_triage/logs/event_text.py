@@ -75,7 +75,9 @@ class ShapedEvents:
         layout = layout_named(shape.layout)
         # The quick way keeps a text as it is.
         is_general = is_general or self._personal
-        self._time_columns = None if is_general else shape.time_columns
+        self.time_columns = None if is_general else shape.time_columns
+        # Whether times order as the texts that state them do.
+        self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
@@ -92,6 +94,13 @@ class ShapedEvents:
         if start < end <= len(text) and text[start] < "6":
             text = f"{text[:start]}{self._no_seconds}{text[end:]}"
         return _minute(text, self._timezone)
+
+    def time_of(self, text: bytes) -> datetime | None:
+        """The time that stands in the columns of a plain timestamp."""
+        assert self.time_columns is not None
+        second, fraction, after = (at - self.time_columns[0] for at in self.time_columns)
+        told = text.decode("latin-1")
+        return time_of_columns(told[second : fraction - 1], told[fraction:after], self._timezone)
 
     def build(
         self,
@@ -160,7 +169,7 @@ class ShapedEvents:
 
         Nearly all are so; ``None`` for any other, which the general way then reads.
         """
-        if self._time_columns is None or self._after_time is None:
+        if self.time_columns is None or self._after_time is None:
             return None
         if not self.shape.is_header(data):
             return None
@@ -169,7 +178,7 @@ class ShapedEvents:
             return None
         end = text.find("\n")
         end = len(text) if end < 0 else end
-        second, fraction, after = self._time_columns
+        second, fraction, after = self.time_columns
         match = self._after_time.match(text, after, end)
         if match is None:
             return None

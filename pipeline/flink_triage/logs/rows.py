@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .layouts.shape import SHAPE_WIDTH
+from .literals import LiteralFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,21 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
     rows = np.empty((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
     rows[order] = rows_at(data, starts[order])
     return rows
+
+
+def suspects_of(
+    view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
+) -> npt.NDArray[np.bool_]:
+    """Which of the events that are not judged anyway the finder suspects."""
+    found = np.zeros(len(is_judged), dtype=np.bool_)
+    fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
+    fenced[1:-1] = is_judged
+    edges = (fenced[1:] != fenced[:-1]).nonzero()[0]
+    places = view.bounds[edges].tolist()
+    ends: list[int] = []
+    data = memoryview(view.data)
+    for start, end in zip(places[::2], places[1::2], strict=True):
+        finder.suspects(data[start:end], start, ends)
+    if ends:
+        found[np.searchsorted(view.bounds, np.asarray(ends) - 1, side="right") - 1] = True
+    return found

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from datetime import timezone, tzinfo
 from typing import BinaryIO
 
+from flink_triage.grains import Grain
 from flink_triage.model import ByteRange, Event, FileProfile, Quarantined, RangeScan
 from flink_triage.settings import Settings
 
@@ -21,6 +22,7 @@ from .lifecycle import LITERALS
 from .literals import finder_of
 from .pasted import PastedEvents
 from .physical import PhysicalLine, physical_lines
+from .repeats import Repeats
 from .shaped import BLOCK_BYTES, FEW_BYTES, read_blocks
 from .shaped_lines import ByteSource, Window, read_lines
 from .tally import Tally
@@ -70,12 +72,15 @@ class Scanner:
         is_active: bool = False,
         default_timezone: tzinfo = timezone.utc,
         raw: BinaryIO | None = None,
+        repeats: Repeats | None = None,
+        grain: Grain | None = None,
     ) -> Iterator[Sequence[Event]]:
         """The events that begin in the range, in portions, and ``tally`` of every byte.
 
         With ``is_active`` the last event of the file is held back, for it may go on.  ``raw`` is
-        the file where it is open already, at its start; it is left open.  Never raises for what a
-        file holds: what cannot be read is in ``problems``.
+        the file where it is open already, at its start; it is left open.  With ``repeats``, events
+        that a fold at ``grain`` would count are counted there; where a reader cannot do that, they
+        are given.  Never raises for what a file holds: what cannot be read is in ``problems``.
         """
         profile = byte_range.profile
         try:
@@ -83,7 +88,9 @@ class Scanner:
                 tally.quarantine_rest(byte_range, profile.problem)
             else:
                 with nullcontext(raw) if raw is not None else open_binary(profile.path) as file:
-                    yield from self._read_open(file, byte_range, tally, is_active, default_timezone)
+                    yield from self._read_open(
+                        file, byte_range, tally, is_active, default_timezone, repeats, grain
+                    )
         except OSError as error:
             tally.quarantine_rest(byte_range, (error.strerror or str(error)).lower())
         yield tally.take()
@@ -95,6 +102,8 @@ class Scanner:
         tally: Tally,
         is_active: bool,
         default_timezone: tzinfo,
+        repeats: Repeats | None,
+        grain: Grain | None,
     ) -> Iterator[Sequence[Event]]:
         profile = byte_range.profile
         shape = shape_named(profile.layout)
@@ -113,9 +122,12 @@ class Scanner:
         tally.began_at = start
         if shape is not None:
             window = Window(start, byte_range.end, is_active)
-            yield from self._read_shaped(
-                source, window, shape, profile.path, tally, default_timezone
-            )
+            build = self._builder(profile, shape, default_timezone)
+            if build.time_columns is None or grain is None:
+                repeats = None
+            elif repeats is not None:
+                repeats.begin(build, grain, profile.process)
+            yield from self._read_shaped(source, window, build, tally, repeats)
         else:
             events = PastedEvents(
                 profile.path,
@@ -150,27 +162,30 @@ class Scanner:
         limit = self._settings.max_line_bytes
         return physical_lines(source, profile.encoding, limit, first_offset=start)
 
-    def _read_shaped(
-        self,
-        source: ByteSource,
-        window: Window,
-        shape: Shape,
-        path: str,
-        tally: Tally,
-        default_timezone: tzinfo,
-    ) -> Iterator[Sequence[Event]]:
-        build = ShapedEvents(
-            path,
+    def _builder(
+        self, profile: FileProfile, shape: Shape, default_timezone: tzinfo
+    ) -> ShapedEvents:
+        return ShapedEvents(
+            profile.path,
             shape,
             self._finder,
             self._settings,
             default_timezone,
             is_general=self._line_by_line,
         )
+
+    def _read_shaped(
+        self,
+        source: ByteSource,
+        window: Window,
+        build: ShapedEvents,
+        tally: Tally,
+        repeats: Repeats | None,
+    ) -> Iterator[Sequence[Event]]:
         if self._line_by_line:
             return read_lines(source, window, build, tally)
         return read_blocks(
-            source, window, build, self._finder, tally, self._block_bytes, self._few_bytes
+            source, window, build, self._finder, tally, self._block_bytes, self._few_bytes, repeats
         )
 
 

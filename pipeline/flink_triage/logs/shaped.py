@@ -7,20 +7,25 @@ read past its end to finish the last.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import accumulate, repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from flink_triage.model import Event
 
+from .block_levels import UNRESOLVED, code_of, count_volumes, quiet_levels
 from .event_text import BuiltEvent, ShapedEvents
-from .few_events import QUIET, whole_events
+from .few_events import whole_events
+from .forms import forms_of
 from .layouts.shape import SHAPE_WIDTH, masks_of
 from .literals import LiteralFinder
-from .routine import job_of_completed
-from .rows import IS_WORD, WholeEvents, rows_at
+from .repeats import Repeats
+from .routine import drop_routine, job_of_completed
+from .rows import WholeEvents, rows_at, suspects_of
 from .shaped_lines import ByteSource, Window
 from .tally import Tally
 from .text import head_and_tail_bytes, join_cut
@@ -32,10 +37,14 @@ BLOCK_BYTES = 1024 * 1024
 # Below this numpy's start-up, paid for each call, costs more than a loop over the events.
 FEW_BYTES = 16 * 1024
 
-_LEVELS: tuple[str | None, ...] = (*QUIET, "WARN", "ERROR", "FATAL", None)
-_LEVEL_CODES = {level: code for code, level in enumerate(_LEVELS)}
-_OTHER_LEVEL = _LEVEL_CODES[None]
-_UNRESOLVED = len(_LEVELS)
+# Larger portions fold better, and what is held of them grows.
+MAX_PORTION_BLOCKS = 16
+# Completed checkpoints are looked through when so many wait.
+MAX_ROUTINE = 16 * 1024
+
+_Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
+# No level is this.
+_NOT_ASKED = "not asked"
 
 
 def read_blocks(
@@ -46,12 +55,14 @@ def read_blocks(
     tally: Tally,
     block_bytes: int = BLOCK_BYTES,
     few_bytes: int = FEW_BYTES,
+    repeats: Repeats | None = None,
 ) -> Iterator[Sequence[Event]]:
     """Reads ``source``, which stands at ``window.start``, block by block.
 
-    Gives portions of what ``tally`` keeps; the last is left to be taken.
+    Gives portions of what ``tally`` keeps; the last is left to be taken.  With ``repeats``, which
+    has begun the range, events that others stand for are counted only.
     """
-    return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes).run()
+    return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
 
 class _Blocks:
@@ -66,6 +77,7 @@ class _Blocks:
         tally: Tally,
         block_bytes: int,
         few_bytes: int,
+        repeats: Repeats | None,
     ) -> None:
         self._source = source
         self._window = window
@@ -80,13 +92,16 @@ class _Blocks:
         # Even without the first bytes of a header at its end, a giant is beyond the event limit.
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
-        # Minute and job of the run of completed checkpoints that is read, and the last of them.
-        self._routine: tuple[datetime, bytes] | None = None
-        self._last_routine: tuple[int, int, bytes] | None = None
+        self._repeats = repeats
+        # Blocks of a portion: few at first, for what a portion tells is of use to the next.
+        self._portion_blocks = 1
+        self._blocks = 0
+        # Completed checkpoints of the portion: offset, line, bytes, minute and job.
+        self._routine: list[_Routine] = []
 
     def run(self) -> Iterator[Sequence[Event]]:
         yield from self._read()
-        self._end_routine()
+        self._settle()
 
     def _read(self) -> Iterator[Sequence[Event]]:
         carry = b""
@@ -100,8 +115,40 @@ class _Blocks:
             if len(carry) > self._giant_bytes:
                 # What was read with its end may be the last block, and hold many events.
                 carry = self._take(self._take_giant(carry))
-            if self._tally.is_portion:
+            if self._is_portion():
+                self._settle()
                 yield self._tally.take()
+
+    def _is_portion(self) -> bool:
+        if self._repeats is None:
+            return self._tally.is_portion
+        self._blocks += 1
+        is_due = self._blocks >= self._portion_blocks
+        if is_due or self._tally.is_portion:
+            self._blocks = 0
+            self._portion_blocks = min(2 * self._portion_blocks, MAX_PORTION_BLOCKS)
+            return True
+        return False
+
+    def _settle(self) -> None:
+        """Builds what is known to be kept only when all of the portion was read."""
+        if self._repeats is not None:
+            for offset, line, data in self._repeats.lasts():
+                self._keep_notable(offset, line, data)
+            self._tally.keep_counted(self._repeats.take_counted_bytes())
+        self._trim_routine()
+        self._keep_routine()
+
+    def _trim_routine(self) -> None:
+        """Of the completed checkpoints between two other events, runs of one minute and job are
+        left with their first and last.
+        """
+        others = self._tally.waiting_offsets
+        if self._repeats is not None:
+            others = sorted([*others, *(offset for offset, _, _ in self._repeats.lasts())])
+        self._routine = drop_routine(
+            self._routine, lambda routine: (bisect(others, routine[0]), routine[3])
+        )
 
     def _take(self, data: bytes) -> bytes:
         """All events but the last are counted and kept; what is left of ``data``."""
@@ -131,7 +178,6 @@ class _Blocks:
         """Counts one event on its own; ``is_open`` says that its last line has no newline."""
         shape = self._build.shape
         minute = self._build.minute_of(data) if shape.is_header(data) else None
-        self._end_routine()
         built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
         self._tally.newline_count += newlines
         self._line += newlines
@@ -219,39 +265,77 @@ class _Blocks:
         return int(bounds[-1])
 
     def _count_events(self, view: WholeEvents, newlines: npt.NDArray[np.int64]) -> None:
-        levels = self._quiet_levels(view, newlines)
+        levels = quiet_levels(view, newlines, self._build.shape.anchor)
         sizes = view.bounds[1:] - view.bounds[:-1]
         line_counts = view.lines[1:] - view.lines[:-1]
         # These are judged whatever words they hold; only in all others a literal decides.
-        is_judged = (levels == _UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
-        is_candidate = is_judged | self._may_hold_literals(view, is_judged)
+        is_judged = (levels == UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
+        is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
         self._tally.newline_count += int(view.lines[-1])
         self._tally.counted_bytes += int(view.bounds[-1])
         candidates = is_candidate.nonzero()[0]
-        for index, start, end, line, judged in zip(
+        starts = view.bounds[candidates].tolist()
+        ends = view.bounds[candidates + 1].tolist()
+        pieces = [view.data[start:end] for start, end in zip(starts, ends, strict=True)]
+        is_first_headless = not view.begins_with_header and bool(len(starts)) and starts[0] == 0
+        for index, start, line, judged, data, form in zip(
             candidates.tolist(),
-            view.bounds[candidates].tolist(),
-            view.bounds[candidates + 1].tolist(),
+            starts,
             view.lines[candidates].tolist(),
             is_judged[candidates].tolist(),
+            pieces,
+            self._forms(pieces, is_first_headless),
             strict=True,
         ):
-            built = self._judge(start, line, view.data[start:end], judged)
-            if built is not None:
-                levels[index] = _LEVEL_CODES.get(built.level, _OTHER_LEVEL)
-        self._count_volumes(view, levels, sizes, line_counts)
+            level = self._read_event(start, line, data, judged, form)
+            if level is not _NOT_ASKED:
+                levels[index] = code_of(level)
+        count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
 
-    def _judge(self, start: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
-        """Keeps a candidate, counted so far, where it is notable; None where that is not asked.
+    def _forms(self, pieces: Sequence[bytes], is_first_headless: bool) -> Iterable[bytes | None]:
+        """The forms of events, where repeats are counted; of what has no header, none."""
+        if self._repeats is None or not pieces:
+            return repeat(None, len(pieces))
+        together = forms_of(b"".join(pieces))
+        ends = list(accumulate(map(len, pieces)))
+        forms: list[bytes | None] = [
+            together[end - len(piece) : end] for end, piece in zip(ends, pieces, strict=True)
+        ]
+        if is_first_headless:
+            forms[0] = None
+        return forms
+
+    def _read_event(
+        self, start: int, line: int, data: bytes, judged: bool, form: bytes | None
+    ) -> str | None:
+        """Keeps or counts a candidate; its level, or ``_NOT_ASKED`` for one that is not notable.
 
         One that is not ``judged`` whatever it says counts only with a literal.
         """
         offset, line = self._offset + start, self._line + line
-        if not judged and (self._is_routine(offset, line, data) or not self._finder.contains(data)):
+        if not judged and self._is_routine(offset, line, data):
+            return _NOT_ASKED
+        repeats = self._repeats
+        if repeats is not None and form is not None:
+            known = repeats.take(form, data, offset, line)
+            if known is not None:
+                return known.level
+        built = self._judge(offset, line, data, judged)
+        if built is None:
+            return _NOT_ASKED
+        if repeats is not None and form is not None and built.event is not None:
+            if built.redactions or built.decode_errors or built.event.is_truncated:
+                repeats.distrust(form)
+            else:
+                repeats.expect(form, data, offset, built.level)
+        return built.level
+
+    def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
+        """Keeps an event, counted so far, where it is notable; None where that is not asked."""
+        if not judged and not self._finder.contains(data):
             return None
         built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
         if built.event is not None:
-            self._end_routine()
             self._tally.keep(built.event, built.redactions, built.decode_errors)
             self._tally.counted_bytes -= len(data)
         return built
@@ -270,131 +354,35 @@ class _Blocks:
         for index, is_judged in enumerate(judged):
             if is_judged or index in suspects:
                 start, end = events.bounds[index : index + 2]
-                built = self._judge(start, events.lines[index], data[start:end], is_judged)
-                if built is not None:
-                    levels[index] = built.level
+                level = self._read_event(
+                    start, events.lines[index], data[start:end], is_judged, None
+                )
+                if level is not _NOT_ASKED:
+                    levels[index] = level
         events.count(levels, self._build, self._tally)
         self._line += events.lines[-1]
         return events.bounds[-1]
 
     def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
-        """Whether the event says that a checkpoint was completed; then it is dealt with.
-
-        The first of a run is kept at once, the last when the run ends; what is between would be
-        dropped.
-        """
+        """Whether the event says that a checkpoint was completed; then it is dealt with later."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:
             return False
-        key = minute, job
-        if key == self._routine:
-            self._last_routine = offset, line, data
-        else:
-            self._end_routine()
-            self._keep_routine(offset, line, data)
-            self._routine = key
+        self._routine.append((offset, line, data, (minute, job)))
+        if len(self._routine) >= MAX_ROUTINE:
+            self._trim_routine()
+            if len(self._routine) > MAX_ROUTINE // 2:
+                self._keep_routine()
         return True
 
-    def _keep_routine(self, offset: int, line: int, data: bytes) -> None:
+    def _keep_routine(self) -> None:
+        for offset, line, data, _ in self._routine:
+            self._keep_notable(offset, line, data)
+        self._routine = []
+
+    def _keep_notable(self, offset: int, line: int, data: bytes) -> None:
         built = self._build.build(offset, len(data), line, data, has_literal=True)
         if built.event is not None:
             self._tally.keep(built.event, built.redactions, built.decode_errors)
             self._tally.counted_bytes -= len(data)
-
-    def _end_routine(self) -> None:
-        """Keeps the last event of the run, unless that is its first."""
-        if self._last_routine is not None:
-            self._keep_routine(*self._last_routine)
-        self._routine = self._last_routine = None
-
-    def _may_hold_literals(
-        self, view: WholeEvents, is_judged: npt.NDArray[np.bool_]
-    ) -> npt.NDArray[np.bool_]:
-        """Which of the events that are not judged anyway the finder suspects."""
-        found = np.zeros(len(is_judged), dtype=np.bool_)
-        fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
-        fenced[1:-1] = is_judged
-        edges = (fenced[1:] != fenced[:-1]).nonzero()[0]
-        places = view.bounds[edges].tolist()
-        ends: list[int] = []
-        data = memoryview(view.data)
-        for start, end in zip(places[::2], places[1::2], strict=True):
-            self._finder.suspects(data[start:end], start, ends)
-        if ends:
-            found[np.searchsorted(view.bounds, np.asarray(ends) - 1, side="right") - 1] = True
-        return found
-
-    def _quiet_levels(
-        self, view: WholeEvents, newlines: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """Index into ``_LEVELS`` of events whose anchor says so; all others are unresolved."""
-        levels = np.full(len(view.bounds) - 1, _UNRESOLVED, dtype=np.int64)
-        columns = self._anchor_columns(view, newlines)
-        if columns is None:
-            return levels
-        words = rows_at(view.data, columns)[:, 0]
-        for code, word in enumerate(level.encode() for level in QUIET):
-            mask = np.uint64((1 << (8 * len(word))) - 1)
-            value = np.uint64(int.from_bytes(word, "little"))
-            following = ((words >> np.uint64(8 * len(word))) & np.uint64(0xFF)).astype(np.uint8)
-            levels[((words & mask) == value) & ~IS_WORD[following]] = code
-        # A header is what has the shape; the file's first line may be none.
-        if not view.begins_with_header:
-            levels[0] = _UNRESOLVED
-        return levels
-
-    def _anchor_columns(
-        self, view: WholeEvents, newlines: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64] | None:
-        """Offset of the level word of each event; the data's end where there is none."""
-        anchor = self._build.shape.anchor
-        if anchor is None:
-            return None
-        starts = view.bounds[:-1]
-        number = int(anchor[1:])
-        nowhere = len(view.data)
-        line_ends = newlines[view.lines[:-1]]
-        if anchor[0] == "@":
-            columns = starts + number
-        else:
-            array = np.frombuffer(view.data, dtype=np.uint8)
-            brackets = np.append(np.flatnonzero(array == ord("]")), nowhere)
-            nth = np.searchsorted(brackets, starts) + number - 1
-            columns = brackets[np.minimum(nth, len(brackets) - 1)] + 2
-            blanks = np.append(array, np.zeros(2, np.uint8))[np.minimum(columns, nowhere) - 1]
-            columns = np.where(blanks == ord(" "), columns, nowhere)
-        return np.where(columns < line_ends, columns, nowhere)
-
-    def _count_volumes(
-        self,
-        view: WholeEvents,
-        levels: npt.NDArray[np.int64],
-        sizes: npt.NDArray[np.int64],
-        line_counts: npt.NDArray[np.int64],
-    ) -> None:
-        is_first = np.zeros(len(levels), dtype=np.bool_)
-        is_first[0] = True
-        if not view.begins_with_header:
-            is_first[1:2] = True
-        for word, mask in enumerate(self._masks.minute_mask):
-            if mask:
-                keys = view.rows[:, word] & mask
-                is_first[1:] |= keys[1:] != keys[:-1]
-        segments = is_first.cumsum() - 1
-        width = len(_LEVELS)
-        cells = segments * width + levels
-        cell_count = (int(segments[-1]) + 1) * width
-        events = np.bincount(cells, minlength=cell_count)
-        lines = np.bincount(cells, weights=line_counts, minlength=cell_count)
-        sums = np.bincount(cells, weights=sizes, minlength=cell_count)
-        firsts = is_first.nonzero()[0]
-        for cell in events.nonzero()[0].tolist():
-            first = int(firsts[cell // width])
-            minute = None
-            if first or view.begins_with_header:
-                start = int(view.bounds[first])
-                minute = self._build.minute_of(view.data[start : start + SHAPE_WIDTH])
-            level = _LEVELS[cell % width]
-            count = int(lines[cell]), int(sums[cell]), int(events[cell])
-            self._tally.count(level, minute, *count)

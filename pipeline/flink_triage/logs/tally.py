@@ -64,6 +64,16 @@ class Tally:
         self.decode_errors += decode_errors
         self.truncated += event.is_truncated
 
+    def keep_counted(self, size: int) -> None:
+        """Notable events that others stand for, which were counted among the rest so far."""
+        self.event_bytes += size
+        self.counted_bytes -= size
+
+    @property
+    def waiting_offsets(self) -> list[int]:
+        """Where the events begin that are kept since the last portion was taken; in order."""
+        return sorted(event.offset for event in self._waiting)
+
     @property
     def accounted_bytes(self) -> int:
         return self.event_bytes + self.counted_bytes + self.quarantined_bytes + self.held_back_bytes

@@ -20,10 +20,10 @@ from flink_triage.signatures import SignaturePack
 from .learn import Learner
 from .outline import Outline, outline_of
 from .recall import again, line_offset
-from .sensitive import Sensitive
+from .sensitive import Sensitive, telling_of
 from .shape import Analysis, Misfit, Shape
 
-__all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of"]
+__all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of", "telling_of"]
 
 # Shapes are kept per process by what is compared first; each is some ten KB.
 _MAX_KEYS = 2048
@@ -31,6 +31,8 @@ _MAX_KEYS = 2048
 # is kept.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
+# Nor is one learned while those before it were of no use: in a flood of free text none is.
+_LEARNED_AT_FIRST = 256
 
 
 class Recurrences:
@@ -40,6 +42,7 @@ class Recurrences:
         self._settings = settings
         self._shapes: OrderedDict[tuple[object, ...], list[Shape]] = OrderedDict()
         self._met: set[int] = set()
+        self._learned = self._recalled = 0
         self._sensitive = Sensitive(pack)
         self._learner = Learner(pack, self._sensitive, settings)
 
@@ -57,6 +60,7 @@ class Recurrences:
             if shape.pattern.fullmatch(text):
                 if self._sensitive.places(text) != shape.literals:
                     continue
+                self._recalled += 1
                 return again(shape, event, outline.lines, self._settings)
         return None
 
@@ -70,6 +74,9 @@ class Recurrences:
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):
             return
+        if self._learned > _LEARNED_AT_FIRST + self._recalled:
+            return
+        self._learned += 1
         try:
             shape = self._learner.shape_of(event, outline, process, analysis)
         except Misfit:

@@ -8,9 +8,23 @@ from typing import Any
 
 import hyperscan
 
+from flink_triage.logs.form_details import Telling
+from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.signatures import SignaturePack
 
 _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]+$|[0-9]")
+
+
+def telling_of(pack: SignaturePack) -> Telling:
+    """Which digits of an event may decide what it matches."""
+    every = [
+        alternative
+        for signature in pack.signatures.values()
+        for alternative in (*signature.alternatives, *signature.vetoes)
+    ]
+    literals = {literal for alternative in every for literal in alternative.literals}
+    searches = [(a.literals, a.regex) for a in every if a.regex is not None]
+    return Telling((*literals, *LITERALS, *pack.anchors), searches)
 
 
 class Sensitive:

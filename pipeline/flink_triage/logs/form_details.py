@@ -1,0 +1,156 @@
+"""What digits and ids of a form may decide, and where in its bytes the details of an event stand.
+
+A form is trusted by what is known of signatures and grammars beforehand (``Telling``,
+``are_equal``), and by what two events of it were found to say (``constant_of``, ``places_of``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+
+from flink_triage.model import Observation
+
+_NUMBER = re.compile(rb"(?<![0-9A-Za-z$])[0-9]+(?![0-9A-Za-z$])")
+_ID = re.compile(rb"(?<![0-9A-Za-z$])[0-9a-f]{32}(?![0-9A-Za-z$])")
+_FRAME_INDENTS = (b"\n\t", b"\n\t\t", b"\n    ")
+# Forms of which the grammars of traces, masks and secrets do not take all digits and ids for equal:
+# an id that a number, an address or an object's hash may reach into, numbers in the names of
+# classes, and characters that are written as numbers.
+_UNEQUAL = re.compile(
+    rb"&#0|%0000|0//0|[0-9][+\-:.,_@/][0h]h{30}|@[0h]h{30}|Lambda[^ \n]*/[0h]h{30}"
+    rb"|^[\t ]*(?:(?:Caused by|Suppressed): )?"
+    rb"[\w$.]*(?<![0-9A-Za-z$])0+(?![0-9A-Za-z$])[\w$.]*(?::|$)",
+    re.MULTILINE,
+)
+# As syslog writes a newline or a tab.
+_ESCAPE = re.compile(rb"#(00)0")
+# A frame, which may not be a line of its own.
+_FRAME_WITH_DIGIT = re.compile(rb"(?<![0-9A-Za-z])at[ \t]+[^\s(]*[0-9][^\s(]*[ ]?\(")
+# What may stand in a regex without telling digits apart.
+_DIGIT_CLASSES = re.compile(r"\(\?P?[<=]\w+[>)]|\{\d*,?\d*\}|0-9|\\d")
+_EDGES_OF_HEX = re.compile(r"^[0-9a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9a-f]+$|^[0-9a-f]+$")
+
+Span = tuple[int, int]
+
+
+class Telling:
+    """Where digits of an event may decide what it matches.
+
+    ``literals`` are all that are looked for, ``searches`` regexes with the literals that each
+    needs.
+    """
+
+    def __init__(
+        self, literals: Iterable[str], searches: Iterable[tuple[Sequence[str], str]]
+    ) -> None:
+        forms = {literal: _NUMBER.sub(_zeros, literal.encode()) for literal in set(literals)}
+        self._numbers = sorted({form for text, form in forms.items() if form != text.encode()})
+        self._ids = sorted(
+            {
+                _EDGES_OF_HEX.sub(lambda m: "h" * len(m[0]), text).encode()
+                for text in forms
+                if _EDGES_OF_HEX.search(text)
+            }
+        )
+        self._searches = sorted(
+            {
+                tuple(sorted(forms.get(text) or text.encode() for text in needed))
+                for needed, pattern in searches
+                if re.search(r"[0-9]", _DIGIT_CLASSES.sub("", pattern))
+            }
+        )
+
+    def spans(self, form: bytes, header_bytes: int) -> list[Span] | None:
+        """Columns of digits that are told apart; ``None`` where ids are, too."""
+        if b"hh" in form and any(text in form for text in self._ids):
+            return None
+        if any(all(text in form for text in needed) for needed in self._searches):
+            return [m.span() for m in re.finditer(rb"0+", form) if m.start() >= header_bytes]
+        escapes = [found.span(1) for found in _ESCAPE.finditer(form)]
+        return escapes + [
+            (found.start() + digits.start(), found.start() + digits.end())
+            for text in self._numbers
+            for found in re.finditer(re.escape(text), form)
+            for digits in re.finditer(rb"0+", text)
+        ]
+
+
+def _zeros(found: re.Match[bytes]) -> bytes:
+    return b"0" * len(found[0])
+
+
+def are_equal(form: bytes) -> bool:
+    """Whether grammars take all digits and ids of the form for equal."""
+    return not (_UNEQUAL.search(form) or _has_flat_frame(form))
+
+
+def _has_flat_frame(form: bytes) -> bool:
+    """Whether a frame that is no line of its own holds a digit."""
+    return any(
+        not form.endswith(_FRAME_INDENTS, 0, found.start())
+        for found in _FRAME_WITH_DIGIT.finditer(form)
+    )
+
+
+def constant_of(observation: Observation) -> tuple[Hashable, ...]:
+    """What events of one form have in common, as far as kinds are told apart by it."""
+    event, lifecycle = observation.event, observation.event.lifecycle
+    trace = observation.fingerprint
+    return (
+        lifecycle.kind if lifecycle is not None else None,
+        lifecycle.to_state if lifecycle is not None else None,
+        event.level,
+        tuple((match.signature, match.alternative) for match in observation.matches),
+        trace.full if trace is not None else None,
+        observation.subtask is None,
+        observation.parallelism is None,
+        observation.task is None,
+        event.logger is None,
+        event.job_id is None,
+        lifecycle is None or lifecycle.job_id is None,
+    )
+
+
+def places_of(
+    observation: Observation, form: bytes, data: bytes, header_bytes: int
+) -> dict[str, list[Span]] | None:
+    """Where the details stand by which kinds are told apart; ``None`` where one is not found."""
+    event, lifecycle = observation.event, observation.event.lifecycle
+    details = ("job", "task", "subtask", "parallelism", "logger")
+    places: dict[str, list[Span]] = {name: [] for name in details}
+    for job in {event.job_id, lifecycle.job_id if lifecycle is not None else None} - {None}:
+        assert job is not None
+        spans = _spans_of(job.encode(), data)
+        if not spans:
+            return None
+        places["job"] += [span for span in spans if form[slice(*span)] != data[slice(*span)]]
+    numbers = (("subtask", observation.subtask), ("parallelism", observation.parallelism))
+    for name, number in numbers if observation.subtask is not None else ():
+        places[name] = [
+            found.span()
+            for found in _NUMBER.finditer(data, header_bytes)
+            if int(found[0]) == number
+        ]
+        if not places[name]:
+            return None
+    for name, text in (("task", observation.task), ("logger", event.logger)):
+        if text is None:
+            continue
+        spans = _spans_of(text.encode(), data)
+        if not spans:
+            return None
+        for start, end in spans:
+            words = (*_NUMBER.finditer(data, start, end), *_ID.finditer(data, start, end))
+            # The ends of what is searched are taken for those of words.
+            places[name] += [(word.start(), word.end()) for word in words]
+    return places
+
+
+def _spans_of(text: bytes, data: bytes) -> list[Span]:
+    spans = []
+    start = data.find(text) if text else -1
+    while start >= 0:
+        spans.append((start, start + len(text)))
+        start = data.find(text, start + len(text))
+    return spans

@@ -1,0 +1,133 @@
+"""Bytes of events in, their forms out: as long as they are, with numbers and ids made alike.
+
+Two events of one form differ only in the digits of whole numbers and in ids of 32 hexadecimal
+digits, outside of frames.  Grammars of traces, masks and messages know both as classes of
+characters.  Where an id's first or last character decides what a mask takes it for, the form still
+tells a digit from a letter there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+ID_CHARS = 32
+DIGIT, LETTER = ord("0"), ord("h")
+
+_OTHER, _DIGIT, _HEX, _WORD = range(4)
+_KINDS = np.full(256, _OTHER, dtype=np.uint8)
+_KINDS[list(b"GHIJKLMNOPQRSTUVWXYZABCDEFghijklmnopqrstuvwxyz$")] = _WORD
+_KINDS[list(b"abcdef")] = _HEX
+_KINDS[list(b"0123456789")] = _DIGIT
+_NEWLINE, _BLANK = ord("\n"), ord(" ")
+# What frames begin with, as the low bytes of a word, and which bytes these are.
+_HEAD_BYTES = 8
+_FRAME_HEADS = tuple(
+    (np.uint64(int.from_bytes(head, "little")), np.uint64((1 << 8 * len(head)) - 1))
+    for head in (b"\tat ", b"\t\tat ", b"    at ")
+)
+
+
+def _among(characters: bytes) -> npt.NDArray[np.bool_]:
+    table = np.zeros(256, dtype=np.bool_)
+    table[list(characters)] = True
+    return table
+
+
+# After these, and before those, an id is a word of its own whatever it begins or ends with.
+_BEFORE_ID = _among(b"_(=['\"{:")
+_AFTER_ID = _among(b")],;\"'|}_")
+_BLANKS = _among(b" \t\r\n")
+
+
+def forms_of(data: bytes) -> bytes:
+    """The form of ``data``, which is whole lines; frames are left as they are."""
+    bounds = _outside_of_frames(data)
+    if len(bounds) == 2 and bounds[1] - bounds[0] == len(data):
+        return _form(data)
+    pieces = list(zip(bounds[::2], bounds[1::2], strict=True))
+    changed = _form(b"".join([data[start:end] for start, end in pieces]))
+    parts: list[bytes] = []
+    at = done = 0
+    for start, end in pieces:
+        parts += (data[done:start], changed[at : at + end - start])
+        at += end - start
+        done = end
+    parts.append(data[done:])
+    return b"".join(parts)
+
+
+def _outside_of_frames(data: bytes) -> list[int]:
+    """Where stretches of lines begin and end that are not like ``<tab>at com.example.Job.run``."""
+    if len(data) < _HEAD_BYTES:
+        return [0, len(data)]
+    newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[:-_HEAD_BYTES] == _NEWLINE)
+    heads: npt.NDArray[np.uint64] = np.ndarray(
+        (len(data) - _HEAD_BYTES + 1,), dtype="<u8", buffer=data, strides=(1,)
+    )
+    starts = np.append(0, newlines + 1)
+    is_frame = np.zeros(len(starts) + 2, dtype=np.bool_)
+    is_frame[[0, -1]] = True
+    for head, mask in _FRAME_HEADS:
+        is_frame[1:-1] |= (heads[starts] & mask) == head
+    edges = np.flatnonzero(is_frame[1:] != is_frame[:-1])
+    bounds: list[int] = np.append(starts, len(data))[edges].tolist()
+    return bounds
+
+
+def _form(data: bytes) -> bytes:
+    # Blanks at both ends, so that what stands around a word can be looked at.
+    text = np.frombuffer(b"\n\n" + data + b"\n\n\n\n", dtype=np.uint8)
+    kinds = _KINDS[text]
+    breaks = np.flatnonzero(kinds == _OTHER)
+    starts = breaks[:-1] + 1
+    sizes = np.diff(breaks) - 1
+    form = text.copy()
+    ids = _ids(kinds, starts[sizes == ID_CHARS])
+    if len(ids):
+        _blank_ids(text, form, ids)
+    is_number = (sizes > 0) & (kinds[starts] == _DIGIT) & (kinds[starts + sizes - 1] == _DIGIT)
+    starts, sizes = starts[is_number], sizes[is_number]
+    # Of some words only the ends are digits.
+    places = _positions(starts, sizes)
+    is_digit = kinds[places] == _DIGIT
+    if not is_digit.all():
+        digits = np.add.reduceat(is_digit, np.cumsum(sizes) - sizes, dtype=np.int64)
+        places = places[np.repeat(digits == sizes, sizes)]
+    form[places] = DIGIT
+    return bytes(form[2:-4])
+
+
+def _ids(kinds: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Words that are ids: of hexadecimal digits alone, and of both digits and letters."""
+    words = kinds[starts[:, None] + np.arange(ID_CHARS)]
+    digits = (words == _DIGIT).sum(axis=1)
+    is_id = (words != _WORD).all(axis=1) & (digits > 0) & (digits < ID_CHARS)
+    ids: npt.NDArray[np.int64] = starts[is_id]
+    return ids
+
+
+def _blank_ids(
+    text: npt.NDArray[np.uint8], form: npt.NDArray[np.uint8], ids: npt.NDArray[np.int64]
+) -> None:
+    form[ids[:, None] + np.arange(1, ID_CHARS - 1)] = LETTER
+    before, after = text[ids - 1], text[ids + ID_CHARS]
+    behind = text[ids + ID_CHARS + 1]
+    is_behind_word = (
+        (before == _BLANK) & ~_BLANKS[text[ids - 2]] & (_KINDS[text[ids - 2]] != _DIGIT)
+    )
+    is_before_word = (after == _BLANK) & ~_BLANKS[behind] & (_KINDS[behind] != _DIGIT)
+    is_closed = _AFTER_ID[after] | is_before_word
+    is_first_free = (before == ord("_")) | ((_BEFORE_ID[before] | is_behind_word) & is_closed)
+    for places, is_free in ((ids, is_first_free), (ids + ID_CHARS - 1, is_closed)):
+        is_digit = _KINDS[text[places]] == _DIGIT
+        form[places] = np.where(is_free | ~is_digit, LETTER, DIGIT)
+
+
+def _positions(
+    starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """All places of the words that begin at ``starts``."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)

@@ -1,0 +1,243 @@
+"""What is counted by form is what a fold of all events, each read in full, would have counted."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from benchmarks.floods import FLOODS, write_flood
+from flink_triage.diagnosis.fold import fold
+from flink_triage.grains import grains_of
+from flink_triage.logs import repeats
+from flink_triage.logs.files import InputFile
+from flink_triage.logs.plan import plan_ranges
+from flink_triage.logs.profile import probe
+from flink_triage.logs.tally import Tally
+from flink_triage.model import ByteRange, Observation, RangeScan
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.stages import Analyzer
+
+LOGS = Path(__file__).parents[1] / "logs"
+GRAINS = len(grains_of(DEFAULT_SETTINGS.max_observations_per_key))
+_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])|[0-9]+")
+_FRAME = re.compile(r"\s+at ")
+_TIME_CHARS = len("2026-11-21 06:47:23,468")
+
+
+@pytest.fixture(scope="module")
+def pack() -> SignaturePack:
+    return load_pack([builtin_pack_directory()])
+
+
+@pytest.fixture(scope="module")
+def full(pack: SignaturePack) -> Analyzer:
+    """Reads each event in full: the definition of the result."""
+    return Analyzer(pack, is_recalling=False)
+
+
+@pytest.fixture(autouse=True)
+def learning_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As much as can be is told by form."""
+    monkeypatch.setattr(repeats, "MET_FROM", 2)
+
+
+def range_of(path: Path) -> ByteRange:
+    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
+
+
+def read(
+    analyzer: Analyzer, byte_range: ByteRange, coarseness: int | None
+) -> tuple[list[Observation], dict[str, tuple[object, ...]], RangeScan]:
+    """Observations, traces with their counts, and the account of a range."""
+    tally = Tally()
+    observations: list[Observation] = []
+    traces: dict[str, list[tuple[int, datetime | None, datetime | None]]] = {}
+    for portion in analyzer.read(byte_range, tally, coarseness=coarseness):
+        observations += portion.observations
+        for row in (*portion.traces, *portion.recurring):
+            told = row.count, row.first_seen_at, row.last_seen_at
+            traces.setdefault(row.fingerprint.full, []).append(told)
+    summed = {
+        name: (
+            sum(count for count, _, _ in told),
+            min((first for _, first, _ in told if first), default=None),
+            max((last for _, _, last in told if last), default=None),
+        )
+        for name, told in traces.items()
+    }
+    return observations, summed, tally.finish(byte_range)
+
+
+def assert_equal_reading(
+    full: Analyzer, columns: Analyzer, path: Path, grains: Sequence[int]
+) -> None:
+    byte_range = range_of(path)
+    expected, traces, account = read(full, byte_range, None)
+    for coarseness in grains:
+        found, found_traces, found_account = read(columns, byte_range, coarseness)
+        assert fold(found, DEFAULT_SETTINGS, coarseness) == fold(
+            expected, DEFAULT_SETTINGS, coarseness
+        )
+        assert found_traces == traces
+        assert found_account.volumes == account.volumes
+        assert found_account.newline_count == account.newline_count
+        assert (found_account.redactions, found_account.decode_errors) == (
+            account.redactions,
+            account.decode_errors,
+        )
+        assert (
+            found_account.event_bytes + found_account.counted_bytes
+            == account.event_bytes + account.counted_bytes
+        )
+
+
+@pytest.mark.parametrize("form", FLOODS)
+def test_floods_are_counted_as_they_are_read_in_full(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, form: str
+) -> None:
+    write_flood(form, tmp_path, 3 << 17)
+    (path,) = tmp_path.iterdir()
+    columns = Analyzer(pack, block_bytes=1 << 15)
+    assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
+
+
+@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs"])
+def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
+    pack: SignaturePack, tmp_path: Path, form: str
+) -> None:
+    write_flood(form, tmp_path, 4 << 20)
+    (path,) = tmp_path.iterdir()
+    columns = Analyzer(pack)
+    repeats = columns.repeats
+    assert repeats is not None
+    for _ in range(2):
+        repeats.known_events = repeats.other_events = 0
+        read(columns, range_of(path), GRAINS - 2)
+    share = repeats.known_events / (repeats.known_events + repeats.other_events)
+    print(f"{form}: {share:.1%} of {repeats.known_events + repeats.other_events:,} events by form")
+    assert share >= 0.95
+
+
+def test_results_do_not_depend_on_where_blocks_and_ranges_are_cut(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path
+) -> None:
+    write_flood("disconnects", tmp_path, 1 << 20)
+    (path,) = tmp_path.iterdir()
+    whole = range_of(path)
+    expected = fold(read(full, whole, None)[0], DEFAULT_SETTINGS)
+    chance = random.Random(3)
+    for block_bytes in (1 << 15, 70_001, 1 << 20):
+        cuts = sorted(chance.sample(range(1, path.stat().st_size), 3))
+        columns = Analyzer(pack, block_bytes=block_bytes)
+        found = []
+        for start, end in pairwise((0, *cuts, None)):
+            found += read(columns, replace(whole, start=start, end=end), 0)[0]
+        assert [without_line(o) for o in fold(found, DEFAULT_SETTINGS)] == [
+            without_line(o) for o in expected
+        ]
+
+
+def without_line(observation: Observation) -> Observation:
+    """Lines count from the start of a range."""
+    return replace(observation, event=replace(observation.event, line=0))
+
+
+def other_numbers(text: str, chance: random.Random) -> str:
+    """The text with other digits and ids; now and then one of another length, or an odd one."""
+
+    def other(found: re.Match[str]) -> str:
+        word = found[0]
+        if chance.random() < 0.6:
+            return word
+        if chance.random() < 0.01:
+            return chance.choice(["0", "012", "d" * len(word), "7" * len(word), "1" + word])
+        letters = "0123456789abcdef" if len(word) >= 32 else "0123456789"
+        return "".join(chance.choice(letters) for _ in word)
+
+    return "\n".join(
+        line if _FRAME.match(line) else line[:_TIME_CHARS] + _ID.sub(other, line[_TIME_CHARS:])
+        for line in text.split("\n")
+    )
+
+
+def some_logs() -> Iterator[Path]:
+    """Of each file that was rendered or caught in Flink's default layout."""
+    for path in sorted(LOGS.rglob("*.log")):
+        if range_of(path).profile.layout.startswith(("log4j", "logback")):
+            yield path
+
+
+SECRETS: dict[str, str] = {
+    "digits": "login failed: password={digits}",
+    "words": "login failed: password={word}, attempt {number}",
+    "id": "login failed: s3.secret-key: {id}, attempt {number}",
+    "option": "Loading configuration property: sasl.password, {digits}",
+    "token": "call {number} failed: Authorization: Bearer {word}{digits}",
+    "access key": "call {number} failed with AKIA{upper}",
+    "address": "no route to kafka://shop:{digits}x@10.0.0.{number}:9092",
+    "named character": "login failed: password&#{sign};{word}",
+    "below": "login failed\njava.io.IOException: api-key={digits}\n\tat a.B.c(D.java:1)",
+}
+
+
+@pytest.mark.parametrize("said", SECRETS.values(), ids=SECRETS.keys())
+@pytest.mark.parametrize("coarseness", [0, 10, GRAINS - 1])
+def test_a_secret_in_a_repeated_event_reaches_no_observation(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str, coarseness: int
+) -> None:
+    """Events of its form without a secret come first, so that the form is trusted before."""
+    chance = random.Random(said)
+    secrets: set[str] = set()
+    lines = []
+    for number in range(1_200):
+        is_hidden = number < 400 and "{sign}" not in said
+        words = {
+            "number": str(chance.randrange(10, 100)),
+            "word": f"q{chance.getrandbits(60):x}zw",
+            "digits": str(chance.randrange(10**9, 10**10)),
+            "id": f"{chance.getrandbits(128):032x}",
+            "upper": "".join(chance.choices("ABCDEFGH234567", k=16)),
+            "sign": "99" if number < 400 else "61",
+        }
+        if number >= 400:
+            secrets |= {words[name] for name in ("word", "digits", "id", "upper") if name in said}
+        if is_hidden:
+            words |= dict.fromkeys(("word", "digits", "id", "upper"), "******")
+        at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
+        lines.append(f"{at} ERROR com.example.Shop [] - {said.format(**words)}\n")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines))
+    columns = Analyzer(pack, block_bytes=1 << 14)
+    assert_equal_reading(full, columns, path, (coarseness,))
+    found, traces, account = read(columns, range_of(path), coarseness)
+    assert account.redactions >= 800
+    told = repr((found, fold(found, DEFAULT_SETTINGS, coarseness), traces))
+    assert not [secret for secret in secrets if secret in told]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_real_logs_again_and_again_with_other_numbers(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, part: int
+) -> None:
+    chance = random.Random(part)
+    columns = Analyzer(pack, block_bytes=1 << 16)
+    count = 0
+    for path in list(some_logs())[part::32]:
+        assert_equal_reading(full, columns, path, (0,))
+        text = path.read_bytes()[:40_000].decode("utf-8", "replace")
+        copy = tmp_path / path.name
+        copy.write_text("".join(other_numbers(text, chance) for _ in range(8)))
+        assert_equal_reading(full, columns, copy, (chance.randrange(GRAINS), 0))
+        count += 1
+    assert count > 2
+    assert columns.repeats is not None
+    assert columns.repeats.known_events > 100
