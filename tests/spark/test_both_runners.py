@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from benchmarks.floods import write_flood
 from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 from flink_triage.report import to_json
@@ -55,6 +57,33 @@ def test_both_runners_say_the_same_of_every_log(
     wanted = by_deployment(to_json(expected)[part])
     assert found == wanted
     assert list(found) == list(wanted)
+
+
+@pytest.mark.parametrize("most", [60, 300])
+def test_both_runners_hold_as_much_of_a_deployment_and_say_the_same(
+    spark: SparkSession, tmp_path: Path, most: int
+) -> None:
+    logs = tmp_path / "logs"
+    for form, size in {"disconnects": 200_000, "session": 200_000, "jobs": 1_500_000}.items():
+        # Alone, and together; in ranges that are cut inside of files, some of which hold too much
+        # by themselves.
+        for folder in (logs / form, logs / "all" / form):
+            write_flood(form, folder, size)
+    settings = replace(OPTIONS.settings, max_observations=most, range_bytes=250_000)
+    options = replace(OPTIONS, settings=settings, group_by=r"logs/([^/]+)/")
+    warehouse = tmp_path / "tables"
+    run(spark, [str(logs)], str(warehouse), options)
+    found = to_json(read_result(spark, str(warehouse)))
+    wanted = to_json(run_local([str(logs)], options))
+    for part in ("incidents", "unknown", "coverage", "effective_config", "stack_traces"):
+        assert by_deployment(found[part]) == by_deployment(wanted[part]), part
+    notes = [note for incident in found["incidents"] for note in incident["notes"]]
+    assert any("were read one by one" in note for note in notes)
+    create_views(spark, str(warehouse))
+    kept = spark.sql(
+        "SELECT deployment, count(*) AS rows FROM events GROUP BY deployment"
+    ).collect()
+    assert any(row["rows"] > most for row in kept)
 
 
 def by_deployment(part: Any) -> Any:

@@ -40,6 +40,7 @@ from flink_triage.spark.tables.rows import (
 )
 from flink_triage.spark.tables.schemas import EVENTS, TABLES, arrow_schema
 from flink_triage.spark.tables.values import from_plain, to_plain
+from flink_triage.spread import Spread, Subtask
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
 VALUES: dict[str, object] = {
@@ -51,6 +52,11 @@ VALUES: dict[str, object] = {
     "int | None": 7,
     "Process | None": "jobmanager",
     "Product | None": "other",
+    "Spread | None": Spread(
+        frozenset({Subtask("Map", 2, 3), Subtask("Map", None, None)}),
+        frozenset({"b", "a"}),
+        frozenset({"p"}),
+    ),
 }
 
 

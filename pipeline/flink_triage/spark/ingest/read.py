@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -168,8 +169,9 @@ def _stage_open(
 ) -> Iterator[Part]:
     tally = Tally()
     counts: Counter[str] = Counter()
-    # As the in-process runner does: what a crash loop repeats is counted, not kept.
-    folder = Folder(settings)
+    # As the in-process runner does: what a crash loop repeats is counted, not kept.  Only where all
+    # of a deployment is folded together it is told whether that is too much.
+    folder = Folder(replace(settings, max_observations=sys.maxsize))
     portions = analyzer.read(
         task.byte_range,
         tally,

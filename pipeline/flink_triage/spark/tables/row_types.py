@@ -41,6 +41,16 @@ MATCH = pa.struct(
         ("line_offset", SMALL),
     ]
 )
+SPREAD = pa.struct(
+    [
+        (
+            "subtasks",
+            pa.list_(pa.struct([("task", TEXT), ("subtask", SMALL), ("parallelism", SMALL)])),
+        ),
+        ("hosts", TEXTS),
+        ("paths", TEXTS),
+    ]
+)
 FRAME = pa.struct(
     [
         ("class_name", TEXT),

@@ -29,7 +29,15 @@ from flink_triage.model import (
     TraceRow,
     Volume,
 )
-from flink_triage.spark.tables.row_types import COUNT, FLAG, LIFECYCLE, MATCH, SMALL, TEXT
+from flink_triage.spark.tables.row_types import (
+    COUNT,
+    FLAG,
+    LIFECYCLE,
+    MATCH,
+    SMALL,
+    SPREAD,
+    TEXT,
+)
 from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_VOLUME,
@@ -37,7 +45,8 @@ from flink_triage.spark.tables.schemas import (
     STACK_TRACES,
     Table,
 )
-from flink_triage.spark.tables.values import to_plain
+from flink_triage.spark.tables.values import from_plain, to_plain
+from flink_triage.spread import Spread
 from flink_triage.traces import mask, render
 
 R = TypeVar("R")
@@ -244,6 +253,7 @@ _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "role": lambda o: o.process,
     "occurrences": lambda o: o.occurrences,
     "last_logged_at": lambda o: o.last_logged_at,
+    "spread": lambda o: to_plain(o.spread),
     "is_truncated": lambda o: o.event.is_truncated,
 }
 
@@ -317,6 +327,7 @@ _READ = (
     "occurrences",
     "last_logged_at",
     "flink_version",
+    "spread",
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -336,6 +347,8 @@ def _values(column: pa.Array) -> list[Any]:
         ]
     if pa.types.is_string(column.type):
         return _texts(column)
+    if column.type == SPREAD:
+        return [from_plain(Spread, value) for value in column.to_pylist()]
     if pa.types.is_struct(column.type):
         rows = zip(*map(_values, column.flatten()), strict=True)
         return [Lifecycle(*one) if one[0] is not None else None for one in rows]

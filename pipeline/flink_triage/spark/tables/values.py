@@ -25,6 +25,8 @@ def to_plain(value: Any) -> Any:
         return value.astimezone(timezone.utc).isoformat()
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        value = sorted(value, key=repr)
     if isinstance(value, Sequence):
         return [to_plain(item) for item in value]
     names = field_names(type(value))
@@ -46,6 +48,9 @@ def _decode(kind: Any, value: Any) -> Any:
     if origin is tuple:
         item = get_args(kind)[0]
         return tuple(_decode(item, part) for part in value)
+    if origin is frozenset:
+        item = get_args(kind)[0]
+        return frozenset(_decode(item, part) for part in value)
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         item = get_args(kind)[1]
         return {key: _decode(item, part) for key, part in value.items()}
