@@ -249,6 +249,18 @@ def test_matches_are_those_of_a_full_analysis(
     assert recalling.recalled_count == is_recalled
 
 
+def test_a_throwable_that_only_a_message_names_recurs(pack: SignaturePack) -> None:
+    analyzer, full = Analyzer(pack), Analyzer(pack, is_recalling=False)
+    for number in range(1, 6):
+        thread = f'"pool-{number}-thread-1"'
+        event = _event(
+            "Exception: java.lang.OutOfMemoryError thrown from the UncaughtExceptionHandler in "
+            f"thread {thread}"
+        )
+        event = replace(event, level=None, logger=None)
+        assert analyzer.observe(event, _RANGE) == full.observe(event, _RANGE)
+
+
 def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flink_triage.recurrence._MAX_KEYS", 10)
     analyzer = Analyzer(pack)

@@ -51,6 +51,9 @@ class Learner:
         if len(text.whole.text) >= self._settings.max_match_chars:
             raise Misfit
         order = {id(throwable): number for number, throwable in enumerate(printed)}
+        if any(id(throwable) not in order for _, throwable in text.chain):
+            # One that only the message names.
+            raise Misfit
         numbers = {
             id(piece): order[id(throwable)]
             for (_, throwable), piece in zip(text.chain, text.throwables, strict=True)
