@@ -7,6 +7,7 @@ the same words.  Their remedies are not Flink's.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .model import Product, StackTrace
 from .traces import origin_of
@@ -193,6 +194,12 @@ _NAMES_OTHER = re.compile(
     # The logger of a program in Rust.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
+# Of these each of its alternatives holds one: to look for words is much quicker.
+_WORDS_OF_OTHERS = (
+    *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
+    *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
+    *("://", "]: ", "::"),
+)
 # Programs around Kafka, whose clients fail with the words that Flink's fail with.
 _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
@@ -214,15 +221,14 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
         return "flink"
-    if _TASK_STATE.search(message[:_MAX_CHARS]) is not None:
+    head = message[:_MAX_CHARS]
+    if " switched from " in head and _TASK_STATE.search(head) is not None:
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if names[0].startswith(_SERVERS) or _OF_SPARK.fullmatch(_short(names[0])):
+    if _is_server(names[0]) or _names_other(head):
         return "other"
-    if _NAMES_OTHER.search(message[:_MAX_CHARS]) is not None:
-        return "other"
-    if any(_NAMES_KAFKA.search(text[:_MAX_CHARS]) is not None for text in texts):
+    if any("kafka." in text and _NAMES_KAFKA.search(text[:_MAX_CHARS]) for text in texts):
         return "other"
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
@@ -235,6 +241,16 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
 def product_of_thread(thread: str | None) -> Product | None:
     """What the name of a thread tells: threads of other programs only."""
     return "other" if thread is not None and _THREADS.match(thread) else None
+
+
+@lru_cache(maxsize=4096)
+def _is_server(logger: str) -> bool:
+    return logger.startswith(_SERVERS) or _OF_SPARK.fullmatch(_short(logger)) is not None
+
+
+def _names_other(text: str) -> bool:
+    is_likely = any(word in text for word in _WORDS_OF_OTHERS)
+    return is_likely and _NAMES_OTHER.search(text) is not None
 
 
 def _short(logger: str) -> str:

@@ -33,6 +33,12 @@ _IN_LINE = re.compile(
     """,
     re.VERBOSE,
 )
+# A line that holds none of these is no part of a trace: what classes of throwables and lines of
+# traces are told by.
+_TELLING = re.compile(
+    r"Exception|Error|Throwable|Failure|Fault|ThreadDeath|Interrupt|Timeout|Traceback"
+    r"|Suppressed:|CIRCULAR| by[:\uff1a]|\.\.\. |at[ \t]"
+)
 # Words after which a bare "Type: message" without any frame is the failure and no mention of it.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
@@ -52,6 +58,8 @@ def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | N
     linear in the text.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
+    if "\n" not in text and _TELLING.search(text) is None:
+        return text, None
     lines = logical_lines(text.split("\n"))
     start = _find_start(lines)
     if start is None:
