@@ -291,7 +291,9 @@ MAYBE = (
     rb"(store|key)pass\s",
     rb"secret",
     rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
-    rb"(api|access|account|private|service|shared|auth|db|database|priv|client|ibm|iam)[-_. ]?key",
+    rb"(api|access|account|private|service|shared)[-_. ]?key",
+    # Not RocksDBKeyedStateBackend.
+    rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam)[-_.]?key",
     rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
     rb"azure[-_.]sas[-_.]",
     rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",
