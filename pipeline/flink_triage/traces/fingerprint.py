@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 from flink_triage.model import Fingerprint, Frame, StackTrace, Throwable
@@ -87,7 +88,12 @@ def _headline(throwable: Throwable) -> str:
 
 
 def _places(frames: Iterable[Frame]) -> list[str]:
-    return [f"{normalise_name(f.class_name)}.{normalise_name(f.method)}" for f in frames]
+    return [_place(f.class_name, f.method) for f in frames]
+
+
+@lru_cache(maxsize=32768)
+def _place(class_name: str, method: str) -> str:
+    return f"{normalise_name(class_name)}.{normalise_name(method)}"
 
 
 def _fold(places: Sequence[str]) -> list[str]:
