@@ -84,9 +84,18 @@ def _fold(
     """What the finest grain keeps that does not keep too much, and how coarse that is."""
     grains = grains_of(settings.max_observations_per_key)
     kept = _fold_to(observations, grains[coarseness], settings)
-    while len(kept) > settings.max_observations and coarseness < len(grains) - 1:
-        coarseness += 1
-        kept = _fold_to(kept, grains[coarseness], settings)
+    if len(kept) <= settings.max_observations:
+        return kept, coarseness
+    # A coarser grain keeps no more than a finer one, and the same of what that one kept.
+    source = kept
+    finest, coarsest = coarseness + 1, len(grains) - 1
+    while finest <= coarsest:
+        middle = (finest + coarsest) // 2
+        folded = _fold_to(source, grains[middle], settings)
+        if len(folded) > settings.max_observations and not grains[middle].is_last:
+            source, finest = folded, middle + 1
+        else:
+            kept, coarseness, coarsest = folded, middle, middle - 1
     return kept, coarseness
 
 
