@@ -337,7 +337,7 @@ class Observation:
         subtasks = {Subtask(self.task, self.subtask, self.parallelism)} if self.task else ()
         hosts = (self.host,) if self.host else ()
         own = Spread(frozenset(subtasks), frozenset(hosts), frozenset((self.event.path,)))
-        return own if self.spread is None else own | self.spread
+        return own if self.spread is None else own.union([self.spread])
 
 
 # --- the result (schema_version 2) -------------------------------------------------------------

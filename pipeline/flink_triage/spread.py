@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -27,11 +28,11 @@ class Spread:
     hosts: frozenset[str]
     paths: frozenset[str]
 
-    def __or__(self, other: Spread) -> Spread:
+    def union(self, others: Sequence[Spread]) -> Spread:
         return Spread(
-            _first(self.subtasks | other.subtasks),
-            _first(self.hosts | other.hosts),
-            _first(self.paths | other.paths),
+            _first(self.subtasks.union(*(other.subtasks for other in others))),
+            _first(self.hosts.union(*(other.hosts for other in others))),
+            _first(self.paths.union(*(other.paths for other in others))),
         )
 
 

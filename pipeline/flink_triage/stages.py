@@ -366,7 +366,7 @@ def _with_counted(observation: Observation, counted: Counted) -> Observation:
     task = observation.task
     if task is not None and counted.subtasks - {observation.subtask}:
         named = frozenset(Subtask(task, n, observation.parallelism) for n in counted.subtasks)
-        spread = observation.reach | Spread(named, frozenset(), frozenset())
+        spread = observation.reach.union([Spread(named, frozenset(), frozenset())])
     return replace(
         observation,
         occurrences=observation.occurrences + counted.events,

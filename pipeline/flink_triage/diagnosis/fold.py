@@ -9,7 +9,7 @@ associative, so that it does not matter in which parts, or how often, it is done
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import accumulate, chain
@@ -104,6 +104,7 @@ def _fold_to(
 ) -> list[Observation]:
     """What the grain keeps, in the order of the files."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
+    keep_of: dict[tuple[object, ...], int] = {}
     kept: list[Observation] = []
     routine: list[Observation] = []
     for observation in sorted(observations, key=_moment):
@@ -114,9 +115,9 @@ def _fold_to(
             kept.append(observation)
             continue
         key, keep = _kind_of(observation, grain)
+        keep_of[key] = keep
         trace = observation.fingerprint.full if observation.fingerprint else ""
-        group = kinds.setdefault(key, {}).setdefault(trace, [])
-        _keep_ends(group, observation, keep)
+        kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
     if grain.is_last:
         # Not counted: how many there are depends on those that finer grains left out.
         kept += routine[:1] + routine[1:][-1:]
@@ -128,11 +129,11 @@ def _fold_to(
         if grain.is_last:
             groups |= {f"{key!r} {trace}": group for trace, group in by_trace.items()}
         else:
-            kept += chain.from_iterable(by_trace.values())
+            kept += chain.from_iterable(_ends(group, keep_of[key]) for group in by_trace.values())
     most = settings.max_observations - len(kept)
     if len(groups) * grain.keep > most:
         _fold_rest(groups, max(most // grain.keep - 1, 0))
-    kept += chain.from_iterable(groups.values())
+    kept += chain.from_iterable(_ends(group, grain.keep) for group in groups.values())
     return _with_routine(kept, routine, lambda observation: _routine_key(observation, grain))
 
 
@@ -143,18 +144,16 @@ def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
     whole.
     """
     others = [observation for name in sorted(groups)[keep:] for observation in groups.pop(name)]
-    group: list[Observation] = []
-    for observation in sorted(others, key=_moment):
-        _keep_ends(group, observation, 2)
-    groups[_OTHERS] = group
+    groups[_OTHERS] = _ends(sorted(others, key=_moment), 2)
 
 
-def _keep_ends(group: list[Observation], observation: Observation, keep: int) -> None:
-    """Append to ``group``; beyond ``keep`` the one before the last counts what was between."""
-    group.append(observation)
-    if len(group) > keep:
-        group[-3] = absorb(group[-3], group[-2])
-        del group[-2]
+def _ends(group: list[Observation], keep: int) -> list[Observation]:
+    """The first ones and the last; beyond ``keep`` the one before the last counts the others."""
+    if len(group) <= keep:
+        return group
+    first = group[: keep - 1]
+    first[-1] = _absorb(first[-1], group[keep - 1 : -1])
+    return [*first, group[-1]]
 
 
 def _with_routine(
@@ -234,24 +233,27 @@ def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...]
     return key, grain.keep
 
 
-def absorb(kept: Observation, other: Observation) -> Observation:
-    """The first of two that say the same, which counts the other."""
-    times = [_last(kept), _last(other)]
-    known = [at for at in times if at is not None]
+def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
+    """The first of some that say the same, which counts the others."""
+    known = [at for at in (_last(kept), *map(_last, others)) if at is not None]
     return replace(
         kept,
-        occurrences=kept.occurrences + other.occurrences,
+        occurrences=kept.occurrences + sum(other.occurrences for other in others),
         last_logged_at=max(known) if known else None,
-        spread=_spread(kept, other),
+        spread=_spread(kept, others),
     )
 
 
-def _spread(kept: Observation, other: Observation) -> Spread | None:
-    """Where the two were logged, if that is not told by the one that is kept."""
-    if other.spread is None and _whence(other) == _whence(kept):
+def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
+    """Where all were logged, if that is not told by the one that is kept."""
+    elsewhere = {_whence(other): other for other in others if other.spread is None}
+    elsewhere.pop(_whence(kept), None)
+    spreads = [other.reach for other in elsewhere.values()]
+    spreads += [other.reach for other in others if other.spread is not None]
+    if not spreads:
         return kept.spread
     reach = kept.reach
-    together = reach | other.reach
+    together = reach.union(spreads)
     return kept.spread if together == reach else together
 
 
