@@ -7,6 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks import incremental as hourly
 from flink_triage.local import Options, run_local
 from flink_triage.spark.diagnose import incremental
 from flink_triage.spark.pipeline import diagnose_again, run
@@ -24,10 +25,10 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     runs, ids = [], []
     for hours in ((0,), (1, 2), (26,), (27,), (3,)):
         for hour in hours:
-            incremental.write_hour(fleet, hour)
+            hourly.write_hour(fleet, hour)
         runs.append(run(spark, [str(fleet)], house, settled))
         found, expected = read_result(spark, house), run_local([str(fleet)], settled)
-        assert incremental.told(found) == incremental.told(expected), hours
+        assert hourly.told(found) == hourly.told(expected), hours
         assert found.effective_config == expected.effective_config, hours
         ids.append([i.incident_id for i in found.incidents if i.deployment == "totals"])
     # One incident while it comes back within hours, whatever is learnt of it; then another.
@@ -43,7 +44,7 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     assert not [row for row in written if row["run_id"] == runs[3] and row["is_closed"]]
     # What was carried is not needed: everything is in the events.
     diagnose_again(spark, house, settled)
-    assert incremental.told(read_result(spark, house)) == incremental.told(expected)
+    assert hourly.told(read_result(spark, house)) == hourly.told(expected)
 
 
 CASES = [
