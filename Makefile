@@ -87,6 +87,7 @@ eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 fuzz: java $(STAMP) ## damaged, hostile and heavy logs (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.streams $(FUZZ_RUNS) $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.archives $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.growth
 	$(BIN)/python -m tests.fuzz.heavy
 	FUZZ_BATCHES=$(FUZZ_BATCHES) FUZZ_SEED=$(FUZZ_SEED) \

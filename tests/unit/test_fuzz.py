@@ -1,9 +1,15 @@
-"""A slice of ``make fuzz``: damaged logs through the stages, with every byte accounted for."""
+"""A slice of ``make fuzz``: what is damaged or hostile takes little memory and time, and is told.
+
+The slice takes less than a minute.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from tests.fuzz import archives
 from tests.fuzz.core import broken
 from tests.fuzz.mutate import corpus, mutated
 
@@ -19,3 +25,25 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert [mutated(seed, logs) for seed in SEEDS[:20]] == [
         mutated(seed, logs) for seed in SEEDS[:20]
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a zip bomb of 512 MiB, bz2",
+        "a zip bomb of 512 MiB, lzma",
+        "a zip that asks for 1 GiB",
+        "a zip of 9,000 members",
+        "a zip that names one member 9,000 times",
+        "a pax header of 256 MiB",
+        "100,000 pax headers for one member",
+        "a negative size",
+        "300,000 sections of yarn",
+    ],
+)
+def test_a_hostile_archive_is_read_in_little_memory(name: str, tmp_path: Path) -> None:
+    assert archives.read_hostile(name, tmp_path) == []
+
+
+def test_no_damaged_archive_breaks_a_promise(tmp_path: Path) -> None:
+    assert archives.broken(range(1, 61), tmp_path) == {}

@@ -62,7 +62,8 @@ class DecompressedStream:
     """Reads plain bytes from ``raw``, which stands at its start.
 
     At most ``max_bytes`` are given out.  After the last read ``problem`` says what could not be
-    read, or is ``None``.
+    read, or is ``None``.  ``compression`` may also be ``deflate`` or ``lzma``, streams of zip that
+    do not say what they are.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -243,11 +244,11 @@ class _Decoder(Protocol):
     def decompress(self, data: bytes, max_length: int = ..., /) -> bytes: ...
 
 
-class _GzipDecoder:
+class _ZlibDecoder:
     """The decoder of zlib behind the same interface."""
 
-    def __init__(self) -> None:
-        self._zlib = zlib.decompressobj(wbits=31)
+    def __init__(self, wbits: int) -> None:
+        self._zlib = zlib.decompressobj(wbits=wbits)
 
     @property
     def eof(self) -> bool:
@@ -267,11 +268,15 @@ class _GzipDecoder:
 
 def _new_decoder(compression: str) -> _Decoder:
     if compression == "gzip":
-        return _GzipDecoder()
+        return _ZlibDecoder(31)
+    if compression == "deflate":
+        return _ZlibDecoder(-15)
     if compression == "bz2":
         return bz2.BZ2Decompressor()
     if compression == "xz":
         return lzma.LZMADecompressor(format=lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+    if compression == "lzma":
+        return lzma.LZMADecompressor(format=lzma.FORMAT_ALONE, memlimit=_XZ_MEMORY)
     module: Any = _module_of(compression)
     decoder: _Decoder
     if compression == "zstd":

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import BinaryIO
 
@@ -83,16 +83,8 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
             found = [(root, os.path.realpath(root))]
         for path, key in found:
             _add(path, key, root, files, quarantined, settings)
-    listed = [_shown(files[key]) for key in sorted(files)]
-    refused = (Quarantined(shown(item.path), item.reason) for item in quarantined)
-    return Listing(name_apart(listed), tuple(refused), began_at)
-
-
-def _shown(file: InputFile) -> InputFile:
-    path, root = shown(file.path), shown(file.root)
-    if path == file.path and root == file.root:
-        return file
-    return replace(file, path=path, root=root)
+    listed = [files[key] for key in sorted(files)]
+    return Listing(name_apart(listed), tuple(quarantined), began_at)
 
 
 def root_of(given: str) -> str:
@@ -111,7 +103,7 @@ def open_binary(path: str) -> BinaryIO:
     """A file, what is behind a URI, or a member of an archive, as a stream of its bytes."""
     if is_uri(path):
         return open_stored(path)
-    member = split_member(path) if SEPARATOR in path else None
+    member = split_member(path)
     if member is not None:
         return open_member(*member, DEFAULT_SETTINGS)
     return open(on_disk(path), "rb", buffering=0)
@@ -203,21 +195,22 @@ def _add(
     try:
         info = os.stat(path)
         if not stat.S_ISREG(info.st_mode):
-            quarantined.append(Quarantined(path, "not a regular file"))
+            quarantined.append(Quarantined(shown(path), "not a regular file"))
             return
         if not os.access(path, os.R_OK):
-            quarantined.append(Quarantined(path, "permission denied"))
+            quarantined.append(Quarantined(shown(path), "permission denied"))
             return
     except OSError as error:
-        quarantined.append(Quarantined(path, _reason(error)))
+        quarantined.append(Quarantined(shown(path), _reason(error)))
         return
     modified_at = datetime.fromtimestamp(info.st_mtime, tz=timezone.utc)
-    file = InputFile(path, info.st_size, modified_at, root)
-    if not _add_members(file, key, files, quarantined, settings):
+    file = InputFile(shown(path), info.st_size, modified_at, shown(root))
+    if not _add_members(path, file, key, files, quarantined, settings):
         files[key] = file
 
 
 def _add_members(
+    path: str,
     archive: InputFile,
     key: str,
     files: dict[str, InputFile],
@@ -226,14 +219,15 @@ def _add_members(
 ) -> bool:
     """Whether the file is an archive; then its members are listed instead of it."""
     try:
-        listed = list_members(archive.path, settings)
+        listed = list_members(path, settings)
     except OSError:
         return False  # Whoever reads it will say why it cannot be read.
     if listed is None:
         return False
     members, problem = listed
     if problem is not None:
-        quarantined.append(Quarantined(archive.path, f"partial: {problem}"))
+        reason = f"partial: {problem}" if members else problem
+        quarantined.append(Quarantined(archive.path, reason))
     for member in members:
         path = f"{archive.path}{SEPARATOR}{member.name}"
         if member.refusal is not None:
@@ -243,10 +237,11 @@ def _add_members(
         else:
             # No member was written to after its archive was.
             at = min(member.modified_at or archive.modified_at, archive.modified_at)
-            files[f"{key}{SEPARATOR}{member.name}"] = InputFile(
+            # No name on a disk holds a NUL.
+            files[f"{key}\0{member.name}"] = InputFile(
                 path, member.size_bytes, at, archive.root, member.host, member.is_seekable
             )
-    return True
+    return bool(members) or problem is not None
 
 
 def _reason(error: OSError) -> str:

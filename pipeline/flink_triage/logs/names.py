@@ -1,6 +1,8 @@
-"""Names that are no UTF-8: shown with their bytes as ``\\xff``, opened as they are on disk.
+"""Names as paths show them, and back: no two files are shown alike.
 
-Neither Arrow nor JSON holds such a name, and a path stands in every table and report.
+Neither Arrow nor JSON holds a name that is no UTF-8, so its bytes are written out, as ``\\xff``.  A
+path ``archive!/member`` is a member's, so of a folder whose name ends in ``!`` that is written out.
+So is the backslash of a name that looks like either.
 """
 
 from __future__ import annotations
@@ -8,11 +10,19 @@ from __future__ import annotations
 import os
 import re
 
+# Between an archive and its member.
+SEPARATOR = "!/"
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
+_LIKE_A_BYTE = re.compile(r"\\(?=x[0-9a-f]{2})")
+# There a backslash is between folders, and every name is Unicode.
+_IS_WINDOWS = os.name == "nt"
 
 
 def shown(path: str) -> str:
-    """The path with each byte that is no UTF-8 written out; any other path as it is."""
+    """The path in which every byte and ``!`` that would mislead is written out."""
+    if not _IS_WINDOWS:
+        path = _LIKE_A_BYTE.sub(r"\\x5c", path) if "\\x" in path else path
+        path = path.replace(SEPARATOR, "\\x21/")
     if path.isascii():
         return path
     try:
@@ -23,7 +33,7 @@ def shown(path: str) -> str:
 
 def on_disk(path: str) -> str:
     """The path that ``shown`` wrote, as the file system has it."""
-    if "\\x" not in path or os.path.lexists(path):
+    if _IS_WINDOWS or "\\x" not in path:
         return path
     raw = _BYTE.sub(lambda match: bytes((int(match[1], 16),)), path.encode("utf-8"))
     return os.fsdecode(raw)

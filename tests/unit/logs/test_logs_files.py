@@ -120,9 +120,9 @@ def test_a_bomb_is_cut_and_says_so(tmp_path: Path) -> None:
 
 def test_binary_files_are_quarantined_with_every_byte(tmp_path: Path) -> None:
     path = tmp_path / "core.log"
-    path.write_bytes(b"PK\x03\x04" + bytes(1000))
+    path.write_bytes(b"\x7fELF" + bytes(1000))
     profile, scan = _read(path)
-    assert profile.problem == "binary: zip archive"
+    assert profile.problem == "binary: binary program"
     assert (scan.quarantined_bytes, scan.events) == (1004, ())
 
 

@@ -25,7 +25,8 @@ FAILURE = (
         pytest.param(b"plain.log", "plain.log", id="ASCII stays"),
         pytest.param("süd.log".encode(), "süd.log", id="UTF-8 stays"),
         pytest.param(b"s\xfcd.log", "s\\xfcd.log", id="Latin-1 is written out"),
-        pytest.param(b"a\\xfc.log", "a\\xfc.log", id="a backslash of the name stays"),
+        pytest.param(b"a\\b.log", "a\\b.log", id="a backslash of the name stays"),
+        pytest.param(b"a\\xfc.log", "a\\x5cxfc.log", id="one that looks like a byte does not"),
     ],
 )
 def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: Path) -> None:
