@@ -141,26 +141,44 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
     """The paths of the files below a folder, each with the real one."""
     found: list[tuple[str, str]] = []
     inside = os.path.realpath(root)
-
-    def refuse(error: OSError) -> None:
-        quarantined.append(Quarantined(str(error.filename), _reason(error)))
-
-    for folder, folders, names in os.walk(root, onerror=refuse):
-        folders.sort()
-        real_folder = os.path.realpath(folder)
-        for name in sorted(names):
-            path = os.path.join(folder, name)
-            if os.path.islink(path):
-                target = os.path.realpath(path)
-                if os.path.commonpath((inside, target)) == inside:
-                    continue  # The target is listed under its own name.
-                quarantined.append(Quarantined(path, "a link that leads out of the input"))
-                continue
-            if _is_no_log(name):
-                quarantined.append(Quarantined(path, _NO_LOG))
-                continue
-            found.append((path, os.path.join(real_folder, name)))
+    folders = [(root, inside)]
+    while folders:
+        folder, real_folder = folders.pop()
+        below: list[tuple[str, str]] = []
+        for entry in _entries(folder, quarantined):
+            # One that no link leads to, since links are not followed.
+            real_path = os.path.join(real_folder, entry.name)
+            if entry.is_symlink():
+                reason = _refused_link(entry.path, inside)
+                if reason is not None:
+                    quarantined.append(Quarantined(shown(entry.path), reason))
+            elif entry.is_dir(follow_symlinks=False):
+                below.append((entry.path, real_path))
+            elif _is_no_log(entry.name):
+                quarantined.append(Quarantined(shown(entry.path), _NO_LOG))
+            else:
+                found.append((entry.path, real_path))
+        folders += reversed(below)
     return found
+
+
+def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        quarantined.append(Quarantined(shown(folder), _reason(error)))
+        return []
+
+
+def _refused_link(path: str, inside: str) -> str | None:
+    """Why a link is not followed; ``None`` if what it leads to is listed under its own name."""
+    target = os.path.realpath(path)
+    if not os.path.exists(target):
+        return "a broken link"
+    if os.path.commonpath((inside, target)) != inside:
+        return "a link that leads out of the input"
+    return None
 
 
 def _is_no_log(name: str) -> bool:

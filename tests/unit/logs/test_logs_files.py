@@ -7,6 +7,9 @@ import gzip
 import json
 import lzma
 import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -239,6 +242,69 @@ def test_listing_reads_hidden_names_and_reports_what_it_refuses(tmp_path: Path) 
     assert deployment_of(listing.files[0]) == "orders"
     with pytest.raises(UsageError, match="does not exist"):
         list_inputs([str(tmp_path / "nothing")])
+
+
+def test_links_are_named_unless_what_they_lead_to_is_listed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.log").write_text("x")
+    root = tmp_path / "logs"
+    (root / "a").mkdir(parents=True)
+    (root / "a" / "jm.log").write_text("x")
+    (root / "again.log").symlink_to("a/jm.log")
+    (root / "b").symlink_to("a")
+    (root / "loop").symlink_to("loop")
+    (root / "up").symlink_to("..")
+    (root / "gone.log").symlink_to("a/gone.log")
+    (root / "out").symlink_to(outside)
+    (root / "out.log").symlink_to(outside / "secret.log")
+    listing = list_inputs([str(root)])
+    assert [file.path for file in listing.files] == [str(root / "a" / "jm.log")]
+    assert {Path(item.path).name: item.reason for item in listing.quarantined} == {
+        "gone.log": "a broken link",
+        "loop": "a broken link",
+        "out": "a link that leads out of the input",
+        "out.log": "a link that leads out of the input",
+        "up": "a link that leads out of the input",
+    }
+
+
+@pytest.fixture
+def nest(tmp_path: Path) -> Iterator[Callable[[int], int]]:
+    """Makes so many folders ``d`` in each other; gives a descriptor of the last."""
+    opened = [os.open(tmp_path, os.O_RDONLY)]
+
+    def deeper(depth: int) -> int:
+        for _ in range(depth):
+            os.mkdir("d", dir_fd=opened[0])
+            below = os.open("d", os.O_RDONLY, dir_fd=opened[0])
+            os.close(opened.pop())
+            opened.append(below)
+        return opened[0]
+
+    yield deeper
+    os.close(opened[0])
+    # Python's own ways to remove a tree call themselves for each folder.
+    subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
+
+
+@pytest.mark.parametrize("depth", [900, 1_900])
+def test_a_log_in_deep_folders_is_found_in_little_time(
+    depth: int, nest: Callable[[int], int], tmp_path: Path
+) -> None:
+    descriptor = os.open("a.log", os.O_CREAT | os.O_WRONLY, dir_fd=nest(depth))
+    os.write(descriptor, _TEXT.encode())
+    os.close(descriptor)
+    began = time.process_time()
+    (file,) = list_inputs([str(tmp_path)]).files
+    assert time.process_time() - began < 3
+    assert file.path == "/".join((str(tmp_path), *("d" * depth), "a.log"))
+
+
+def test_folders_that_no_path_reaches_are_named(nest: Callable[[int], int], tmp_path: Path) -> None:
+    nest(2_100)
+    listing = list_inputs([str(tmp_path)])
+    assert (listing.files, [q.reason for q in listing.quarantined]) == ((), ["file name too long"])
 
 
 def test_a_listing_began_before_any_file_was_looked_at(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,30 @@ def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: P
     assert file.path == f"{tmp_path}/{expected}"
     with open_binary(file.path) as stream:
         assert stream.read() == FAILURE.encode()
+
+
+def test_no_two_files_are_shown_alike(tmp_path: Path) -> None:
+    """A byte that is no UTF-8 beside four letters, a folder ``a!`` beside an archive ``a``."""
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        for name in ("b.log", "c!/d.log"):
+            info = tarfile.TarInfo(name)
+            info.size = 6
+            archive.addfile(info, io.BytesIO(b"member"))
+    contents = {b"\xff.log": b"byte", b"\\xff.log": b"text", b"\\x5cxff.log": b"text2"}
+    contents |= {b"a!/b.log": b"folder", b"z": b"file", b"z!/b.log": b"folder of z"}
+    for written, content in {**contents, b"a": tar.getvalue()}.items():
+        path = os.path.join(os.fsencode(tmp_path), written)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as log:
+            log.write(content)
+    files = list_inputs([str(tmp_path)]).files
+    read = []
+    for file in files:
+        with open_binary(file.path) as stream:
+            read.append(stream.read())
+    assert len({file.path for file in files}) == len(files)
+    assert sorted(read) == sorted([*contents.values(), b"member", b"member"])
 
 
 def test_half_of_a_character_is_replaced() -> None:
