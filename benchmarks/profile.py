@@ -77,7 +77,7 @@ def _add(
 def profile_on_spark(corpus: Path, megabytes: int, master: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trail: list[tuple[float, str]] = []
-        failpoints.hook = lambda name: trail.append((time.time(), name))
+        failpoints.hook = lambda name, _subject: trail.append((time.time(), name))
         began = time.time()
         spark: SparkSession = get_session(master=master, size_bytes=megabytes << 20)
         started = time.time()

@@ -49,6 +49,10 @@ class Settings:
     # Observations of a deployment that one process holds (some 4 KB each): of more, longer periods
     # and less detail make up one kind.
     max_observations: int = 50_000
+    # What diagnosing one deployment may take, beside reading it: a session cluster with 50,000 jobs
+    # takes a minute, 300,000 events that all differ take 1 GB.
+    max_diagnosis_seconds: float = 300.0
+    max_diagnosis_bytes: int = 2 * GIB
     # An unfinished last event of a file that was written to so recently is held back.
     settle_seconds: float = 10.0
     # Excerpts in results are for people.

@@ -39,7 +39,7 @@ def taken(order: Path) -> Path:
     return order.with_name(f"{order.name}.taken")
 
 
-def _obey(point: str) -> None:
+def _obey(point: str, _subject: str) -> None:
     order = Path(os.environ[VARIABLE])
     with trail_of(order).open("a", encoding="ascii") as trail:
         trail.write(f"{point}\n")

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..errors import EnvironmentProblem, UsageError
+from ..diagnosis.guarded import UNDIAGNOSED
+from ..errors import EnvironmentProblem, FlinkTriageError, UsageError
 from ..model import SEVERITIES, Result
 from ..report import Format, render_pieces, wants_color
 
@@ -59,6 +60,8 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a name has stopped a job all the same: it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return _EXIT_FINDINGS
+    if not result.incidents and any(q.reason.startswith(UNDIAGNOSED) for q in coverage.quarantined):
+        return FlinkTriageError.exit_code
     verdicts = {incident.verdict for incident in result.incidents}
     if verdicts and verdicts <= {"no-logs", "empty-window"}:
         return _EXIT_NOTHING_TO_READ

@@ -16,6 +16,7 @@ from operator import itemgetter
 from ..diagnosis import diagnose
 from ..diagnosis.cited import cut_trace, whole_trace
 from ..diagnosis.fold import Folder, fold
+from ..diagnosis.guarded import Undiagnosed, guarded
 from ..logs.files import InputFile
 from ..logs.profile import probe
 from ..logs.tally import Tally
@@ -269,13 +270,16 @@ def conclude(
     if results and all(result.scan.range.profile.problem for result in results):
         # Of what could not be read nothing is said, least of all that it is healthy.
         return Concluded(deployment, account, skipped=skipped)
-    with collector_at_rest():
+
+    def diagnosed() -> tuple[
+        tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]
+    ]:
         observations = list(gathering.take())
         if not observations:
             profiles = (result.scan.range.profile for result in results)
             witnesses = (witness_of_log(deployment, profile) for profile in profiles)
             observations = [one for one in witnesses if one is not None][:1]
-        incidents, unknown, config = diagnose(
+        return diagnose(
             observations,
             bench.pack,
             bench.option_table,
@@ -283,6 +287,13 @@ def conclude(
             options.flink_version,
             deployments=[deployment],
         )
+
+    with collector_at_rest():
+        found = guarded(diagnosed, options.settings)
+    if isinstance(found, Undiagnosed):
+        problems = (*account.problems, Quarantined(deployment, found.reason))
+        return Concluded(deployment, replace(account, problems=problems), skipped=skipped)
+    incidents, unknown, config = found
     return Concluded(
         deployment,
         account,

@@ -7,7 +7,7 @@ batch's number before.  So a run that was killed is finished by doing all of thi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
@@ -22,12 +22,12 @@ from flink_triage import __version__
 from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnose.incremental import diagnose_batch
+from flink_triage.spark.diagnose.incremental import diagnose_batch, failed_diagnoses
 from flink_triage.spark.diagnose.rematch import rematch_batch
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
-from flink_triage.spark.tables.published import PublishedRun
+from flink_triage.spark.tables.published import FailedDiagnosis, PublishedRun
 from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_FILES,
@@ -69,7 +69,10 @@ def finish_batch(
         written += appended.result()
     counts = _verified(spark, house, work, written)
     failpoint("verified")
-    return _publish(spark, house, work, counts, notes)
+    failed = failed_diagnoses(spark, house, work) if DIAGNOSED in written else []
+    for one in failed:
+        progress(f"{one.deployment}: {one.reason}")
+    return _publish(spark, house, work, counts, notes, failed)
 
 
 def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Table]:
@@ -129,6 +132,7 @@ def _publish(
     work: Work,
     counts: Mapping[str, int],
     notes: Mapping[str, object],
+    failed: Sequence[FailedDiagnosis],
 ) -> PublishedRun:
     """Write the row by which the run counts."""
     header, batch = work.header, work.batch
@@ -147,7 +151,10 @@ def _publish(
         "signatures_skipped": [{"signature": s, "reason": r} for s, r in sorted(skipped)],
         "options_json": json.dumps({**header.options, **notes}, sort_keys=True),
     }
-    return _append_run(spark, house, row, work.runs, work.pack)
+    before = work.runs[-1].undiagnosed if work.runs else ()
+    others = [one for one in before if one.deployment not in header.deployments]
+    undiagnosed = (*others, *failed)
+    return _append_run(spark, house, row, work.runs, work.pack, undiagnosed)
 
 
 def skip_batch(
@@ -177,7 +184,7 @@ def skip_batch(
         "signatures_skipped": [],
         "options_json": json.dumps({**options_of(options), "skipped_batch": number}),
     }
-    return _append_run(spark, house, row, runs, pack)
+    return _append_run(spark, house, row, runs, pack, runs[-1].undiagnosed if runs else ())
 
 
 def _append_run(
@@ -186,6 +193,7 @@ def _append_run(
     row: Mapping[str, Any],
     runs: tuple[PublishedRun, ...],
     pack: SignaturePack,
+    undiagnosed: tuple[FailedDiagnosis, ...],
 ) -> PublishedRun:
     finished_at = datetime.now(timezone.utc)
     if runs:
@@ -197,11 +205,13 @@ def _append_run(
         "tool_version": __version__,
         "signature_set": pack.digest,
         "signatures_evaluated": len(pack.signatures),
+        "undiagnosed": [asdict(failed) for failed in undiagnosed],
     }
     rows = spark.createDataFrame(pa.Table.from_pylist([whole], arrow_schema(RUNS)))
     house.append(rows, RUNS, row["batch"])
     tables = tuple(name for name, _ in row["row_counts"])
-    return PublishedRun(row["run_id"], finished_at, row["batch"], tables, __version__)
+    number = row["batch"]
+    return PublishedRun(row["run_id"], finished_at, number, tables, __version__, undiagnosed)
 
 
 def options_of(options: Options) -> dict[str, str | None]:

@@ -19,6 +19,7 @@ from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
 from flink_triage.logs.storage import StorageOptions, use_options
 from flink_triage.signatures import SignaturePack
+from flink_triage.spark.diagnose.incremental import basis_of
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.finish import Progress, finish_batch, options_of, skip_batch
 from flink_triage.spark.ingest.batch import (
@@ -82,10 +83,12 @@ def run(
         failpoint("planned")
         if plan.deferred:
             progress(f"{len(plan.deferred)} files left to the next run: {DEFERRED}")
-        if plan.is_empty:
+        again = _tried_again(runs, options, pack)
+        if plan.is_empty and not again:
             progress(f"nothing new in {plan.unchanged_count} files")
             return newest_of(house, runs).run_id
         deployments = {work.deployment for work in plan.work if work.profile.problem is None}
+        deployments |= again
         header = _header(runs, "read", listed.began_at, options, deployments, len(plan.work))
         tasks = cut_ranges(plan.work, options.settings, listed.began_at)
         staged = None
@@ -183,6 +186,13 @@ def _finished(
         runs = (*runs, done)
     failpoint("recovered")
     return runs
+
+
+def _tried_again(runs: Sequence[PublishedRun], options: Options, pack: SignaturePack) -> set[str]:
+    """Deployments whose diagnosis failed with another program, other signatures or options."""
+    basis = basis_of(options_of(options), pack)
+    failed = runs[-1].undiagnosed if runs else ()
+    return {one.deployment for one in failed if one.basis != basis}
 
 
 def _next(runs: Sequence[PublishedRun]) -> int:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from flink_triage.diagnosis import Carried, Continued, diagnose_on
 from flink_triage.diagnosis.fold import Folder
+from flink_triage.diagnosis.guarded import Undiagnosed, guarded
 from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.local import Options, within
 from flink_triage.model import Incident, Observation, UnknownFailure
@@ -43,10 +44,16 @@ STATE = pa.struct(
 )
 _LATER = frozenset({"run_id", "status"})
 INCIDENT = pa.struct([(c.name, c.type) for c in INCIDENTS.columns if c.name not in _LATER])
-# One row per incident, and one per deployment with its state; without one it has to be diagnosed
-# in whole.
+# One row per incident, and one per deployment: with its state, or with the failure that left it
+# undiagnosed; with neither it has to be diagnosed in whole.
 DIAGNOSED_ROWS = pa.schema(
-    [("deployment", TEXT), ("incident", INCIDENT), ("state", STATE), ("unknown_json", TEXT)]
+    [
+        ("deployment", TEXT),
+        ("incident", INCIDENT),
+        ("state", STATE),
+        ("unknown_json", TEXT),
+        ("failure", TEXT),
+    ]
 )
 
 
@@ -98,8 +105,8 @@ def diagnose_events(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterat
             events = pa.Table.from_batches([batch]).drop_columns(["state"])
             yield events.filter(pc.is_valid(events["path"]))
 
+    config = _config(shipped)
     with collector_at_rest():
-        config = _config(shipped)
         found = _diagnosed(deployment, state, _folded(tables(), config), config)
     yield found
 
@@ -150,22 +157,30 @@ def _diagnosed(
     observations: Sequence[Observation],
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
-    failpoint("diagnose.deployment")
+    """A row with the failure where the diagnosis raises or takes too much."""
     witness = config.witnesses.get(deployment)
     if not observations and witness is not None:
         observations = [witness]
-    continued = diagnose_on(
-        deployment,
-        carried_of(state) if state is not None else None,
-        observations,
-        config.pack,
-        _option_table(),
-        config.settings,
-        config.flink_version,
-    )
-    if continued is None:
-        return _batch([_needs_whole(deployment)])
-    return _batch(_rows(deployment, continued, state, config.settings.max_evidence))
+
+    def rows() -> list[dict[str, object]]:
+        failpoint("diagnose.deployment", deployment)
+        continued = diagnose_on(
+            deployment,
+            carried_of(state) if state is not None else None,
+            observations,
+            config.pack,
+            _option_table(),
+            config.settings,
+            config.flink_version,
+        )
+        if continued is None:
+            return [_needs_whole(deployment)]
+        return _rows(deployment, continued, state, config.settings.max_evidence)
+
+    found = guarded(rows, config.settings)
+    if isinstance(found, Undiagnosed):
+        found = [{"deployment": deployment, "failure": found.reason}]
+    return _batch(found)
 
 
 def _rows(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.local import witness_of_log
 from flink_triage.model import SEVERITIES, Observation
+from flink_triage.signatures import SignaturePack
 from flink_triage.spark.diagnose.deployment import (
     DIAGNOSED_ROWS,
     STATE,
@@ -35,7 +36,7 @@ from flink_triage.spark.ingest.batch import Work
 from flink_triage.spark.ingest.ledger import latest_files, profile_of
 from flink_triage.spark.tables.current import current_deployments, current_incidents
 from flink_triage.spark.tables.parcels import Standing
-from flink_triage.spark.tables.published import frame_of
+from flink_triage.spark.tables.published import FailedDiagnosis, frame_of
 from flink_triage.spark.tables.row_types import TEXT, spark_schema, spark_type
 from flink_triage.spark.tables.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
 from flink_triage.spark.tables.stored import DIAGNOSED
@@ -70,7 +71,7 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
     batch: their append to `events` need not be done.  What is appended is what is read again: which
     deployments were told of.
     """
-    header, basis = work.header, basis_of(work)
+    header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
     witnesses = _witnesses(spark, house, work)
     going = {one.deployment: one for one in _left(spark, house, work, basis)} if is_news else {}
@@ -104,15 +105,16 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
 
 def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, Observation]:
     """Of each deployment of the batch, what stands for a log without a notable event."""
-    files: Iterable[Mapping[str, Any]] = work.batch.files
-    if work.header.work != "read":
+    files: Sequence[Mapping[str, Any]] = work.batch.files
+    # The logs of one that is tried again are no news.
+    if set(work.header.deployments) - {file["deployment"] for file in files}:
         known = latest_files(spark, house, frame_of(spark, work.runs))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
         columns = F.struct(*(name for name in LOG_FILES.column_names if name != "deployment"))
         newest = of_one.agg(F.max_by(columns, "run_id").alias("file")).select(
             "deployment", "file.*"
         )
-        files = newest.toArrow().to_pylist()
+        files = [*files, *newest.toArrow().to_pylist()]
     found: dict[str, Observation] = {}
     for file in files:
         deployment = file["deployment"]
@@ -124,17 +126,27 @@ def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, O
 
 
 def _told(spark: SparkSession, house: Warehouse, run_id: str) -> set[str]:
-    """Deployments of which the run has told."""
+    """Deployments of which the run has told, if only that their diagnosis failed."""
     if not house.exists(spark, DIAGNOSED):
         return set()
-    rows = house.read(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
-    return set(rows.select("deployment").toArrow().column(0).to_pylist())
+    rows = house.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
+    told = rows.where("state IS NOT NULL OR failure IS NOT NULL")
+    return set(told.select("deployment").toArrow().column(0).to_pylist())
 
 
-def basis_of(work: Work) -> str:
-    """What a carried state depends on besides the events: with another it is of no use."""
-    asked = json.dumps(dict(work.header.options), sort_keys=True)
-    basis = "\0".join((CARRIED_VERSION, __version__, work.pack.digest, asked))
+def failed_diagnoses(spark: SparkSession, house: Warehouse, work: Work) -> list[FailedDiagnosis]:
+    """The deployments that the run could not diagnose."""
+    rows = house.read(spark, DIAGNOSED).where(F.col("run_id") == work.header.run_id)
+    failed = rows.where("failure IS NOT NULL").select("deployment", "failure")
+    basis = basis_of(work.header.options, work.pack)
+    found = failed.orderBy("deployment").toArrow().to_pylist()
+    return [FailedDiagnosis(row["deployment"], row["failure"], basis) for row in found]
+
+
+def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
+    """What a diagnosis depends on besides the events: with another its state is of no use."""
+    asked = json.dumps(dict(options), sort_keys=True)
+    basis = "\0".join((CARRIED_VERSION, __version__, pack.digest, asked))
     return hashlib.sha256(basis.encode()).hexdigest()
 
 
@@ -157,7 +169,9 @@ def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list
         return []
     rows = current_deployments(spark, house, frame_of(spark, work.runs))
     of_use = rows.where((F.col("basis") == basis) & F.col("in_time_from").isNotNull())
-    wanted = set(work.header.deployments)
+    # One that could not be diagnosed has news that its last state does not know of.
+    failed = {one.deployment for one in work.runs[-1].undiagnosed}
+    wanted = set(work.header.deployments) - failed
     found = of_use.select("deployment", "run_id").toArrow().to_pylist()
     return [_Left(**row) for row in found if row["deployment"] in wanted]
 
@@ -197,7 +211,11 @@ def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) ->
         return F.when(F.col(column).isNotNull(), F.struct(*fields)).alias(column)
 
     return _with_status(rows, before).select(
-        F.lit(run_id).alias("run_id"), "deployment", filled("incident"), filled("state")
+        F.lit(run_id).alias("run_id"),
+        "deployment",
+        filled("incident"),
+        filled("state"),
+        "failure",
     )
 
 

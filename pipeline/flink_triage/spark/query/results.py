@@ -56,6 +56,7 @@ _OF_RUNS = (
     "signatures_evaluated",
     "signatures_skipped",
     "options_json",
+    "undiagnosed",
 )
 
 
@@ -215,6 +216,7 @@ def _coverage(
     }
     problems = (problem for file in files for problem in file["problems"] or ())
     bad |= {Quarantined(redact_path(p["path"]), p["reason"]) for p in problems}
+    bad |= {Quarantined(f["deployment"], f["reason"]) for f in run["undiagnosed"] or ()}
     # What was renamed stands in the ledger under both paths.
     files.sort(key=lambda file: (file["consumed_bytes"], file["state"] != "alias"))
     read = list({(file["file_id"], file["generation"]): file for file in files}.values())

@@ -17,14 +17,27 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
+class FailedDiagnosis:
+    """A deployment whose last diagnosis failed; ``basis`` is what it depended on but its logs."""
+
+    deployment: str
+    reason: str
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """A row of `runs`; ``tables`` are those that it wrote to."""
+    """A row of `runs`; ``tables`` are those that it wrote to.
+
+    ``undiagnosed`` are the deployments whose last diagnosis failed, by then.
+    """
 
     run_id: str
     finished_at: datetime
     batch: int = 0
     tables: tuple[str, ...] = ()
     tool_version: str = ""
+    undiagnosed: tuple[FailedDiagnosis, ...] = ()
 
 
 def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
@@ -39,7 +52,7 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
         if house.local_path is not None and any(log.glob("[0-9]*.crc")):
             raise damaged(house.location(RUNS.name))
         return ()
-    columns = ("run_id", "finished_at", "batch", "row_counts", "tool_version")
+    columns = ("run_id", "finished_at", "batch", "row_counts", "tool_version", "undiagnosed")
     rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
     found = (
         PublishedRun(
@@ -48,6 +61,7 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
             row["batch"],
             tuple(sorted(dict(row["row_counts"]))),
             row["tool_version"],
+            tuple(FailedDiagnosis(**failed) for failed in row["undiagnosed"] or ()),
         )
         for row in rows
     )

@@ -112,6 +112,12 @@ RUNS = Table(
             "Signatures switched off while the run went on",
         ),
         Column("options_json", TEXT, "The options of the run"),
+        Column(
+            "undiagnosed",
+            pa.list_(pa.struct([("deployment", TEXT), ("reason", TEXT), ("basis", TEXT)])),
+            "Deployments whose last diagnosis failed, in this run or before, and why; basis as in "
+            "`deployments`",
+        ),
     ),
 )
 

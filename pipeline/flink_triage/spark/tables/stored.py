@@ -57,6 +57,7 @@ DIAGNOSED = Table(
         DEPLOYMENT,
         Column("incident", _struct_of(INCIDENTS), "A row of `incidents`"),
         Column("state", _struct_of(DEPLOYMENTS), "What the next run need not read again"),
+        Column("failure", TEXT, "Why the deployment could not be diagnosed"),
     ),
     skipped_by=("run_id", "deployment"),
 )

@@ -1,0 +1,97 @@
+"""The work on one deployment in, its result out, or the reason why there is none: others go on.
+
+Limits are checked by a timer that runs on processor time.  It needs the main thread, which pools
+of processes and Spark's workers use; in other threads, and on Windows, only what is raised counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+from typing import TypeVar
+
+from ..settings import MIB, Settings
+
+T = TypeVar("T")
+
+# How the reason begins, which stands among those for which files were not read.
+UNDIAGNOSED = "not diagnosed: "
+# Some 200 MB can be allocated meanwhile.
+_TICK_SECONDS = 0.1
+_MAX_MESSAGE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Undiagnosed:
+    reason: str
+
+
+class _TooMuch(BaseException):
+    """No ``Exception``: code that is interrupted must not handle it as a fault of its own."""
+
+
+def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
+    """Whatever ``work`` raises, and taking more than ``settings`` allow, is a reason."""
+    is_timed = hasattr(signal, "setitimer") and (
+        threading.current_thread() is threading.main_thread()
+    )
+    try:
+        if is_timed:
+            _start(settings)
+        result = work()
+        if is_timed:
+            _stop()
+        return result
+    except _TooMuch as error:
+        return Undiagnosed(f"{UNDIAGNOSED}{error}")
+    except Exception as error:
+        return Undiagnosed(f"{UNDIAGNOSED}{_said(error)}")
+    finally:
+        if is_timed:
+            _stop()
+
+
+def _start(settings: Settings) -> None:
+    began, held = time.thread_time(), _resident_bytes()
+
+    def check(_number: int, _frame: FrameType | None) -> None:
+        if time.thread_time() - began > settings.max_diagnosis_seconds:
+            allowed = f"{settings.max_diagnosis_seconds:g} s of processor time"
+            raise _TooMuch(f"it takes more than {allowed}")
+        if _resident_bytes() - held > settings.max_diagnosis_bytes:
+            raise _TooMuch(f"it takes more than {settings.max_diagnosis_bytes // MIB} MiB")
+
+    signal.signal(signal.SIGPROF, check)
+    signal.setitimer(signal.ITIMER_PROF, _TICK_SECONDS, _TICK_SECONDS)
+
+
+def _stop() -> None:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, signal.SIG_IGN)
+
+
+def _resident_bytes() -> int:
+    """What the process holds; 0 where the system does not say."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open("/proc/self/statm", os.O_RDONLY)
+        try:
+            pages = int(os.read(descriptor, 128).split()[1])
+        finally:
+            os.close(descriptor)
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _said(error: Exception) -> str:
+    """What was raised and where; the message of an error may hold a whole log line."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
+    message = " ".join(str(error).split())[:_MAX_MESSAGE]
+    return f"{type(error).__name__} at {where}{': ' if message else ''}{message}"
