@@ -38,6 +38,8 @@ class Settings:
     signature_budget_seconds: float = 10.0
     # A decompressed file beyond this is cut and marked partial.
     max_file_bytes: int = 64 * 1024 * MIB
+    # What comes through a pipe is kept on disk; an endless one must not fill it.
+    max_piped_bytes: int = 16 * GIB
     # An archive of more members is no support bundle.
     max_archive_members: int = 10_000
     # Evidence lines kept per diagnosis; the rest is counted.

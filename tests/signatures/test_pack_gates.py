@@ -25,10 +25,10 @@ from flink_triage.signatures import (
     read_pack,
 )
 from flink_triage.signatures.catalogue import render_catalogue
-from flink_triage.signatures.documents import MappingNode, Node, Scalar, read_document
 from flink_triage.signatures.export import label_mapper
 from flink_triage.signatures.lint import lint_signature
 from flink_triage.signatures.samples import check_examples, match_text, overlap_matrix
+from flink_triage.yaml_documents import MappingNode, Node, Scalar, read_document
 
 REPOSITORY = Path(__file__).parents[2]
 PACK, PROBLEMS = read_pack([builtin_pack_directory()])

@@ -12,15 +12,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..errors import EnvironmentProblem
+from ..errors import EnvironmentProblem, UsageError
+from ..settings import DEFAULT_SETTINGS, MIB
+
+_CHUNK = MIB
 
 
 @contextmanager
-def piped_inputs(paths: Sequence[str]) -> Iterator[list[str]]:
+def piped_inputs(
+    paths: Sequence[str], max_bytes: int = DEFAULT_SETTINGS.max_piped_bytes
+) -> Iterator[list[str]]:
     """The paths, with ``-`` and each pipe replaced by a file that holds what came through it.
 
     Only the user can read the file, and it is removed at the end.  Raises ``EnvironmentProblem``
-    when it cannot be written.
+    when it cannot be written, and ``UsageError`` when more comes than ``max_bytes``.
     """
     if not any(map(_is_pipe, paths)):
         yield list(paths)
@@ -35,11 +40,30 @@ def piped_inputs(paths: Sequence[str]) -> Iterator[list[str]]:
             kept.parent.mkdir()
             try:
                 with _opened(path) as source, kept.open("xb") as file:
-                    shutil.copyfileobj(source, file)
+                    _copy(path, source, file, max_bytes)
             except OSError as error:
                 raise EnvironmentProblem(f"{path}: cannot be kept in {kept}: {error}") from None
             found.append(str(kept))
         yield found
+
+
+def _copy(path: str, source: BinaryIO, file: BinaryIO, max_bytes: int) -> None:
+    """All of ``source``; the other half of the free space stays free."""
+    free = shutil.disk_usage(os.path.dirname(file.name)).free // 2
+    left = min(max_bytes, free)
+    while block := source.read(_CHUNK):
+        left -= len(block)
+        if left < 0 and free < max_bytes:
+            raise EnvironmentProblem(
+                f"{path}: more than {free} bytes came through the pipe, half of what is free in "
+                f"{tempfile.gettempdir()}; write it to a file and name that"
+            )
+        if left < 0:
+            raise UsageError(
+                f"{path}: more than {max_bytes} bytes came through the pipe, allowed: {max_bytes}; "
+                "write it to a file and name that"
+            )
+        file.write(block)
 
 
 def _is_pipe(path: str) -> bool:

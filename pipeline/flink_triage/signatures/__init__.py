@@ -1,5 +1,6 @@
 """YAML signatures in, matches with evidence out."""
 
+from ..yaml_documents import Problem
 from .episodes import episode_match
 from .matcher import Matcher
 from .pack import (
@@ -16,7 +17,6 @@ from .signature import (
     ConfigSpec,
     Examples,
     Ignored,
-    Problem,
     RemediationSpec,
     Signature,
     Versions,

@@ -14,10 +14,11 @@ import regex
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
+from ..yaml_documents import Problem
 from .event_text import MAX_REGEX_CHARS
 from .pack import SignaturePack, read_pack
 from .samples import check_examples
-from .signature import PLACES, Alternative, ComputedValue, Problem, Signature
+from .signature import PLACES, Alternative, ComputedValue, Signature
 from .stated import capture_names
 
 # Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,

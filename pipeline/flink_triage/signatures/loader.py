@@ -14,7 +14,7 @@ import regex
 
 from flink_triage.model import TriedFix
 
-from .documents import MappingNode, Node, parse_document, read_document
+from ..yaml_documents import MappingNode, Node, Problem, parse_document, read_document
 from .schema import Checked, Schema, check
 from .signature import (
     Alternative,
@@ -22,7 +22,6 @@ from .signature import (
     ConfigSpec,
     Examples,
     MatchMode,
-    Problem,
     RemediationSpec,
     Signature,
     TextScope,

@@ -19,11 +19,11 @@ from flink_triage.errors import SignaturePackError
 from flink_triage.logs.layouts.own import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
 
-from .documents import read_document
+from ..yaml_documents import Problem, read_document
 from .loader import load_signature
 from .schema import Checked, Schema, check, hint, load_schema
 from .shipped import builtin_pack_directory as builtin_pack_directory
-from .signature import Ignored, Problem, Signature
+from .signature import Ignored, Signature
 
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"

@@ -10,9 +10,10 @@ from flink_triage.model import Event, Match
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.traces import extract
 
+from ..yaml_documents import Problem
 from .matcher import Matcher
 from .pack import SignaturePack, build_pack
-from .signature import Problem, Signature
+from .signature import Signature
 
 # What stands first when several signatures fire on one event; the sample's owner must be there.
 _ROLE_RANK = {

@@ -16,8 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from .documents import MappingNode, Node, Scalar, SequenceNode
-from .signature import Problem
+from ..yaml_documents import MappingNode, Node, Problem, Scalar, SequenceNode
 
 Schema = Mapping[str, Any]
 

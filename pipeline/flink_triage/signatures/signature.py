@@ -243,16 +243,3 @@ class Ignored:
     signature: str
     reason: str
     expires: date | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a signature file; sorts and prints as ``path:line: field: reason``."""
-
-    path: str
-    line: int
-    field: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.field}: {self.reason}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -10,6 +11,9 @@ import threading
 from pathlib import Path
 
 import pytest
+
+from flink_triage.cli.standard_input import piped_inputs
+from flink_triage.errors import UsageError
 
 LOG = Path(__file__).parents[2] / "logs/operator/user-code-exception/npe-1.16.0/logs"
 JOBMANAGER = max(LOG.glob("*.log"), key=lambda path: path.stat().st_size)
@@ -28,6 +32,25 @@ def test_a_log_comes_through_standard_input(name: str) -> None:
     assert incident["diagnoses"][0]["signature"] == "operator/user-code-exception"
     kept = Path(incident["first_fault"]["path"])
     assert (kept.name, kept.exists()) == ("stdin.log", False)
+
+
+def test_an_endless_pipe_ends_at_a_limit() -> None:
+    reader, writer = os.pipe()
+    feeder = threading.Thread(target=_feed, args=(writer,))
+    feeder.start()
+    with (
+        os.fdopen(reader, "rb"),
+        pytest.raises(UsageError, match=r"more than 2000000 bytes came through the pipe, allowed"),
+        piped_inputs([f"/proc/self/fd/{reader}"], 2_000_000),
+    ):
+        raise AssertionError("the pipe was read to its end")
+    feeder.join()
+
+
+def _feed(writer: int) -> None:
+    with contextlib.suppress(BrokenPipeError), os.fdopen(writer, "wb", buffering=0) as stream:
+        while True:
+            stream.write(b"x" * 65_536)
 
 
 def test_a_named_pipe_is_read_to_its_end(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -131,26 +132,81 @@ def test_a_layout_that_is_too_slow_is_switched_off_and_named(tmp_path: Path) -> 
     assert ["took longer than" in problem.reason for problem in scan.problems] == [True]
 
 
+_LIST = "name, regex, example"
+
+
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "problems"),
     [
-        pytest.param("a: [", "is no YAML", id="no YAML"),
-        pytest.param("- regex: 2026-99-99", "is no YAML", id="a date that does not exist"),
-        pytest.param("[" * 5000, "is no YAML", id="brackets without end"),
-        pytest.param("- &a [1]\n- *a", "aliases are not allowed", id="an alias"),
-        pytest.param("a: b", "is no list of layouts", id="no list"),
-        pytest.param("- name: a", "needs name, regex and example", id="a part is missing"),
         pytest.param(
-            "- {name: a, regex: '(?P<at>x)', example: y}",
-            "does not match its example",
+            "a: [",
+            ["2: yaml: did not find expected node content at column 1"],
+            id="no YAML",
+        ),
+        pytest.param(
+            "- {name: a, regex: 2026-99-99, example: x}",
+            [
+                "1: regex: '2026-99-99' has the groups []; allowed: at, level, logger, thread, "
+                "message, job, and at or level must be there"
+            ],
+            id="a date that does not exist",
+        ),
+        pytest.param("[" * 5000, ["1: yaml: is nested deeper than 20"], id="endless brackets"),
+        pytest.param(
+            "- &a [1]\n- *a", ["1: yaml: anchors are refused, got &a; write it out"], id="an alias"
+        ),
+        pytest.param(
+            "x" * (256 * 1024 + 1),
+            ["1: file: is larger than 256 KiB, the most that a file may be"],
+            id="large",
+        ),
+        pytest.param("a\xff", ["1: file: is not UTF-8 at byte 1"], id="no UTF-8"),
+        pytest.param(
+            "a\0",
+            ["1: yaml: holds a control character: control characters are not allowed"],
+            id="NUL",
+        ),
+        pytest.param("", ["1: yaml: is empty"], id="empty"),
+        pytest.param("a: b", [f"1: layouts: is no list of layouts, each with {_LIST}"], id="a map"),
+        pytest.param("- a", [f"1: layout: is no mapping with {_LIST}"], id="a word"),
+        pytest.param(
+            "- name: a\n  regex: [x]\n  xample: y\n- regex: (\n  name: b\n  example: c\n",
+            [
+                "2: regex: is no text",
+                f"3: xample: is unknown, allowed: {_LIST}",
+                "1: example: is missing",
+                "4: regex: '(' is not a regex (missing ) at position 1)",
+            ],
+            id="every problem at once",
+        ),
+        pytest.param(
+            "- name: a\n  regex: '(?P<at>x)'\n  example: y",
+            ["3: example: is not matched by the regex"],
             id="an example that it does not explain",
         ),
-        pytest.param("- {name: a, regex: '(', example: y}", "is not a regex", id="a broken regex"),
+        pytest.param(
+            "- {name: a, regex: '(?P<at>(?:x|xx)+)$', example: '" + "x" * 60 + "!'}",
+            [
+                "1: example: partial: the layout '(?P<at>(?:x|xx)+)$' took longer than 1.0 s on a "
+                "line and was not used from there on"
+            ],
+            id="slow",
+        ),
     ],
 )
-def test_a_wrong_layout_file_is_refused(content: str, words: str, tmp_path: Path) -> None:
-    (tmp_path / "layouts.yaml").write_text(content)
-    with pytest.raises(UsageError, match=words):
+def test_problems_of_a_layout_file_are_named_with_their_lines(
+    content: str, problems: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "layouts.yaml"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(UsageError) as refused:
+        with_layouts(Options(signature_directories=(tmp_path,)))
+    assert str(refused.value).splitlines() == [f"{path}:{problem}" for problem in problems]
+
+
+def test_a_layout_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "layouts.yaml")
+    with pytest.raises(UsageError, match="1: file: is not a regular file"):
         with_layouts(Options(signature_directories=(tmp_path,)))
 
 

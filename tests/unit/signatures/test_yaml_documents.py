@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.signatures.documents import (
+from flink_triage.yaml_documents import (
     MAX_FILE_BYTES,
     MappingNode,
     Scalar,
@@ -30,7 +30,7 @@ REFUSED = {
     "a key that is a list": ("[a, b]: 1", "f:1: yaml: a key must be a word"),
     "a second document": (
         "a: 1\n---\nb: 2",
-        "f:2: yaml: holds a second document; one file, one signature",
+        "f:2: yaml: holds a second document, allowed: one",
     ),
     "an empty file": ("", "f:1: yaml: is empty"),
     "only a comment": ("# nothing\n", "f:1: yaml: is empty"),

@@ -6,70 +6,120 @@ of ``name``, ``regex`` and an ``example`` line that it must explain.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from pathlib import Path
 
 import regex
-import yaml
 
 from flink_triage.errors import UsageError
-from flink_triage.plain_yaml import load_plain_yaml
+from flink_triage.yaml_documents import (
+    MappingNode,
+    Node,
+    Problem,
+    Scalar,
+    SequenceNode,
+    read_document,
+)
 
 from .headers import MAX_HEADER_CHARS, Header, canonical_level
 from .timestamps import parse_timestamp
 
 LAYOUT_FILE = "layouts.yaml"
 OWN_LAYOUT = "own"
+_KEYS = ("name", "regex", "example")
+# Compiling takes 0.1 s for so many; a header has some 20 parts.
+_MAX_PATTERN_CHARS = 4096
+_SECONDS = 1.0
+_SHOWN_CHARS = 200
 _GROUPS = ("at", "level", "logger", "thread", "message", "job")
 
 
-def check_layout(pattern: str, where: str = "--layout") -> str:
-    """The pattern, if it can be used; raises ``UsageError`` that says what is allowed."""
+def check_layout(pattern: str) -> str:
+    """The pattern of ``--layout``, if it can be used; raises ``UsageError`` that says why not."""
+    problem = _problem_of(pattern)
+    if problem is not None:
+        raise UsageError(f"--layout: {pattern[:_SHOWN_CHARS]!r} {problem}")
+    return pattern
+
+
+def _problem_of(pattern: str) -> str | None:
+    if len(pattern) > _MAX_PATTERN_CHARS:
+        return f"has {len(pattern)} characters, allowed: {_MAX_PATTERN_CHARS}"
     try:
         compiled = regex.compile(pattern)
-    except regex.error as error:
-        raise UsageError(f"{where}: {pattern!r} is not a regex ({error})") from None
+        matches_nothing = compiled.match("", timeout=_SECONDS)
+    except (regex.error, RecursionError, OverflowError) as error:
+        return f"is not a regex ({error})"
+    except TimeoutError:
+        return "takes too long on an empty line"
     unknown = sorted(set(compiled.groupindex) - set(_GROUPS))
     if unknown or not {"at", "level"} & set(compiled.groupindex):
-        raise UsageError(
-            f"{where}: {pattern!r} has the groups {sorted(compiled.groupindex)}; "
+        return (
+            f"has the groups {sorted(compiled.groupindex)}; "
             f"allowed: {', '.join(_GROUPS)}, and at or level must be there"
         )
-    if compiled.match(""):
-        raise UsageError(f"{where}: {pattern!r} matches an empty line")
-    return pattern
+    return "matches an empty line" if matches_nothing else None
 
 
 def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
-    """The layouts of every ``layouts.yaml`` in these folders; raises ``UsageError``."""
+    """The layouts of every ``layouts.yaml`` in these folders.
+
+    Raises ``UsageError`` with all problems of all files, as ``path:line: field: reason``.
+    """
     found: list[str] = []
+    problems: list[Problem] = []
     for directory in directories:
         path = directory / LAYOUT_FILE
-        if path.is_file():
-            found.extend(_layouts_of(path))
+        if os.path.lexists(path):
+            document, wrong = read_document(path, str(path))
+            problems += wrong
+            if document is not None:
+                found += _layouts_of(document, str(path), problems)
+    if problems:
+        raise UsageError("\n".join(map(str, problems)))
     return tuple(found)
 
 
-def _layouts_of(path: Path) -> list[str]:
-    try:
-        entries = load_plain_yaml(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise UsageError(f"{path}: is no YAML ({reason})") from None
-    if not isinstance(entries, list):
-        raise UsageError(f"{path}: is no list of layouts, each with name, regex and example")
-    return [_layout_of(entry, f"{path}: layout {n}") for n, entry in enumerate(entries, 1)]
+def _layouts_of(document: Node, label: str, problems: list[Problem]) -> list[str]:
+    if not isinstance(document, SequenceNode):
+        reason = f"is no list of layouts, each with {', '.join(_KEYS)}"
+        problems.append(Problem(label, document.line, "layouts", reason))
+        return []
+    found = (_layout_of(item, label, problems) for item in document.items)
+    return [pattern for pattern in found if pattern is not None]
 
 
-def _layout_of(entry: object, where: str) -> str:
-    keys = ("name", "regex", "example")
-    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in keys):
-        raise UsageError(f"{where}: needs name, regex and example, each a text")
-    pattern = check_layout(entry["regex"], where)
-    if OwnLayouts((pattern,), 1.0).parse(entry["example"], None) is None:
-        raise UsageError(f"{where}: its regex does not match its example {entry['example']!r}")
-    return pattern
+def _layout_of(item: Node, label: str, problems: list[Problem]) -> str | None:
+    def wrong(line: int, field: str, reason: str) -> None:
+        problems.append(Problem(label, line, field, reason))
+
+    if not isinstance(item, MappingNode):
+        wrong(item.line, "layout", f"is no mapping with {', '.join(_KEYS)}")
+        return None
+    texts: dict[str, Scalar] = {}
+    for entry in item.entries:
+        if entry.key not in _KEYS:
+            wrong(entry.line, entry.key, f"is unknown, allowed: {', '.join(_KEYS)}")
+        elif not isinstance(entry.value, Scalar):
+            wrong(entry.line, entry.key, "is no text")
+        else:
+            texts[entry.key] = entry.value
+    for key in _KEYS:
+        if item.get(key) is None:
+            wrong(item.line, key, "is missing")
+    pattern, example = texts.get("regex"), texts.get("example")
+    if pattern is None:
+        return None
+    problem = _problem_of(pattern.text)
+    if problem is not None:
+        wrong(pattern.line, "regex", f"{pattern.text[:_SHOWN_CHARS]!r} {problem}")
+    elif example is not None:
+        layouts = OwnLayouts((pattern.text,), _SECONDS)
+        if layouts.parse(example.text, None) is None:
+            wrong(example.line, "example", layouts.problem or "is not matched by the regex")
+    return pattern.text
 
 
 class OwnLayouts:

@@ -1,9 +1,9 @@
-"""YAML text in, a tree of nodes that know their lines out.
+"""A user's YAML file in, a tree of nodes that know their lines out.
 
-Only what a signature needs is understood: block and flow mappings, sequences and scalars.  Anchors,
-aliases, tags and merge keys are refused (an alias bomb of 300 bytes walks for ever), duplicate keys
-too (YAML keeps the last silently).  Scalars stay the text that was written: YAML 1.1 would make
-``no`` a boolean, ``1.10`` the number 1.1 and ``12:30:45`` a count of seconds.
+Only what signatures and layouts need is understood: block and flow mappings, sequences and
+scalars.  Anchors, aliases, tags and merge keys are refused (an alias bomb of 300 bytes walks for
+ever), duplicate keys too (YAML keeps the last silently).  Scalars stay the text that was written:
+YAML 1.1 would make ``no`` a boolean, ``1.10`` the number 1.1 and ``12:30:45`` a count of seconds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any
 
 import yaml
 
-from ..plain_yaml import MAX_DEPTH
-from .signature import Problem
+from .plain_yaml import MAX_DEPTH
 
 MAX_FILE_BYTES = 256 * 1024
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
@@ -57,6 +56,19 @@ class SequenceNode:
 
 
 Node = Scalar | MappingNode | SequenceNode
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a file of a user; sorts and prints as ``path:line: field: reason``."""
+
+    path: str
+    line: int
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.field}: {self.reason}"
 
 
 class _Refused(Exception):
@@ -122,7 +134,7 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Refused(_line(event), "holds a second document; one file, one signature")
+                    raise _Refused(_line(event), "holds a second document, allowed: one")
             elif isinstance(event, yaml.NodeEvent):
                 root = self._node(event, events, 1)
         if root is None or (isinstance(root, Scalar) and root.is_plain and not root.text):
