@@ -84,10 +84,12 @@ calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
 
-fuzz: java $(STAMP) ## damaged, hostile and heavy logs (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
+fuzz: java $(STAMP) ## damaged, hostile and heavy logs, archives, folders and files of users (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.streams $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.archives $(FUZZ_RUNS) $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.trees $(FUZZ_RUNS) $(FUZZ_SEED)
+	$(BIN)/python -m tests.fuzz.user_files $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.growth
 	$(BIN)/python -m tests.fuzz.heavy
 	FUZZ_BATCHES=$(FUZZ_BATCHES) FUZZ_SEED=$(FUZZ_SEED) \

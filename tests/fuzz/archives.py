@@ -120,9 +120,18 @@ def _between(hostile: bytes) -> bytes:
     return tar_member("a.log", LOG) + hostile + tar_member("z.log", LOG) + bytes(2 * BLOCK)
 
 
-def tar_with_large_pax(size: int) -> bytes:
-    header = tar_member("pax", pax_record("comment", "a" * size), tarfile.XHDTYPE)
-    return _between(header + tar_member("bad.log", LOG))
+def packed_with_large(kind: bytes, mebibytes: int) -> bytes:
+    """A compressed tar: what precedes its second member, of a ``kind``, is that large."""
+    out = io.BytesIO()
+    with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1) as packed:
+        packed.write(tar_member("a.log", LOG) + _header("large", mebibytes * MIB, kind))
+        # As a pax header, one record of all these bytes.
+        record = b"%d comment=" % (mebibytes * MIB)
+        packed.write(record + b"a" * (MIB - len(record)))
+        for _ in range(mebibytes - 1):
+            packed.write(b"a" * MIB)
+        packed.write(tar_member("bad.log", LOG) + tar_member("z.log", LOG) + bytes(2 * BLOCK))
+    return out.getvalue()
 
 
 def tar_with_chained_pax(count: int) -> bytes:
@@ -162,11 +171,6 @@ def tar_of_folders(count: int) -> bytes:
     return _between(_header("a/", 0, tarfile.DIRTYPE) * count)
 
 
-def tar_with_long_name(size: int) -> bytes:
-    name = tar_member("././@LongLink", b"a" * size + b"\0", tarfile.GNUTYPE_LONGNAME)
-    return _between(name + tar_member("bad.log", LOG))
-
-
 def yarn(sections: int) -> bytes:
     """What ``yarn logs`` prints; the first section is a log."""
     return b"".join(
@@ -190,7 +194,7 @@ HOSTILE: Mapping[str, tuple[Callable[[], bytes], str | None]] = {
     TOO_MANY: (lambda: zip_of_many(200_000), "directory"),
     "a zip that names one member 9,000 times": (lambda: zip_of_one_kernel(9_000), "overlaps"),
     "a pax header of 256 MiB": (
-        lambda: gzip.compress(tar_with_large_pax(256 * MIB), 1),
+        lambda: packed_with_large(tarfile.XHDTYPE, 256),
         "header of",
     ),
     "100,000 pax headers for one member": (lambda: tar_with_chained_pax(100_000), None),
@@ -198,7 +202,7 @@ HOSTILE: Mapping[str, tuple[Callable[[], bytes], str | None]] = {
     "a negative size": (tar_with_negative_size, "size"),
     "a sparse map of 50 MiB": (lambda: tar_with_sparse_map(100_000), "not a regular file"),
     "a million folders": (lambda: gzip.compress(tar_of_folders(1_000_000), 1), None),
-    "a name of 64 MiB": (lambda: gzip.compress(tar_with_long_name(64 * MIB), 1), "name"),
+    "a name of 256 MiB": (lambda: packed_with_large(tarfile.GNUTYPE_LONGNAME, 256), "name"),
     "300,000 sections of yarn": (lambda: yarn(300_000), "members"),
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from typing import BinaryIO
 from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 from flink_triage.settings import DEFAULT_SETTINGS, MIB, Settings
+from tests.fuzz.limits import MAX_MEGABYTES, peak_kibibytes
 
 HEADER = b"2026-11-21 06:47:23,468 ERROR org.apache.flink.Foo [] - "
 FAILURE = HEADER + (
@@ -93,6 +93,41 @@ def _frames(out: BinaryIO) -> None:
     out.write(b"\tat java.io.FileOutputStream.writeBytes(Native Method)\n")
 
 
+def _all_differ(out: BinaryIO) -> None:
+    for n in range(200_000):
+        out.write(
+            b"2026-11-21 06:%02d:%02d,468 ERROR com.acme.P%d.C%d [] - %d went wrong\n"
+            b"com.acme.P%d.E%dException: %d\n\tat com.acme.P%d.C%d.m%d(C%d.java:%d)\n"
+            % (n // 4_000, n // 100 % 60, n, n, n, n, n, n, n, n, n, n, n % 999)
+        )
+
+
+def _short_jobs(out: BinaryIO) -> None:
+    """A session cluster: each job fails of the same cause, and is the only one of its id."""
+    for n in range(100_000):
+        out.write(
+            b"2026-11-21 %02d:%02d:%02d,468 INFO  org.apache.flink.runtime.executiongraph."
+            b"ExecutionGraph [] - Job orders-%d (%032x) switched from state RUNNING to FAILED.\n"
+            b"java.io.IOException: No space left on device\n"
+            b"\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
+            % (n // 6_000, n // 100 % 60, n // 10 % 60, n, n)
+        )
+
+
+def _aliases(out: BinaryIO) -> None:
+    """The value of an option that would stand for 10^9 words."""
+    words = b"[&a0 [x,x,x,x,x,x,x,x,x], " + b", ".join(
+        b"&a%d [%s]" % (n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 10)
+    )
+    out.write(
+        b"2026-11-21 06:47:23,000 INFO  org.apache.flink.configuration.GlobalConfiguration [] - "
+        b"Loading configuration property: classloader.parent-first-patterns.additional, "
+        + words
+        + b"]\n"
+        + FAILURE * 50
+    )
+
+
 def _is_cut(result: Result) -> bool:
     return result.coverage.truncated > 0
 
@@ -117,11 +152,16 @@ HEAVY: Mapping[str, Heavy] = {
     "a bomb of 2 GB": Heavy(
         _bomb, 200, _bomb_is_named, Settings(max_file_bytes=256 * MIB), "taskmanager.log.gz"
     ),
-    "a million errors": Heavy(_tiny_events, 1200, lambda r: r.coverage.events == 1_000_000),
+    "a million errors": Heavy(_tiny_events, 200, lambda r: r.coverage.events == 1_000_000),
     "a million quiet events": Heavy(
         _tiny_quiet_events, 200, lambda r: r.coverage.events == 1_000_000
     ),
     "a chain of 10,000 causes": Heavy(_causes, 200, _is_cut_and_found),
+    "200,000 events that all differ": Heavy(
+        _all_differ, MAX_MEGABYTES, lambda r: r.coverage.fingerprints == 200_000
+    ),
+    "100,000 short jobs": Heavy(_short_jobs, MAX_MEGABYTES, _finds_the_full_disk),
+    "an option of aliases": Heavy(_aliases, 200, _finds_the_full_disk),
     "a stack of 100,000 frames": Heavy(_frames, 200, _is_cut_and_found),
 }
 
@@ -134,7 +174,7 @@ def measure(name: str) -> dict[str, object]:
         with path.open("wb") as out:
             heavy.write(out)
         result = run_local([folder], Options(settings=heavy.settings, workers=1))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    peak = peak_kibibytes() // 1024
     return {
         "mebibytes": peak,
         "is_told": heavy.is_told(result),
@@ -157,11 +197,20 @@ def measured_apart(name: str) -> dict[str, object]:
     return found
 
 
+def problems_of(name: str, found: Mapping[str, object]) -> list[str]:
+    """The promises that reading it broke, of what was ``measured_apart``."""
+    problems = [] if found["is_told"] is True else ["the result does not say what the log is"]
+    most = HEAVY[name].max_mebibytes
+    if int(str(found["mebibytes"])) > most:
+        problems.append(f"took {found['mebibytes']} MiB, allowed: {most}")
+    return problems
+
+
 def main() -> int:
     bad = 0
-    for name, heavy in HEAVY.items():
+    for name in HEAVY:
         found = measured_apart(name)
-        is_good = found["is_told"] is True and int(str(found["mebibytes"])) <= heavy.max_mebibytes
+        is_good = not problems_of(name, found)
         bad += not is_good
         print(f"{'ok' if is_good else 'BROKEN':<8}{name:<32}{json.dumps(found)}", flush=True)
     print(f"{len(HEAVY)} heavy logs, {bad} broke a promise")

@@ -57,16 +57,20 @@ def read_apart(paths: Sequence[str]) -> Found:
     )
 
 
+def peak_kibibytes() -> int:
+    """The most that this process held.  ``ru_maxrss`` would be at least what its parent held."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) if found else 0
+
+
 def _read_here(paths: Sequence[str]) -> None:
     # Beyond these the process ends by a signal or MemoryError, and the machine goes on.
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (4 * MAX_MEGABYTES * MIB, 4 * MAX_MEGABYTES * MIB))
     result = run_local(paths, Options(workers=1))
-    status = Path("/proc/self/status").read_text()
-    peak = re.search(r"VmHWM:\s+(\d+) kB", status)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     told = {
-        "megabytes": int(peak[1]) // 1000 if peak else 0,
+        "megabytes": peak_kibibytes() // 1000,
         "seconds": round(usage.ru_utime + usage.ru_stime, 1),
         "quarantined": sorted({q.reason for q in result.coverage.quarantined}),
         "signatures": sorted({d.signature for i in result.incidents for d in i.diagnoses}),

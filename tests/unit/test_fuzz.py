@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz import archives
+from tests.fuzz import archives, heavy, trees, user_files
 from tests.fuzz.core import broken
 from tests.fuzz.mutate import corpus, mutated
 
@@ -47,3 +47,16 @@ def test_a_hostile_archive_is_read_in_little_memory(name: str, tmp_path: Path) -
 
 def test_no_damaged_archive_breaks_a_promise(tmp_path: Path) -> None:
     assert archives.broken(range(1, 61), tmp_path) == {}
+
+
+def test_no_tree_of_files_breaks_a_promise(tmp_path: Path) -> None:
+    assert trees.broken(range(1, 41), tmp_path) == {}
+
+
+def test_no_damaged_file_of_a_user_breaks_a_promise(tmp_path: Path) -> None:
+    assert user_files.broken(range(1, 41), tmp_path) == {}
+
+
+@pytest.mark.parametrize("name", ["an option of aliases", "a stack of 100,000 frames"])
+def test_a_heavy_log_is_read_in_little_memory(name: str) -> None:
+    assert heavy.problems_of(name, heavy.measured_apart(name)) == []
