@@ -95,7 +95,8 @@ class Tree:
                 member = Path(tempfile.gettempdir(), f"member-{os.getpid()}")
                 member.write_bytes(content)
                 name = os.fsdecode(self._name().replace(b"/", b""))
-                archive.add(member, f"m{number}{name.replace('.yaml', '')}")
+                # A backslash before two dots would lead out of the archive.
+                archive.add(member, f"m{number}{name.replace('.yaml', '').replace('..', '.')}")
                 member.unlink()
                 self.contents[content] += 1
 

@@ -128,9 +128,9 @@ def _deployment_of(file: InputFile, group_by: str) -> str:
         return by_folder
     try:
         match = re.search(group_by, file.path)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(
-            f"--group-by: {group_by!r} is not directory, file or a regex ({error})"
+            f"--group-by: {group_by[:200]!r} is not directory, file or a regex ({error})"
         ) from None
     if match is None:
         return by_folder

@@ -116,7 +116,7 @@ def _found(pattern: str, text: str | None) -> bool:
         return False
     try:
         return regex.search(pattern, text, timeout=_REGEX_TIMEOUT_SECONDS) is not None
-    except (TimeoutError, regex.error):
+    except (TimeoutError, regex.error, RecursionError, OverflowError):
         return False
 
 
@@ -143,6 +143,6 @@ def is_pattern(wanted: str) -> bool:
         return False
     try:
         regex.compile(wanted)
-    except regex.error:
+    except (regex.error, RecursionError, OverflowError):
         return False
     return True

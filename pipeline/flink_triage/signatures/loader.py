@@ -129,6 +129,8 @@ def _check_regex(checked: Checked, path: str, pattern: str) -> None:
         regex.compile(pattern)
     except regex.error as error:
         checked.add(checked.lines[path], path, f"is not a regex: {error}")
+    except (RecursionError, OverflowError):
+        checked.add(checked.lines[path], path, "is not a regex: nests or repeats too much")
 
 
 # --- building ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from flink_triage.errors import UsageError
 from flink_triage.logs.deployments import name_apart
 from flink_triage.logs.files import InputFile, deployment_of, list_inputs
 
@@ -92,3 +93,9 @@ def test_listed_inputs_are_told_apart(tmp_path: Path) -> None:
         (tmp_path / side / "orders" / "jm.log").write_text("x\n")
     listing = list_inputs([str(tmp_path / side / "orders") for side in ("east", "west")])
     assert [deployment_of(file) for file in listing.files] == ["east/orders", "west/orders"]
+
+
+@pytest.mark.parametrize("group_by", ["(", "(" * 2_000], ids=["open", "nested too deep"])
+def test_a_regex_that_does_not_compile_is_refused(group_by: str) -> None:
+    with pytest.raises(UsageError, match=r"--group-by: .* is not directory, file or a regex"):
+        names([("/fleet/orders/jm.log", "/fleet")], group_by)

@@ -50,6 +50,10 @@ WRONG = {
         "match: {any: [{literal: abcd, regex: '(x'}]}",
         ["6: match.any[0].regex: is not a regex: missing ) at position 2"],
     ),
+    "a regex that nests too deep": (
+        f"match: {{any: [{{literal: abcd, regex: '{'(' * 2_000}'}}]}}",
+        ["6: match.any[0].regex: is not a regex: nests or repeats too much"],
+    ),
     "an unknown level": (
         "match: {any: [{literal: abcd, level: WARNING}]}",
         [
