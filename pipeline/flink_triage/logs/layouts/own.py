@@ -78,7 +78,8 @@ def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
             if document is not None:
                 found += _layouts_of(document, str(path), problems)
     if problems:
-        raise UsageError("\n".join(map(str, problems)))
+        said = "\n".join(map(str, problems))
+        raise UsageError(said)
     return tuple(found)
 
 
