@@ -18,7 +18,7 @@ PACKAGE = PROJECT / "pipeline" / "flink_triage"
 # row or a later one.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("fields", "grains", "pickles", "plain_yaml", "spread"),
-    ("comparison", "errors", "model", "settings", "yaml_documents"),
+    ("comparison", "errors", "model", "settings", "user_regex", "yaml_documents"),
     ("logs",),
     ("traces",),
     ("product", "signatures"),

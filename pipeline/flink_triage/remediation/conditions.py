@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import regex
 
 from flink_triage.signatures.signature import When
+from flink_triage.user_regex import problem_of_regex
 
 from .options import OptionTable
 from .versions import (
@@ -116,7 +117,7 @@ def _found(pattern: str, text: str | None) -> bool:
         return False
     try:
         return regex.search(pattern, text, timeout=_REGEX_TIMEOUT_SECONDS) is not None
-    except (TimeoutError, regex.error, RecursionError, OverflowError):
+    except (TimeoutError, regex.error):
         return False
 
 
@@ -141,8 +142,4 @@ def is_pattern(wanted: str) -> bool:
     """``.+`` (it is set) and ``s3.*``: a regex for the whole value, not a value."""
     if not _PATTERN_SIGN.search(wanted):
         return False
-    try:
-        regex.compile(wanted)
-    except (regex.error, RecursionError, OverflowError):
-        return False
-    return True
+    return problem_of_regex(wanted) is None

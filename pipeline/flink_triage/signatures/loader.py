@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import regex
-
 from flink_triage.model import TriedFix
 
+from ..user_regex import problem_of_regex
 from ..yaml_documents import MappingNode, Node, Problem, parse_document, read_document
 from .schema import Checked, Schema, check
 from .signature import (
@@ -125,12 +124,9 @@ def _check_config(checked: Checked) -> None:
 
 
 def _check_regex(checked: Checked, path: str, pattern: str) -> None:
-    try:
-        regex.compile(pattern)
-    except regex.error as error:
-        checked.add(checked.lines[path], path, f"is not a regex: {error}")
-    except (RecursionError, OverflowError):
-        checked.add(checked.lines[path], path, "is not a regex: nests or repeats too much")
+    problem = problem_of_regex(pattern)
+    if problem is not None:
+        checked.add(checked.lines[path], path, problem)
 
 
 # --- building ----------------------------------------------------------------------------------

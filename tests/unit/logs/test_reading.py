@@ -175,7 +175,7 @@ _LIST = "name, regex, example"
                 "2: regex: is no text",
                 f"3: xample: is unknown, allowed: {_LIST}",
                 "1: example: is missing",
-                "4: regex: '(' is not a regex (missing ) at position 1)",
+                "4: regex: '(' is not a regex: missing ) at position 1",
             ],
             id="every problem at once",
         ),

@@ -14,6 +14,7 @@ from pathlib import Path
 import regex
 
 from flink_triage.errors import UsageError
+from flink_triage.user_regex import problem_of_regex
 from flink_triage.yaml_documents import (
     MappingNode,
     Node,
@@ -29,8 +30,6 @@ from .timestamps import parse_timestamp
 LAYOUT_FILE = "layouts.yaml"
 OWN_LAYOUT = "own"
 _KEYS = ("name", "regex", "example")
-# Compiling takes 0.1 s for so many; a header has some 20 parts.
-_MAX_PATTERN_CHARS = 4096
 _SECONDS = 1.0
 _SHOWN_CHARS = 200
 _GROUPS = ("at", "level", "logger", "thread", "message", "job")
@@ -45,13 +44,12 @@ def check_layout(pattern: str) -> str:
 
 
 def _problem_of(pattern: str) -> str | None:
-    if len(pattern) > _MAX_PATTERN_CHARS:
-        return f"has {len(pattern)} characters, allowed: {_MAX_PATTERN_CHARS}"
+    problem = problem_of_regex(pattern)
+    if problem is not None:
+        return problem
+    compiled = regex.compile(pattern)
     try:
-        compiled = regex.compile(pattern)
         matches_nothing = compiled.match("", timeout=_SECONDS)
-    except (regex.error, RecursionError, OverflowError) as error:
-        return f"is not a regex ({error})"
     except TimeoutError:
         return "takes too long on an empty line"
     unknown = sorted(set(compiled.groupindex) - set(_GROUPS))
