@@ -16,7 +16,7 @@ from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.query.results import read_result
 from flink_triage.spark.tables.lock import held
-from flink_triage.spark.tables.schemas import RUNS
+from flink_triage.spark.tables.schemas import LOG_FILES, RUNS
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import (
     QUIET_SINCE,
@@ -89,6 +89,36 @@ def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
         assert getattr(kept, name) == getattr(result, name), name
     # What was read is still known to have been.
     assert run(spark, [str(logs)], house) == result.run.run_id
+
+
+def test_files_that_are_gone_are_forgotten_and_others_stay_known(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    house = Warehouse(str(tmp_path / "warehouse"))
+    logs, away = tmp_path / "logs", tmp_path / "away"
+    names = ("kept.log", "deleted.log", "rotated.log")
+    for number, name in enumerate(names):
+        write(logs / "orders" / name, range(10 * number, 10 * number + 10))
+    write(away / "orders" / "unmounted.log", range(30, 40))
+    run(spark, [str(logs), str(away)], house)
+    rotated = logs / "orders" / "rotated.log"
+    rotated.unlink()
+    write(rotated, range(50, 60))
+    last = run(spark, [str(logs), str(away)], house)
+    (logs / "orders" / "deleted.log").unlink()
+    shutil.rmtree(away)
+    _made_older(spark, house, "true")
+    maintain(spark, house, Upkeep(keep_days=400))
+    assert known(spark, house) == ["deleted", "kept", "rotated", "rotated", "unmounted"]
+    maintain(spark, house, Upkeep(keep_days=30))
+    assert known(spark, house) == ["kept", "rotated", "unmounted"]
+    assert run(spark, [str(logs)], house) == last
+
+
+def known(spark: SparkSession, house: Warehouse) -> list[str]:
+    """The names of the files whose contents the ledger holds."""
+    rows = house.read(spark, LOG_FILES).select("path", "file_id", "generation").distinct()
+    return sorted(Path(row["path"]).stem for row in rows.collect())
 
 
 def _made_older(spark: SparkSession, house: Warehouse, which: str) -> None:

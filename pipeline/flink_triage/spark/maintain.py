@@ -7,6 +7,7 @@ traces that it cites.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,20 +15,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from flink_triage.errors import UsageError
+from flink_triage.errors import EnvironmentProblem, UsageError
+from flink_triage.logs.files import list_inputs
+from flink_triage.logs.storage import use_options
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.ledger import latest_files
 from flink_triage.spark.query.results import cited_now
 from flink_triage.spark.runtime.errors import explained
+from flink_triage.spark.runtime.object_stores import options_for
 from flink_triage.spark.tables.current import current_config, current_deployments, current_incidents
 from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
+from flink_triage.spark.tables.row_types import TEXT
 from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_FILES,
     LOG_VOLUME,
     REMATCHES,
+    RUNS,
     STACK_TRACES,
     Table,
 )
@@ -77,7 +85,9 @@ def maintain(
         _forget_batches(spark, house, runs, now - timedelta(days=BATCH_DAYS))
         failpoint("maintain.cleaned")
         if upkeep.keep_days is not None:
-            _forget(spark, house, runs, now - timedelta(days=upkeep.keep_days))
+            old_since = now - timedelta(days=upkeep.keep_days)
+            _forget_missing(spark, house, runs, old_since)
+            _forget(spark, house, runs, old_since)
         tables = [table for table in STORED.values() if house.exists(spark, table)]
         before = now - timedelta(hours=upkeep.retention_hours)
 
@@ -152,6 +162,59 @@ def _forget(
         forget(DIAGNOSED, _is_of(told | _ids(current_deployments(spark, house, known))))
     forget(STACK_TRACES, _is_of(cited_now(spark, house, known), "fingerprint"))
     forget(LOG_FILES, _is_of(_ids(latest_files(spark, house, known))))
+
+
+def _forget_missing(
+    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
+) -> None:
+    """Delete what the ledger knows of files that are gone and that no run since found changed.
+
+    A file is gone when another took its path, or when an input of recent runs that holds it is
+    listed without it.  An input that cannot be listed here, or is empty, may only be away: of its
+    files all stays.
+    """
+    old = [run for run in runs if run.finished_at < before]
+    if not old or not house.exists(spark, LOG_FILES):
+        return
+    files = latest_files(spark, house, frame_of(spark, runs))
+    files = files.join(F.broadcast(frame_of(spark, old)), "run_id", "left_semi")
+    inputs = _inputs_since(spark, house, before)
+    use_options(options_for(spark, sorted(inputs)))
+    roots, paths = _listed_now(inputs)
+    there = spark.createDataFrame(pa.table({"path": pa.array(sorted(paths), TEXT)}))
+    is_below = F.lit(False)
+    for root in roots:
+        within = (f"{root.rstrip('/')}/", f"{root}!/")
+        is_below |= F.col("path") == root
+        is_below |= F.col("path").startswith(within[0]) | F.col("path").startswith(within[1])
+    missing = files.where(F.col("is_current") & is_below).join(there, "path", "left_anti")
+    gone = files.where(~F.col("is_current")).unionByName(missing)
+    house.delete_matching(spark, LOG_FILES, gone, ("file_id", "generation"))
+    failpoint("forgotten.missing")
+
+
+def _inputs_since(spark: SparkSession, house: Warehouse, since: datetime) -> set[str]:
+    """The inputs of runs published since, or of the newest run where there were none."""
+    rows = house.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
+    since = min(since, max(row["finished_at"] for row in rows))
+    told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)
+    return {root for options in told for root in (options.get("inputs") or "").splitlines()}
+
+
+def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:
+    """The inputs in which there are files, and the paths of all these."""
+    roots: list[str] = []
+    paths: set[str] = set()
+    for root in sorted(inputs):
+        try:
+            listing = list_inputs([root])
+        except (UsageError, OSError, EnvironmentProblem):
+            continue
+        if listing.files:
+            roots.append(root)
+        paths.update(file.path for file in listing.files)
+        paths.update(bad.path for bad in listing.quarantined)
+    return roots, paths
 
 
 def _is_of(names: Iterable[str], column: str = "run_id") -> str:

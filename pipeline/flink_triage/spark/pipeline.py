@@ -17,7 +17,7 @@ from flink_triage import __version__
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
-from flink_triage.logs.storage import StorageOptions, use_options
+from flink_triage.logs.storage import StorageOptions, local_path, use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.diagnose.incremental import basis_of
 from flink_triage.spark.failpoints import failpoint
@@ -89,7 +89,9 @@ def run(
             return newest_of(house, runs).run_id
         deployments = {work.deployment for work in plan.work if work.profile.problem is None}
         deployments |= again
-        header = _header(runs, "read", listed.began_at, options, deployments, len(plan.work))
+        header = _header(
+            runs, "read", listed.began_at, options, deployments, len(plan.work), inputs
+        )
         tasks = cut_ranges(plan.work, options.settings, listed.began_at)
         staged = None
         if tasks:
@@ -206,11 +208,12 @@ def _header(
     options: Options,
     deployments: Iterable[str],
     file_count: int = 0,
+    inputs: Sequence[str] = (),
 ) -> Header:
     """The header of the next batch; its run's id sorts behind those before, and is no other's."""
     number = _next(runs)
     run_id = f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    told = options_of(options)
+    told = {**options_of(options), "inputs": "\n".join(map(local_path, inputs)) or None}
     return Header(number, run_id, work, at, told, tuple(sorted(deployments)), file_count)
 
 

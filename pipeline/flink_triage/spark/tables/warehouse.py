@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -206,6 +206,18 @@ class Warehouse:
         """Delete the rows of a condition in SQL; where there are none, nothing is committed."""
         if not self.read(spark, table).where(gone).isEmpty():
             spark.sql(f"DELETE FROM {self.identifier(table)} WHERE {gone}")
+
+    def delete_matching(
+        self, spark: SparkSession, table: Table, gone: DataFrame, by: Sequence[str]
+    ) -> None:
+        """Delete the rows that agree in ``by`` with one of ``gone``."""
+        if not gone.isEmpty():
+            agree = " AND ".join(f"t.{name} = g.{name}" for name in by)
+            spark.sql(
+                f"MERGE INTO {self.identifier(table)} t USING {{gone}} g ON {agree} "
+                "WHEN MATCHED THEN DELETE",
+                gone=gone.select(*by).distinct(),
+            )
 
     def create(self, spark: SparkSession) -> None:
         """Create the stored tables that are not there, empty, side by side."""
