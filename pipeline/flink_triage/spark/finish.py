@@ -149,7 +149,9 @@ def _publish(
         ),
         "row_counts": list(counts.items()),
         "signatures_skipped": [{"signature": s, "reason": r} for s, r in sorted(skipped)],
-        "options_json": json.dumps({**header.options, **notes}, sort_keys=True),
+        "options_json": json.dumps(
+            {**header.options, "inputs": header.inputs, **notes}, sort_keys=True
+        ),
     }
     before = work.runs[-1].undiagnosed if work.runs else ()
     others = [one for one in before if one.deployment not in header.deployments]

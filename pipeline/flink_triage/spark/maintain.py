@@ -198,7 +198,7 @@ def _inputs_since(spark: SparkSession, house: Warehouse, since: datetime) -> set
     rows = house.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
     since = min(since, max(row["finished_at"] for row in rows))
     told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)
-    return {root for options in told for root in (options.get("inputs") or "").splitlines()}
+    return {root for options in told for root in options.get("inputs") or ()}
 
 
 def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:

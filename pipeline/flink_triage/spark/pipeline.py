@@ -213,8 +213,9 @@ def _header(
     """The header of the next batch; its run's id sorts behind those before, and is no other's."""
     number = _next(runs)
     run_id = f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    told = {**options_of(options), "inputs": "\n".join(map(local_path, inputs)) or None}
-    return Header(number, run_id, work, at, told, tuple(sorted(deployments)), file_count)
+    told = options_of(options)
+    roots = tuple(map(local_path, inputs))
+    return Header(number, run_id, work, at, told, tuple(sorted(deployments)), file_count, roots)
 
 
 def _plan(

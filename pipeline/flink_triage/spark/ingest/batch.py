@@ -53,6 +53,7 @@ class Header:
     options: Mapping[str, str | None]
     deployments: tuple[str, ...]
     file_count: int = 0
+    inputs: tuple[str, ...] = ()
     parcel_version: int = PARCEL_VERSION
 
 

@@ -111,7 +111,7 @@ RUNS = Table(
             pa.list_(pa.struct([("signature", TEXT), ("reason", TEXT)])),
             "Signatures switched off while the run went on",
         ),
-        Column("options_json", TEXT, "The options of the run"),
+        Column("options_json", TEXT, "The options and inputs of the run"),
         Column(
             "undiagnosed",
             pa.list_(pa.struct([("deployment", TEXT), ("reason", TEXT), ("basis", TEXT)])),
