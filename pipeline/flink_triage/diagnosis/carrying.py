@@ -19,6 +19,7 @@ from ..model import Observation
 from ..signatures import SignaturePack
 from .context import OMITTED_STACKS
 from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, is_fault
+from .exits import CLOSING, is_last_output
 from .failures import ENDING_KINDS, failure_word
 from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
 from .quiet import is_bare_error, is_log_line, is_of_flink, is_sign_of_health, unexplained_error
@@ -33,7 +34,7 @@ _KEPT_KINDS = (
     FAULT_KINDS
     | SHOWN_KINDS
     | ENDING_KINDS
-    | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED, BANNER}
+    | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED, BANNER, CLOSING}
 )
 
 
@@ -154,7 +155,9 @@ def _kept(
         if moment.is_witness:
             continue
         if moment.at < start:
-            if moment.kind == COMPLETED:
+            if is_last_output(moment.observation):
+                kept.append(moment)
+            elif moment.kind == COMPLETED:
                 last_well[moment.job_id] = moment
             elif moment.at >= start - REACH and (moment.is_stop or moment.kind in (SIGNAL, BANNER)):
                 kept.append(moment)

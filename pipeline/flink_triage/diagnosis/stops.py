@@ -155,7 +155,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
             continue
         elif _is_kind(observation, SIGNAL) and process in names:
             signals[names[process]] = index
-        elif signals and (lost := _lost(observation)) in signals:
+        elif signals and (lost := lost_id(observation)) in signals:
             signal, signalled_at = timed[signals[lost]]
             # A pack that does not name the signal does not name the stop either.
             is_named = any(match.signature == SIGNALLED for match in signal.matches)
@@ -165,7 +165,8 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
     return told
 
 
-def _lost(observation: Observation) -> str | None:
+def lost_id(observation: Observation) -> str | None:
+    """The resource id of the TaskManager that a line says was lost."""
     if observation.occurrences == 0:
         return None
     for text in (observation.event.message, observation.root_cause_message or ""):

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from ..model import Match, Observation
 from .caught import gone_on_from
 from .context import ANSWER, with_omitted_stacks, with_restarts_told, without_overcome
+from .exits import exits_told
 from .fold import is_thinned
 from .lost_jobmanager import lost_jobmanagers
 from .requests import not_missed
@@ -153,24 +154,7 @@ def build_timeline(
         or (only_job if versions.get(process_of(o)) in near else None)
         for o, _ in timed
     ]
-    stops = of_stop(timed)
-    # What these tell follows from what stands around them.
-    caught = gone_on_from(timed)
-    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | caught, ())
-    meant |= stopped_before_they_were_lost(timed, stops)
-    meant |= lost_jobmanagers(timed)
-    moments = tuple(
-        Moment(
-            replace(o, matches=meant[index]),
-            at,
-            job,
-            withheld=o.matches,
-            is_caught=index in caught,
-        )
-        if index in meant
-        else Moment(o, at, job, is_stop=index in stops)
-        for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
-    )
+    moments = _moments(timed, jobs)
     return DeploymentTimeline(
         deployment=deployment,
         moments=moments,
@@ -178,7 +162,7 @@ def build_timeline(
         flink_version=flink_version or _flink_version(timed),
         effective_config=_effective_config(timed),
         processes=frozenset(o.process for o, _ in timed if o.process is not None),
-        times=tuple(at for _, at in timed),
+        times=tuple(moment.at for moment in moments),
         is_foreign=_is_foreign(timed),
         skews=tuple(skew for _, skew in sorted(skews.items())),
         hosts=_hosts(timed),
@@ -190,6 +174,31 @@ def build_timeline(
         versions=versions,
         configs=_configs(timed, versions),
     )
+
+
+def _moments(timed: Timed, jobs: Sequence[str | None]) -> tuple[Moment, ...]:
+    """Observations with what they mean by what stands around them, in the order of time."""
+    stops = of_stop(timed)
+    caught = gone_on_from(timed)
+    exits = exits_told(timed, stops)
+    meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | caught, ())
+    meant |= stopped_before_they_were_lost(timed, stops)
+    meant |= lost_jobmanagers(timed)
+    meant |= {index: told.matches for index, told in exits.items()}
+    moments = [
+        Moment(
+            replace(o, matches=meant[index]),
+            exits[index].at if index in exits else at,
+            job,
+            withheld=o.matches,
+            is_caught=index in caught,
+        )
+        if index in meant
+        else Moment(o, at, job, is_stop=index in stops)
+        for index, ((o, at), job) in enumerate(zip(timed, jobs, strict=True))
+    ]
+    # The last words of a process state no time, and are given that of its end.
+    return tuple(sorted(moments, key=lambda moment: moment.at) if exits else moments)
 
 
 def _hosts(timed: Timed) -> dict[str, datetime]:

@@ -214,6 +214,28 @@ _TABLE: tuple[_Kind, ...] = (
         "RECEIVED SIGNAL ",
         r"RECEIVED SIGNAL (?P<key>\d+): (?P<value>\w+)",
     ),
+    # Shutdown hooks of a TaskManager, whichever logs first: AbstractBlobCache, TaskExecutor,
+    # TaskExecutorLocalStateStoresManager, FileChannelManagerImpl
+    _kind(
+        "process-closing",
+        "Shutting down BLOB cache",
+        r"^(?P<value>Shutting down BLOB cache)",
+    ),
+    _kind(
+        "process-closing",
+        "Stopping TaskExecutor ",
+        r"^Stopping (?P<value>TaskExecutor) \S+",
+    ),
+    _kind(
+        "process-closing",
+        "Shutting down TaskExecutorLocalStateStoresManager",
+        r"^Shutting down (?P<value>TaskExecutorLocalStateStoresManager)",
+    ),
+    _kind(
+        "process-closing",
+        "FileChannelManager removed spill file directory",
+        r"^(?P<value>FileChannelManager) removed spill file directory",
+    ),
     # TaskManager and JobManager of before 1.5, behind the line above
     _kind(
         "signal",

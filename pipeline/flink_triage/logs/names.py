@@ -1,4 +1,4 @@
-"""Names as paths show them, and back: no two files are shown alike.
+"""Names as paths show them, and back: no two files are shown alike.  Also: what names tell.
 
 Neither Arrow nor JSON holds a name that is no UTF-8, so its bytes are written out, as ``\\xff``.  A
 path ``archive!/member`` is a member's, so of a folder whose name ends in ``!`` that is written out.
@@ -16,6 +16,8 @@ _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 _LIKE_A_BYTE = re.compile(r"\\(?=x[0-9a-f]{2})")
 # There a backslash is between folders, and every name is Unicode.
 _IS_WINDOWS = os.name == "nt"
+# As Flink's start scripts and YARN name them; a number or a compression may follow.
+_OUTPUT = re.compile(r"\.(?:out|err)(?:\.[\w.-]{1,40})?\Z")
 
 
 def shown(path: str) -> str:
@@ -37,3 +39,8 @@ def on_disk(path: str) -> str:
         return path
     raw = _BYTE.sub(lambda match: bytes((int(match[1], 16),)), path.encode("utf-8"))
     return os.fsdecode(raw)
+
+
+def is_output(path: str) -> bool:
+    """Whether a file holds what a process printed, and not what its loggers wrote."""
+    return _OUTPUT.search(path) is not None

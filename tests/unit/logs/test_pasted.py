@@ -198,3 +198,23 @@ def _events(
     profile = FileProfile(str(path), path.stat().st_size, carrier=carrier)
     scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), default_timezone=zone)
     return tuple(scan.events)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("tm.out", "one\ntwo\nthree\n\n", [(3, "three")]),
+        ("tm.err.1", "one\n\ntwo\nthree", [(4, "three")]),
+        ("tm.log", "one\ntwo\nthree\n", []),
+        ("tm.out", "\n\n", []),
+    ],
+    ids=["output", "rolled, no newline at the end", "a log", "blank"],
+)
+def test_of_what_a_process_printed_the_last_line_is_kept(
+    tmp_path: Path, name: str, text: str, kept: list[tuple[int, str]]
+):
+    path = tmp_path / name
+    path.write_text(text)
+    profile = FileProfile(str(path), len(text))
+    scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"))
+    assert [(event.line, event.message) for event in scan.events] == kept
