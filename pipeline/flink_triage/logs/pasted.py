@@ -197,10 +197,15 @@ class PastedEvents:
         )
 
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
-        """Whether it is neither a record, nor a trace, nor anything that a signature knows."""
+        """Whether it is neither a record, nor a trace, nor anything that a signature knows.
+
+        Nor does it mention a failure anywhere but on its last line, which would then hide it.
+        """
         if self._is_document or event.header is not None or event.holds_trace:
             return False
         text = message if continuation is None else f"{message}\n{continuation}"
+        if mentions_failure(text) and not mentions_failure(event.last_line):
+            return False
         return event.last_line != "" and not self._finder.contains(text.encode("utf-8", "replace"))
 
     def _is_notable(

@@ -207,8 +207,10 @@ def _events(
         ("tm.err.1", "one\n\ntwo\nthree", [(4, "three")]),
         ("tm.log", "one\ntwo\nthree\n", []),
         ("tm.out", "\n\n", []),
+        ("tm.out", "setup failed\none\n", [(1, "setup failed")]),
+        ("tm.out", "one\nsetup failed\n", [(2, "setup failed")]),
     ],
-    ids=["output", "rolled, no newline at the end", "a log", "blank"],
+    ids=["output", "rolled, no newline", "a log", "blank", "failure first", "failure last"],
 )
 def test_of_what_a_process_printed_the_last_line_is_kept(
     tmp_path: Path, name: str, text: str, kept: list[tuple[int, str]]
