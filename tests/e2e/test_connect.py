@@ -60,16 +60,35 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"sc://{LOOPBACK}:{port}"
 
 
-def client(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The command where no Java is to be found."""
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from flink_triage.cli import main; sys.exit(main())",
-    ]
+COMMAND = "import sys; from flink_triage.cli import main; sys.exit(main())"
+# Prints how many events there are, and how many of them only one side has.
+BOTH_READINGS = """
+import sys
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from flink_triage import read_table
+from flink_triage.spark.source import SCHEMA, register
+
+remote, logs, warehouse = sys.argv[1:]
+spark = SparkSession.builder.remote(remote).getOrCreate()
+register(spark)
+row = F.to_json(F.struct(*SCHEMA.names)).alias("row")
+loaded = spark.read.format("flink_logs").load(logs).select(row)
+stored = read_table(spark, warehouse, "events").select(row)
+print(loaded.count(), loaded.exceptAll(stored).count(), stored.exceptAll(loaded).count())
+"""
+
+
+def client(*arguments: str, script: str = COMMAND) -> subprocess.CompletedProcess[str]:
+    """The command, or another script, where no Java is to be found."""
     env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere")
     return subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=env, timeout=1200, check=False
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        env=env,
+        timeout=1200,
+        check=False,
     )
 
 
@@ -83,6 +102,10 @@ def test_a_run_through_a_server_says_what_the_local_one_says(remote: str, tmp_pa
     again = client("run", *words, "--format", "json")
     assert "nothing new in" in again.stderr
     assert json.loads(again.stdout) == json.loads(done.stdout)
+    read = client(remote, str(logs), str(tmp_path / "warehouse"), script=BOTH_READINGS)
+    count, only_loaded, only_stored = map(int, read.stdout.split() or (0, 0, 0))
+    assert count > 100, read.stderr
+    assert (only_loaded, only_stored) == (0, 0)
 
 
 def test_no_server_is_a_sentence(tmp_path: Path) -> None:
