@@ -67,8 +67,6 @@ def test_every_column_of_every_table_has_a_comment(
         schema = spark.read.format("delta").load(house.location(table.name)).schema
         required = {field.name for field in schema if not field.nullable}
         assert required == {column.name for column in table.columns if column.is_required}
-        detail = spark.sql(f"DESCRIBE DETAIL delta.`{house.location(table.name)}`").collect()[0]
-        assert tuple(detail["clusteringColumns"] or ()) == table.clustered_by
 
 
 def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(

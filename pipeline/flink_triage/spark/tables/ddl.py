@@ -9,14 +9,10 @@ from flink_triage.spark.tables.schemas import Column, Table
 def create_statement(table: Table, identifier: str) -> str:
     """SQL that creates the table, with its comments, where it does not exist."""
     columns = ",\n  ".join(map(column_ddl, table.columns))
-    laid_out = ""
-    if table.partitioned_by:
-        laid_out = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
-    elif table.clustered_by:
-        laid_out = f"CLUSTER BY ({', '.join(table.clustered_by)})\n"
+    partitioned = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
     return (
         f"CREATE TABLE IF NOT EXISTS {identifier} (\n  {columns}\n) USING delta\n"
-        f"{laid_out}"
+        f"{partitioned if table.partitioned_by else ''}"
         f"COMMENT {quoted(table.comment)}\n"
         f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{','.join(table.skipped_by)}')"
     )

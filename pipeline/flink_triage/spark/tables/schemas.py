@@ -42,15 +42,13 @@ class Column:
 class Table:
     """A table; one that is stored is ``_raw/name`` in a folder and ``raw_name`` in a schema.
 
-    ``partitioned_by``, ``clustered_by`` (within ``skipped_by``) and ``skipped_by`` are columns that
-    readers filter by.
+    ``partitioned_by`` and ``skipped_by`` are columns that readers filter by.
     """
 
     name: str
     comment: str
     columns: tuple[Column, ...]
     partitioned_by: tuple[str, ...] = ()
-    clustered_by: tuple[str, ...] = ()
     skipped_by: tuple[str, ...] = ("run_id",)
     kind: Literal["raw", "state"] = "raw"
 
@@ -162,7 +160,6 @@ LOG_FILES = Table(
         Column("decode_errors", COUNT, "Bytes that the encoding does not know, so far"),
         Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, and why"),
     ),
-    clustered_by=("deployment", "path"),
     skipped_by=("run_id", "deployment", "path"),
     kind="state",
 )
@@ -213,7 +210,6 @@ EVENTS = Table(
         ),
         Column("is_truncated", FLAG, "The event was longer than the limit"),
     ),
-    clustered_by=("deployment", "logged_at"),
     skipped_by=("run_id", "deployment", "logged_at", "level"),
 )
 
@@ -252,7 +248,6 @@ LOG_VOLUME = Table(
         Column("byte_count", COUNT, "Bytes"),
         Column("event_count", COUNT, "Events"),
     ),
-    clustered_by=("deployment", "minute"),
     skipped_by=("run_id", "deployment", "minute"),
 )
 

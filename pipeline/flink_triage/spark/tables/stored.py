@@ -59,7 +59,6 @@ DIAGNOSED = Table(
         Column("state", _struct_of(DEPLOYMENTS), "What the next run need not read again"),
         Column("failure", TEXT, "Why the deployment could not be diagnosed"),
     ),
-    clustered_by=("deployment",),
     skipped_by=("run_id", "deployment"),
 )
 
