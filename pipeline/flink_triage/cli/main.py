@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import select
 import signal
 import sys
 import threading
@@ -205,10 +206,10 @@ def main(
         return _EXIT_INTERRUPTED
     except _Terminated:
         return _EXIT_TERMINATED
-    except BrokenPipeError:
-        _drop_stdout()
-        return 0
     except Exception as error:
+        if isinstance(error, BrokenPipeError) and _is_reader_gone():
+            _drop_stdout()
+            return 0
         if isinstance(error, OSError) and error.errno in _FULL:
             _drop_stdout()
             where = error.filename or "to standard output or a temporary file"
@@ -251,6 +252,21 @@ def _actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
         if isinstance(action, argparse._SubParsersAction):
             return action.choices
     return {}
+
+
+def _is_reader_gone() -> bool:
+    """Whether it is standard output that nobody reads any more, and no other pipe or socket."""
+    try:
+        sys.stdout.flush()
+        if not hasattr(select, "poll"):
+            return True
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return bool(poll.poll(0))
+    except BrokenPipeError:
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def _drop_stdout() -> None:

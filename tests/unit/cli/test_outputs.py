@@ -150,3 +150,16 @@ def test_nobody_reading_is_no_fault() -> None:
     assert "Traceback" not in ended.stderr
     assert "Error" not in ended.stderr
     assert ended.returncode == 0
+
+
+def test_a_pipe_that_breaks_elsewhere_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only a reader of standard output may go away unnoticed."""
+
+    def fails(arguments: object) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("flink_triage.cli.commands.diagnose", fails)
+    assert main(["diagnose", "x"]) == 70
+    assert "BrokenPipeError" in capsys.readouterr().err
