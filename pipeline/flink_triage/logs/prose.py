@@ -18,6 +18,10 @@ FAILURE = re.compile(
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
     r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
 )
+# The value of a field that says that there is none, as in `error: ""` and `"failed": 0`.
+_IS_EMPTY = re.compile(
+    r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
+)
 # What a program that fetches logs says where it found none: kubectl, docker, yarn, aws, journalctl,
 # and the tools of Unix ("tail: cannot open ...: No such file or directory").
 _NO_LOG = re.compile(
@@ -41,6 +45,7 @@ def mentions_failure(text: str) -> bool:
     text = text[:_MAX_CHARS]
     return any(
         _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
+        and _IS_EMPTY.match(text, found.end()) is None
         for found in FAILURE.finditer(text)
     )
 

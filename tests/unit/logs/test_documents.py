@@ -65,6 +65,10 @@ def test_a_document_is_no_log(tmp_path: Path, name: str) -> None:
         ("nine days without a single failure", False),
         ("no job crashed", False),
         ("checkpoints are fine", False),
+        ('error: ""\n  state: RUNNING', False),
+        ('{"failed": 0, "errors": []}', False),
+        ('{"failed": 1, "errors": ["x"]}', True),
+        ("error: no route to host", True),
     ],
 )
 def test_what_mentions_a_failure(text: str, is_failure: bool) -> None:
