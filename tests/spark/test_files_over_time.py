@@ -538,7 +538,7 @@ def test_whatever_happens_to_the_files_each_event_is_read_as_the_model_says() ->
     run_state_machine_as_test(
         LogFolder,
         settings=settings(
-            max_examples=int(os.environ.get("FILES_OVER_TIME_EXAMPLES", "40")),
+            max_examples=int(os.environ.get("FILES_OVER_TIME_EXAMPLES", "25")),
             stateful_step_count=30,
             deadline=None,
             phases=PHASES,
