@@ -151,6 +151,17 @@ def test_rotation_reads_only_the_new_file(folder: Path) -> None:
     assert work.file_id != entries.rows[0]["file_id"] or work.generation == 1
 
 
+def test_identity_is_that_of_the_decompressed_content(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(FIRST.encode())
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(FIRST.encode()))
+    marks = []
+    for file in listed(tmp_path).files:
+        with OpenFile(file) as opened:
+            marks.append((opened.mark_of_head(), opened.mark(len(FIRST))))
+    assert len(marks) == 2
+    assert marks[0] == marks[1]
+
+
 def test_gzip_of_a_rotated_file_adds_nothing(folder: Path) -> None:
     entries = consume(folder, NOTHING)
     (folder / "jm.log").unlink()

@@ -17,7 +17,6 @@ import pytest
 
 from flink_triage.errors import UsageError
 from flink_triage.logs.files import deployment_of, list_inputs
-from flink_triage.logs.identity import identify
 from flink_triage.logs.plan import plan_ranges
 from flink_triage.logs.profile import probe
 from flink_triage.logs.scan import Scanner
@@ -222,13 +221,6 @@ def test_ranges_own_every_byte_once(tmp_path: Path) -> None:
         (600, 900),
         (900, None),
     ]
-
-
-def test_identity_is_that_of_the_decompressed_content(tmp_path: Path) -> None:
-    plain, packed = tmp_path / "a.log", tmp_path / "a.log.1.gz"
-    plain.write_bytes(_TEXT.encode())
-    packed.write_bytes(gzip.compress(_TEXT.encode()))
-    assert identify(str(plain), DEFAULT_SETTINGS) == identify(str(packed), DEFAULT_SETTINGS)
 
 
 def test_listing_reads_hidden_names_and_reports_what_it_refuses(tmp_path: Path) -> None:
