@@ -20,7 +20,7 @@ from .. import __version__
 from ..diagnosis.cited import cited_traces
 from ..diagnosis.unknown import merge_unknown
 from ..logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
-from ..logs.plan import plan_ranges
+from ..logs.plan import binned, plan_ranges
 from ..logs.redact import redact_path
 from ..logs.storage import is_uri
 from ..model import (
@@ -200,7 +200,12 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     share = total if workers == 1 else total / (2 * workers)
     large = {name for name, size in sizes.items() if size > share}
     # The largest first, so that the last task to finish is a small one.
-    parts = [part for name in sorted(large) for part in _parts(of_deployment[name], share / _PARTS)]
+    # What is read together is folded together.
+    parts = [
+        part
+        for name in sorted(large)
+        for part in binned(of_deployment[name], lambda one: _size(one[1]), share / _PARTS)
+    ]
     parts.sort(key=lambda part: -sum(_size(byte_range) for _, byte_range in part))
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
     analyzed = call(analyze_ranges, parts)
@@ -222,19 +227,6 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
         done += sizes[whole[index]]
         progress(done, total)
     return sorted(concluded, key=lambda one: one.deployment)
-
-
-def _parts(ranges: Sequence[Numbered], size: float) -> list[list[Numbered]]:
-    """Stretches of ranges, each of about this size: what is read together is folded together."""
-    parts: list[list[Numbered]] = []
-    left = 0.0
-    for numbered in ranges:
-        if left <= 0:
-            parts.append([])
-            left = size
-        parts[-1].append(numbered)
-        left -= _size(numbered[1])
-    return parts
 
 
 def _size(byte_range: ByteRange) -> int:

@@ -1,11 +1,14 @@
-"""Profiles in, the byte ranges to read out: one task each."""
+"""Profiles in, the byte ranges to read out; work in, tasks of about equal size out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.settings import Settings
+
+T = TypeVar("T")
 
 
 def plan_ranges(
@@ -25,3 +28,16 @@ def plan_ranges(
         for start, end in zip(cuts, [*cuts[1:], None], strict=True):
             ranges.append(ByteRange(profile, deployment, start, end, generation))
     return ranges
+
+
+def binned(items: Iterable[T], work: Callable[[T], int], size: float) -> list[list[T]]:
+    """Neighbours together, in bins of about ``size`` in ``work``."""
+    bins: list[list[T]] = []
+    room = 0.0
+    for item in items:
+        if room <= 0:
+            bins.append([])
+            room = size
+        bins[-1].append(item)
+        room -= work(item)
+    return bins

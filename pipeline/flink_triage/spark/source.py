@@ -18,11 +18,11 @@ from flink_triage.diagnosis.fold import Folder
 from flink_triage.errors import UsageError
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.files import InputFile, deployment_of, list_inputs
+from flink_triage.logs.plan import binned
 from flink_triage.logs.profile import probe
 from flink_triage.logs.tally import Tally
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.runtime.workers import binned
 from flink_triage.spark.tables.row_types import spark_schema
 from flink_triage.spark.tables.rows import event_rows
 from flink_triage.spark.tables.schemas import EVENTS

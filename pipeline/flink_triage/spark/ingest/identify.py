@@ -11,13 +11,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from flink_triage.logs.files import InputFile
+from flink_triage.logs.plan import binned
 from flink_triage.logs.profile import PROBE_BYTES, probe
 from flink_triage.logs.storage import StorageOptions, is_uri, use_options
 from flink_triage.model import FileProfile
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.identity import NOTHING, Mark, OpenFile
-from flink_triage.spark.runtime.workers import binned, in_worker, rows_in_tasks
+from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
 from flink_triage.spark.tables.row_types import SMALL, spark_schema
 from flink_triage.stages import collector_at_rest
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -12,21 +12,7 @@ from pyspark.sql import functions as F
 
 import flink_triage
 
-T = TypeVar("T")
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-
-
-def binned(items: Iterable[T], work: Callable[[T], int], size: int) -> list[list[T]]:
-    """Neighbours together, in bins of about ``size`` in ``work``."""
-    bins: list[list[T]] = []
-    room = 0
-    for item in items:
-        if room <= 0:
-            bins.append([])
-            room = size
-        bins[-1].append(item)
-        room -= work(item)
-    return bins
 
 
 def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
