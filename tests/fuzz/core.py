@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -128,16 +128,21 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
     return found
 
 
+def told(found: Mapping[int, str] | Mapping[str, str], what: str) -> int:
+    """Prints why each broke a promise, by its seed or name; returns the exit code."""
+    for key, trace in found.items():
+        print(f"{key if isinstance(key, str) else f'seed {key}'}:\n{trace}")
+    print(f"{what}: {len(found)} broke a promise")
+    return 1 if found else 0
+
+
 def main(runs: int, seed: int) -> int:
     seeds = range(seed, seed + runs)
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         found = broken(seeds, Path(folder))
-    for number, trace in found.items():
-        print(f"seed {number}:\n{trace}")
     took = time.monotonic() - began
-    print(f"{runs} logs from seed {seed}: {len(found)} broke a promise, {took:.0f} s")
-    return 1 if found else 0
+    return told(found, f"{runs} logs from seed {seed}, {took:.0f} s")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flink_triage.logs.files import list_inputs, open_binary
-from tests.fuzz.core import watched
+from tests.fuzz.core import told, watched
 
 SECONDS_PER_TREE = 20
 # Parts of names that mislead: bytes that are no UTF-8 and the letters that show them, the separator
@@ -150,10 +150,7 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
 def main(runs: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = broken(range(seed, seed + runs), Path(folder))
-    for number, trace in found.items():
-        print(f"seed {number}:\n{trace}")
-    print(f"{runs} trees from seed {seed}: {len(found)} broke a promise")
-    return 1 if found else 0
+    return told(found, f"{runs} trees from seed {seed}")
 
 
 if __name__ == "__main__":

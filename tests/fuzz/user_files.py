@@ -20,7 +20,7 @@ from flink_triage.errors import SignaturePackError, UsageError
 from flink_triage.logs.layouts.own import read_layouts
 from flink_triage.settings import KIB
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from tests.fuzz.core import watched
+from tests.fuzz.core import told, watched
 
 SECONDS_PER_FILE = 10
 PROBLEM = re.compile(r"[^\n\x1b]+:\d+: [^\n]+?: [^\n]+")
@@ -115,10 +115,7 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[str, str]:
 def main(runs: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         found = broken(range(seed, seed + runs), Path(folder))
-    for name, trace in found.items():
-        print(f"{name}:\n{trace}")
-    print(f"{runs} files of each kind from seed {seed}: {len(found)} broke a promise")
-    return 1 if found else 0
+    return told(found, f"{runs} files of each kind from seed {seed}")
 
 
 if __name__ == "__main__":
