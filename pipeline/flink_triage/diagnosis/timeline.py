@@ -351,7 +351,3 @@ def _effective_config(timed: Timed) -> dict[str, str]:
             if (observation.process == "jobmanager") is wanted:
                 config[lifecycle.key] = lifecycle.value or ""
     return config
-
-
-def with_job(moment: Moment, job_id: str | None) -> Moment:
-    return replace(moment, job_id=job_id)

@@ -171,10 +171,6 @@ class OptionTable:
             return own.type
         return "String" if self._is_open(key, line) else None
 
-    def scope_of(self, key: str, line: str) -> str | None:
-        own = self._own(key, line)
-        return own.scope if own else None
-
     def problem(self, key: str, line: str, value: str) -> str | None:
         """Why that line would refuse or ignore ``key: value``; ``None`` when it accepts it."""
         type_ = self.type_of(key, line)

@@ -131,10 +131,6 @@ class ConfigSpec:
     when: When | None = None
     purpose: Purpose = "cure"
 
-    @property
-    def is_reader_chosen(self) -> bool:
-        return isinstance(self.value, str) and self.value.startswith("<")
-
 
 @dataclass(frozen=True, slots=True)
 class RemediationSpec:
