@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ from typing import BinaryIO
 from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 from flink_triage.settings import DEFAULT_SETTINGS, MIB, Settings
-from tests.fuzz.limits import MAX_MEGABYTES, peak_kibibytes
+from tests.fuzz.limits import MAX_MEGABYTES, MAX_SECONDS, peak_kibibytes
 
 HEADER = b"2026-11-21 06:47:23,468 ERROR org.apache.flink.Foo [] - "
 FAILURE = HEADER + (
@@ -128,6 +129,14 @@ def _aliases(out: BinaryIO) -> None:
     )
 
 
+def _base64(out: BinaryIO) -> None:
+    """Events of lines that could each be the rest of a private key."""
+    lines = b"".join(b"%072d\n" % n for n in range(9_000))
+    for _ in range(20):
+        out.write(HEADER + b"no PRIVATE KEY in\n" + lines)
+    out.write(FAILURE * 50)
+
+
 def _is_cut(result: Result) -> bool:
     return result.coverage.truncated > 0
 
@@ -161,6 +170,7 @@ HEAVY: Mapping[str, Heavy] = {
         _all_differ, MAX_MEGABYTES, lambda r: r.coverage.fingerprints == 200_000
     ),
     "100,000 short jobs": Heavy(_short_jobs, MAX_MEGABYTES, _finds_the_full_disk),
+    "lines of base64": Heavy(_base64, 200, _finds_the_full_disk),
     "an option of aliases": Heavy(_aliases, 200, _finds_the_full_disk),
     "a stack of 100,000 frames": Heavy(_frames, 200, _is_cut_and_found),
 }
@@ -169,6 +179,7 @@ HEAVY: Mapping[str, Heavy] = {
 def measure(name: str) -> dict[str, object]:
     """Reads one in this process: its peak memory in MiB, and whether the result says what it is."""
     heavy = HEAVY[name]
+    resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / heavy.name
         with path.open("wb") as out:

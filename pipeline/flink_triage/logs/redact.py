@@ -232,6 +232,8 @@ class _Counter:
 
     def lines(self, match: re.Match[str]) -> str:
         """Line ends stay: the lines of a file must be countable afterwards."""
+        if match.groupdict().get("end", "") is None:
+            return match[0]
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
 
     def encoded(self, match: re.Match[str]) -> str:

@@ -235,11 +235,12 @@ PEM = re.compile(
     r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
 )
 _LINE_END = r"(?:\r?\n|\\{1,2}r?\\{0,2}n)"
-# The rest of a key whose first lines were cut off; its lines may be flattened.
+# Lines of base64, which may be flattened: the rest of a key whose first lines were cut off, where
+# the end of one follows.  A run of them is gone through once, whatever follows.
 PEM_REST = re.compile(
     r"(?P<head>(?<![A-Za-z0-9+/=]))"
-    rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}{_LINE_END}[ \t]{{0,16}}){{1,256}})"
-    r"(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY)"
+    rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}+{_LINE_END}[ \t]{{0,16}}+)++)"
+    r"(?P<end>(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY))?"
 )
 # Base64 in full lines without any frame, and what PuTTY calls private.  Digests in hexadecimal have
 # 64 characters, too.
