@@ -1,4 +1,4 @@
-# Every target makes the environment it needs; Python 3.10-3.13, Java 17 and make are enough.
+# Every target makes the environment it needs; Python 3.11 to 3.13, Java 17 and make are enough.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -31,8 +31,8 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(STAMP): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' \
-	  || { echo "Python 3.10 to 3.13 is needed, found $$($(PYTHON) -V 2>&1)"; exit 4; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	  || { echo "Python 3.11 to 3.13 is needed, found $$($(PYTHON) -V 2>&1)"; exit 4; }
 	$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 4; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PINNED) -e '.[spark,compression,dev]'
@@ -72,6 +72,9 @@ lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/vulture
+	$(BIN)/deptry pipeline
 	$(BIN)/flink-triage signatures lint
 	$(BIN)/flink-triage signatures test
 
@@ -130,13 +133,13 @@ release: $(STAMP) ## both, reproducibly, with their digests and a bill of materi
 	  build/released/bin/python
 	cd dist && sha256sum * > SHA256SUMS
 
-# Other Pythons, where they are: make matrix PYTHONS='python3.10 python3.13'.
-PYTHONS ?= $(foreach v,3.10 3.11 3.12 3.13,$(shell command -v python$(v)))
+# Other Pythons, where they are: make matrix PYTHONS='python3.11 python3.13'.
+PYTHONS ?= $(foreach v,3.11 3.12 3.13,$(shell command -v python$(v)))
 matrix: ## the tests without a JVM on every Python of PYTHONS
 	@for python in $(PYTHONS); do \
 	  folder=build/matrix/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	  $$python -m venv $$folder && $$folder/bin/pip install --quiet --disable-pip-version-check \
-	    '.[compression]' argcomplete hypothesis pyarrow pytest pytest-xdist types-PyYAML || exit 1; \
+	    '.[compression,completion]' hypothesis jsonschema pyarrow pytest pytest-xdist types-PyYAML || exit 1; \
 	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
 	done
 

@@ -87,7 +87,6 @@ class Account:
     miscounted: int
     torn: int
     unread: int
-    unread_bytes: int
 
     @property
     def is_right(self) -> bool:
@@ -111,7 +110,6 @@ def account_of(folder: Path, warehouse: Path, numbers: range) -> Account:
         miscounted=sum(count != 1 for count in occurrences.values()),
         torn=len({e.number for e in events if e.size_bytes != len(event(e.number))}),
         unread=len(unread),
-        unread_bytes=sum(len(event(number)) for number in unread),
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
+from flink_triage.json_values import decode, encode
 from flink_triage.model import (
     Event,
     Fingerprint,
@@ -39,7 +40,6 @@ from flink_triage.spark.tables.rows import (
     trace_rows,
 )
 from flink_triage.spark.tables.schemas import EVENTS, TABLES, arrow_schema
-from flink_triage.spark.tables.values import from_plain, to_plain
 from flink_triage.spread import Spread, Subtask
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
@@ -166,11 +166,11 @@ def test_suppressed_chains_are_kept() -> None:
         [TraceRow(Fingerprint("v1:a", "v1:b"), trace, "exemplar", 2, AT, AT)]
     ).to_pylist()
     suppressed = json.loads(row["throwables"][0]["suppressed_json"])
-    assert [[from_plain(Throwable, item) for item in chain] for chain in suppressed] == [[hidden]]
+    assert [[decode(Throwable, item, "") for item in chain] for chain in suppressed] == [[hidden]]
 
 
 def test_plain_values_come_back_as_they_were() -> None:
-    assert from_plain(Observation, json.loads(json.dumps(to_plain(observation())))) == observation()
+    assert decode(Observation, json.loads(json.dumps(encode(observation()))), "") == observation()
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)

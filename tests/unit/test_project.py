@@ -125,7 +125,8 @@ def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
 
 
 def test_what_the_wheel_takes_from_elsewhere_is_there() -> None:
-    tomllib = pytest.importorskip("tomllib", reason="it is there from Python 3.11 on")
+    import tomllib
+
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
     taken = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert [source for source in taken if not (PROJECT / source).exists()] == []

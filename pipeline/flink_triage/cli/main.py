@@ -16,9 +16,10 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from .. import __version__
-from ..errors import FlinkTriageError, UsageError
+from ..errors import EnvironmentProblem, FlinkTriageError, UsageError
 from ..model import Result
 from ..report.clean import clean
 from ..settings import DEFAULT_SETTINGS
@@ -51,6 +52,12 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"flink-triage {__version__}")
+    parser.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "tcsh", "fish"),
+        help="what this shell needs to complete commands and flags (extra completion)",
+    )
     commands_of = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     _add_diagnose(commands_of)
@@ -191,9 +198,7 @@ def main(
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
         words.insert(0, "diagnose")
     try:
-        parser = build_parser()
-        _complete(parser)
-        arguments = _parsed(parser, words)
+        arguments = _parsed(build_parser(), words)
         arguments.on_result = on_result
         _end_on_sigterm()
         code = int(arguments.run(arguments))
@@ -274,12 +279,18 @@ def _drop_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell and end, when it is the shell that asks (extra ``completion``)."""
-    if "_ARGCOMPLETE" in os.environ:
-        import argcomplete
+class _PrintCompletion(argparse.Action):
+    """Print a script for the user's shell, and end."""
 
-        argcomplete.autocomplete(parser)
+    def __call__(self, parser: argparse.ArgumentParser, *words: Any) -> None:
+        try:
+            import shtab
+        except ImportError:
+            need = "pip install 'flink-triage[completion]'"
+            raise EnvironmentProblem(f"shtab is missing: {need}") from None
+        _, shell, _ = words
+        print(shtab.complete(parser, shell=shell))
+        parser.exit()
 
 
 class _Terminated(BaseException):

@@ -13,8 +13,6 @@ import re
 # How Python begins its own.
 TRACEBACK = "Traceback (most recent call last):"
 
-# A line longer than this is no stack-trace line; only its head is looked at by the header rules.
-MAX_HEADER_NAME_CHARS = 512
 _MAX_ELISION_CHARS = 80
 
 # Indentation, mail quotes, and the escaped indentation of flattened traces.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 from flink_triage.errors import UsageError
+from flink_triage.json_values import encode
 from flink_triage.model import Result
 from flink_triage.report.github import render_github
 from flink_triage.report.html import render_html
@@ -17,7 +18,6 @@ from flink_triage.report.markdown import render_markdown
 from flink_triage.report.patches import PatchRenderer
 from flink_triage.report.result_json import (
     dump_json,
-    encode,
     from_json,
     json_pieces,
     schema_text,

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from flink_triage.comparison import CauseChange, Comparison, Recurrence
+from flink_triage.json_values import encode
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.facts import count, instant
-from flink_triage.report.result_json import dump_json, encode
+from flink_triage.report.result_json import dump_json
 
 _NOTHING = "no failure on either side"
 

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from flink_triage.json_values import encode
 from flink_triage.model import Coverage, Diagnosis, Evidence, Incident, Result, Severity
 from flink_triage.report import facts
 from flink_triage.report.clean import clean_values, one_line
-from flink_triage.report.result_json import encode
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from flink_triage.errors import SignaturePackError
@@ -338,19 +339,11 @@ def _unknown(signature_id: str, known: Iterable[str]) -> str:
 
 def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """A path through ``edges`` that ends where it starts, or an empty tuple."""
-    done: set[str] = set()
-    for start in sorted(edges):
-        # Each entry is a node on the current path and what is left to visit from it.
-        path: list[str] = [start]
-        pending = [iter(sorted(edges[start]))]
-        while pending:
-            following = next(pending[-1], None)
-            if following is None:
-                done.add(path.pop())
-                pending.pop()
-            elif following in path:
-                return (*path[path.index(following) :], following)
-            elif following not in done and following in edges:
-                path.append(following)
-                pending.append(iter(sorted(edges[following])))
+    try:
+        TopologicalSorter({one: sorted(edges[one]) for one in sorted(edges)}).prepare()
+    except CycleError as error:
+        # Each node of it is a predecessor of the next, which is what edges lead to.
+        *nodes, _ = reversed(error.args[1])
+        first = nodes.index(min(nodes))
+        return (*nodes[first:], *nodes[:first], nodes[first])
     return ()

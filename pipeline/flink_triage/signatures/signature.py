@@ -16,7 +16,6 @@ TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
 Reach = Literal["job", "cluster"]
 Purpose = Literal["cure", "prevent"]
-ConfigAction = Literal["set", "raise", "lower", "remove"]
 
 # Captures that no regex makes: the process that failed, and the item of ``frame`` that held.
 PLACES = frozenset({"process", "frame"})

@@ -343,3 +343,26 @@ def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
     assert "device.yaml:1: file: is not a regular file" in told
     assert "broken.yaml:1: file: cannot be read: No such file" in told
     assert "folder.yaml:1: file: " in told
+
+
+def test_the_script_for_bash_completes_commands() -> None:
+    pytest.importorskip("shtab")
+    script = subprocess.run(
+        [sys.executable, "-m", "flink_triage", "--print-completion", "bash"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    ask = "COMP_WORDS=(flink-triage diag); COMP_CWORD=1; _shtab_flink_triage; echo ${COMPREPLY[@]}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["diagnose"]
+
+
+def test_a_script_needs_an_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert main(["--print-completion", "bash"]) == 4
+    assert "pip install 'flink-triage[completion]'" in capsys.readouterr().err

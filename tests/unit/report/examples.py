@@ -7,7 +7,7 @@ up) and 2.1.1; the verdicts are written by hand.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from flink_triage.model import (
     Checkpoint,
@@ -26,7 +26,6 @@ from flink_triage.model import (
     UnknownFailure,
 )
 
-DAY = datetime(2026, 11, 21, tzinfo=timezone.utc)
 JOB_ID = "9b1a51e416dc4303171d4287e9e52830"
 TASK = "Customer Totals -> Filter -> Map -> Sink: Audit Sink"
 JOBMANAGER = "orders-prod/flink-flink-standalonesession-0-vm.log"
@@ -63,9 +62,7 @@ org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failu
 
 def at(clock: str) -> datetime:
     """``05:52:20.772`` on the day of the runs, in UTC."""
-    whole, _, fraction = clock.partition(".")
-    # Python 3.10 reads a fraction of three digits or six, and no other.
-    return datetime.fromisoformat(f"2026-11-21T{whole}.{fraction.ljust(6, '0')}+00:00")
+    return datetime.fromisoformat(f"2026-11-21T{clock}+00:00")
 
 
 def _evidence(line: int, clock: str, excerpt: str, path: str = JOBMANAGER) -> Evidence:

@@ -18,6 +18,7 @@ from flink_triage.diagnosis import Carried, Continued, diagnose_on
 from flink_triage.diagnosis.fold import Folder
 from flink_triage.diagnosis.guarded import Undiagnosed, guarded
 from flink_triage.diagnosis.unknown import merge_unknown
+from flink_triage.json_values import decode, encode
 from flink_triage.local import Options, within
 from flink_triage.model import Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
@@ -29,7 +30,6 @@ from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, pa
 from flink_triage.spark.tables.row_types import FLAG, TEXT, TIME
 from flink_triage.spark.tables.rows import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.tables.schemas import INCIDENTS
-from flink_triage.spark.tables.values import from_plain, to_plain
 from flink_triage.stages import collector_at_rest
 
 # What a deployment's row of `deployments` gives to its next diagnosis; null for one in whole.
@@ -191,7 +191,7 @@ def _rows(
 ) -> list[dict[str, object]]:
     whole_run_id = state["whole_run_id"] if state is not None else None
     told = json.loads(state["closed_unknown_json"]) if state is not None else ()
-    before = tuple(from_plain(UnknownFailure, value) for value in told)
+    before = tuple(decode(UnknownFailure, value, "unknown_json") for value in told)
     closed = merge_unknown((*before, *continued.closed.unknown), max_evidence)
     unknown = merge_unknown((*closed, *continued.open.unknown), max_evidence)
     carried = continued.carried
@@ -200,12 +200,12 @@ def _rows(
         "in_time_from": carried.in_time_from if carried is not None else None,
         "has_closed": carried is not None and carried.has_closed,
         "carried": carried_bytes(carried) if carried is not None else None,
-        "closed_unknown_json": json.dumps(to_plain(closed)),
+        "closed_unknown_json": json.dumps(encode(closed)),
     }
     incidents = [(incident, True) for incident in continued.closed.incidents]
     incidents += [(incident, False) for incident in continued.open.incidents]
     rows: list[dict[str, object]] = [
-        {"deployment": deployment, "state": next_, "unknown_json": json.dumps(to_plain(unknown))}
+        {"deployment": deployment, "state": next_, "unknown_json": json.dumps(encode(unknown))}
     ]
     for incident, is_closed in incidents:
         row = {**_incident_row(incident), "is_closed": is_closed, "whole_run_id": whole_run_id}
@@ -239,7 +239,7 @@ def _incident_row(incident: Incident) -> dict[str, object]:
         "severity": best.severity if best else None,
         "confidence": best.confidence if best else None,
         "summary": incident.summary,
-        "incident_json": json.dumps(to_plain(incident)),
+        "incident_json": json.dumps(encode(incident)),
     }
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from flink_triage.json_values import decode
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.signatures import Matcher, SignaturePack
@@ -25,7 +26,6 @@ from flink_triage.spark.tables.row_types import COUNT, spark_schema
 from flink_triage.spark.tables.rows import STAGED_REMATCH, array, match_value, observations_of
 from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
 from flink_triage.spark.tables.stored import BATCHES
-from flink_triage.spark.tables.values import from_plain
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # What tells one event from all others.
@@ -194,5 +194,7 @@ def _throwable(row: Mapping[str, Any]) -> Throwable:
         omitted_frame_count=row["omitted_frame_count"],
         relation=row["relation"],
         is_serialized=row["is_serialized"],
-        suppressed=tuple(tuple(from_plain(Throwable, t) for t in chain) for chain in suppressed),
+        suppressed=tuple(
+            tuple(decode(Throwable, t, "suppressed_json") for t in chain) for chain in suppressed
+        ),
     )

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.errors import CorruptStateError
+from flink_triage.json_values import decode, encode
 from flink_triage.local import Options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
@@ -26,7 +27,6 @@ from flink_triage.spark.tables.parcels import STAGED, Standing, packed, unpacked
 from flink_triage.spark.tables.published import PublishedRun
 from flink_triage.spark.tables.rows import array
 from flink_triage.spark.tables.stored import BATCHES
-from flink_triage.spark.tables.values import from_plain, to_plain
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # Raised when parcels of an earlier release can no longer be opened.
@@ -118,7 +118,7 @@ def commit(
 ) -> Batch:
     """Append the batch and open it; raises ``Overtaken`` where another run holds its number."""
     told: list[dict[str, object]] = [
-        {"kind": "header", "rows": json.dumps(to_plain(header)).encode()}
+        {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
     for at in range(0, len(files), FILES_PER_PARCEL):
         some = files[at : at + FILES_PER_PARCEL]
@@ -159,7 +159,7 @@ def _only_header(house: Warehouse, number: int, found: Sequence[bytes]) -> Heade
             f"{house.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
             "expected 1; leave it out with --skip-batch"
         )
-    return from_plain(Header, json.loads(found[0]))
+    return decode(Header, json.loads(found[0]), "header")
 
 
 def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[int]:

@@ -17,6 +17,7 @@ from flink_triage.diagnosis import worst_first
 from flink_triage.diagnosis.cited import cited_traces, shown_traces, whole_trace
 from flink_triage.diagnosis.unknown import merge_unknown
 from flink_triage.errors import UsageError
+from flink_triage.json_values import decode
 from flink_triage.logs.redact import redact_path
 from flink_triage.model import (
     Coverage,
@@ -43,7 +44,6 @@ from flink_triage.spark.tables.schemas import (
     STACK_TRACES,
     TABLES,
 )
-from flink_triage.spark.tables.values import from_plain
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # What a result tells of the runs that it is made of.
@@ -111,7 +111,7 @@ def _found(
     columns = ("deployment", "run_id", "whole_run_id", "unknown_json")
     told = current_deployments(spark, house, runs).select(*columns).toArrow()
     unknown = [
-        from_plain(UnknownFailure, value)
+        decode(UnknownFailure, value, "unknown_json")
         for row in sorted(told.to_pylist(), key=itemgetter("deployment"))
         for value in json.loads(row["unknown_json"])
     ]
@@ -125,7 +125,7 @@ def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
     columns = ("run_id", "is_closed", "status", "incident_json")
     found = []
     for row in rows.select(*columns).toArrow().to_pylist():
-        incident = from_plain(Incident, json.loads(row["incident_json"]))
+        incident = decode(Incident, json.loads(row["incident_json"]), "incident_json")
         status = row["status"]
         if row["run_id"] != run_id:
             goes_on = not row["is_closed"] and incident.outcome != "recovered"

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flink_triage.json_values import decode, encode
 from flink_triage.model import (
     Event,
     Fingerprint,
@@ -45,7 +46,6 @@ from flink_triage.spark.tables.schemas import (
     STACK_TRACES,
     Table,
 )
-from flink_triage.spark.tables.values import from_plain, to_plain
 from flink_triage.spread import Spread
 from flink_triage.traces import mask, render
 
@@ -205,11 +205,11 @@ def _throwable_values(trace: StackTrace) -> list[dict[str, Any]]:
 
 
 def _throwable_value(throwable: Throwable) -> dict[str, Any]:
-    suppressed = to_plain(throwable.suppressed) if throwable.suppressed else None
+    suppressed = encode(throwable.suppressed) if throwable.suppressed else None
     return {
         "type": throwable.type,
         "message": throwable.message,
-        "frames": [to_plain(frame) for frame in throwable.frames],
+        "frames": [encode(frame) for frame in throwable.frames],
         "omitted_frame_count": throwable.omitted_frame_count,
         "relation": throwable.relation,
         "is_serialized": throwable.is_serialized,
@@ -253,7 +253,7 @@ _EVENT_GETTERS: Mapping[str, Getter[Observation]] = {
     "role": lambda o: o.process,
     "occurrences": lambda o: o.occurrences,
     "last_logged_at": lambda o: o.last_logged_at,
-    "spread": lambda o: to_plain(o.spread),
+    "spread": lambda o: encode(o.spread),
     "is_truncated": lambda o: o.event.is_truncated,
 }
 
@@ -348,7 +348,7 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_string(column.type):
         return _texts(column)
     if column.type == SPREAD:
-        return [from_plain(Spread, value) for value in column.to_pylist()]
+        return [decode(Spread, value, "spread") for value in column.to_pylist()]
     if pa.types.is_struct(column.type):
         rows = zip(*map(_values, column.flatten()), strict=True)
         return [Lifecycle(*one) if one[0] is not None else None for one in rows]

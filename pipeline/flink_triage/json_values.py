@@ -1,0 +1,114 @@
+"""Values of the model as plain JSON values and back, for the result and for the tables.
+
+The JSON has exactly the fields of the dataclasses, in their order.  Times are ISO-8601 in UTC with
+a ``Z``; tuples and sets are arrays; a field that is not known is ``null``.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from flink_triage.errors import CorruptStateError
+from flink_triage.fields import field_names
+
+T = TypeVar("T")
+
+_STEPS = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_MISSING = re.compile(r"missing required field `(\w+)`")
+_A_TIME = "an ISO-8601 time in UTC such as 2026-11-21T05:52:20.772Z"
+
+
+def encode(value: Any) -> Any:
+    """One value of the model as a JSON value; a naive time is taken for UTC."""
+    if value is None or isinstance(value, (str, bytes, int, float)):
+        return value
+    if isinstance(value, datetime):
+        return encode_time(value)
+    if isinstance(value, Mapping):
+        return {str(key): encode(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        value = sorted(value, key=repr)
+    if isinstance(value, Sequence):
+        return [encode(item) for item in value]
+    names = field_names(type(value))
+    return {name: encode(getattr(value, name)) for name in names} if names else value
+
+
+def encode_time(at: datetime) -> str:
+    utc = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    digits = "seconds" if not utc.microsecond else "auto"
+    if utc.microsecond and utc.microsecond % 1000 == 0:
+        digits = "milliseconds"
+    return utc.replace(tzinfo=None).isoformat(timespec=digits) + "Z"
+
+
+def decode(kind: type[T], value: Any, where: str) -> T:
+    """The ``kind`` that `encode` made ``value`` of.
+
+    Fields that ``kind`` does not have are ignored, fields with a default may be missing.
+    Raises `CorruptStateError` naming the first place that cannot be read, what it holds and what
+    is allowed there; ``where`` is what places begin with.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise CorruptStateError(_refusal(str(error), kind, value, where)) from None
+
+
+def shown(value: Any) -> str:
+    """A value from outside, short enough for a message of one line."""
+    text = ascii(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
+    """What msgspec says, with the value that it met and all that would have been allowed."""
+    reason, _, place = message.partition(" - at ")
+    kind = _known(kind)
+    for name, index in _STEPS.findall(place):
+        if name:
+            kind, value, where = get_type_hints(kind)[name], value[name], f"{where}.{name}"
+        elif index == "...":
+            kind = get_args(kind)[1]
+            key, value = next(pair for pair in value.items() if not _is_readable(kind, pair[1]))
+            where = f"{where}.{key}"
+        else:
+            kind, value, where = get_args(kind)[0], value[int(index)], f"{where}[{index}]"
+        kind = _known(kind)
+    if missing := _MISSING.search(reason):
+        return f"{where}.{missing[1]}: missing, allowed: {get_type_hints(kind)[missing[1]]}"
+    return f"{where}: got {shown(value)}, allowed: {_allowed(kind)}"
+
+
+def _known(kind: Any) -> Any:
+    """``X`` of ``X | None``."""
+    if get_origin(kind) in (Union, types.UnionType):
+        (kind,) = [one for one in get_args(kind) if one is not type(None)]
+    return kind
+
+
+def _is_readable(kind: Any, value: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _allowed(kind: Any) -> str:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return ", ".join(map(str, get_args(kind)))
+    if origin in (tuple, frozenset):
+        return "an array"
+    if origin is not None or is_dataclass(kind):
+        return "an object"
+    words = {datetime: _A_TIME, float: "a number", int: "an integer"}
+    return words.get(kind, f"a {kind.__name__}")
