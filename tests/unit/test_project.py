@@ -137,11 +137,15 @@ def test_the_demo_finds_its_logs() -> None:
 
 
 def test_the_changelog_has_the_version() -> None:
-    headings = re.findall(
-        r"^## \[([^\]]+)\]", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
-    )
-    assert headings[0] == "Unreleased"
-    assert headings[1] == flink_triage.__version__
+    changes = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest, *_ = re.findall(r"^## \[([^\]]+)\]", changes, re.MULTILINE)
+    assert newest == flink_triage.__version__
+
+
+def test_a_release_is_described_in_sixty_lines() -> None:
+    changes = (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8")
+    _, *releases = re.split(r"^## ", changes, flags=re.MULTILINE)
+    assert [release.splitlines()[0] for release in releases if release.count("\n") > 60] == []
 
 
 # --- the Makefile ------------------------------------------------------------------------------
