@@ -49,7 +49,7 @@ def diagnose_deployment(
     timeline = build_timeline(deployment, observations, flink_version)
     if timeline.is_foreign:
         return DeploymentDiagnosis((quiet_incident(timeline, settings),), (), {})
-    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    ranked = _ranked(timeline, pack, settings)
     built = _build(timeline, ranked, pack, options, settings)
     return DeploymentDiagnosis(
         incidents=tuple(incident for incident, _ in built) or (quiet_incident(timeline, settings),),
@@ -106,7 +106,7 @@ def diagnose_on(
         start, _ = split(timeline, ())
         told = Told((quiet_incident(timeline, settings),))
         return Continued(Told(), told, carry(timeline, (), pack, start, has_closed))
-    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    ranked = _ranked(timeline, pack, settings)
     start, open_ = split(timeline, [episode for episode, _ in ranked])
     going = [(episode, of) for episode, of in ranked if id(episode) in open_]
     next_ = carry(timeline, [episode for episode, _ in going], pack, start, has_closed)
@@ -122,6 +122,11 @@ def diagnose_on(
     elif not has_closed and not told.incidents:
         told = replace(told, incidents=(quiet_incident(timeline, settings),))
     return Continued(closed, told, next_)
+
+
+def _ranked(timeline: DeploymentTimeline, pack: SignaturePack, settings: Settings) -> list[Ranked]:
+    episodes = find_episodes(timeline, pack)
+    return rank_episodes(episodes, pack, timeline.hosts, settings.rules_left_out)
 
 
 def _told(
@@ -161,7 +166,7 @@ def diagnose_episodes(
     timeline = build_timeline(deployment, observations)
     if timeline.is_foreign:
         return []
-    ranked = rank_episodes(find_episodes(timeline, pack), pack, timeline.hosts)
+    ranked = _ranked(timeline, pack, settings)
     return _build(timeline, ranked, pack, options, settings)
 
 

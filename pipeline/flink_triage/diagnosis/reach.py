@@ -35,18 +35,22 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def rank_episodes(
-    episodes: Sequence[Episode], pack: SignaturePack, hosts: Mapping[str, datetime] | None = None
+    episodes: Sequence[Episode],
+    pack: SignaturePack,
+    hosts: Mapping[str, datetime] | None = None,
+    without: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
     """Each episode with its candidates, in time order; shared ones joined over their jobs.
 
     ``hosts`` are those that run TaskManagers, and since when: of an episode those count that were
-    there by its end, so that a host of tomorrow does not change what was said today.
+    there by its end, so that a host of tomorrow does not change what was said today.  ``without``
+    are the ids of scoring rules to leave out.
     """
     hosts = hosts or {}
     groups: list[_Group] = []
     open_: list[_Group] = []
     for episode in episodes:
-        ranked = rank(episode, pack, _hosts_by(episode, hosts))
+        ranked = rank(episode, pack, _hosts_by(episode, hosts), without)
         best = next((c for c in ranked if c.signature.is_answer), None)
         start = episode.first_fault.at
         open_ = [g for g in open_ if g.end == NO_TIME or g.end + CLUSTER_LEAD >= start]
@@ -58,7 +62,8 @@ def rank_episodes(
         groups.append(group)
         if best is not None and best.signature.reach == "cluster":
             open_.append(group)
-    return _with_aftermath([one for group in groups for one in group.result(pack, hosts)], pack)
+    joined = [one for group in groups for one in group.result(pack, hosts, without)]
+    return _with_aftermath(joined, pack)
 
 
 def _with_aftermath(told: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
@@ -127,11 +132,13 @@ class _Group:
         self.members.append((episode, ranked))
         self.end = max(self.end, episode.last_fault.at)
 
-    def result(self, pack: SignaturePack, hosts: Mapping[str, datetime]) -> list[Ranked]:
+    def result(
+        self, pack: SignaturePack, hosts: Mapping[str, datetime], without: frozenset[str]
+    ) -> list[Ranked]:
         if len({episode.job_id for episode, _ in self.members}) < 2:
             return self.members
         joined = _joined([episode for episode, _ in self.members])
-        return [(joined, rank(joined, pack, _hosts_by(joined, hosts)))]
+        return [(joined, rank(joined, pack, _hosts_by(joined, hosts), without))]
 
 
 def _hosts_by(episode: Episode, hosts: Mapping[str, datetime]) -> frozenset[str]:

@@ -100,8 +100,8 @@ def test_one_host_and_subtask_of_many_are_named_in_the_reasons(diagnose, observe
         "u-taskexecutor-0-host_c": ready,
     }
     reasons = " ".join(diagnose(observe(**logs)).incidents[0].diagnoses[0].reasons)
-    assert "of 3 hosts with TaskManagers only host_a shows it" in reasons
-    assert "only subtask 2 of 4 of Totals shows it" in reasons
+    assert "seen on 1 of 3 hosts with TaskManagers, host_a: check its disk" in reasons
+    assert "seen in subtask 2 of 4 of Totals only" in reasons
 
 
 COORDINATOR = (
