@@ -24,7 +24,7 @@ from benchmarks.root_lines import print_root_lines, root_lines
 from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
 
-_LABELS = Path(__file__).resolve().parents[1] / "tests" / "labels.yaml"
+LABELS = Path(__file__).resolve().parents[1] / "tests" / "labels.yaml"
 # A label that stands for "no failure of Flink here".
 _NEGATIVE = frozenset({"none", "negative"})
 
@@ -94,7 +94,7 @@ def _root(label: str, labels: dict[str, list[str]]) -> frozenset[str] | None:
 
 def evaluate(tree: Path, engine: str = "local") -> list[Answer]:
     """Run the product once over every labelled deployment of ``tree``."""
-    labelled = list(find_labelled(tree, yaml.safe_load(_LABELS.read_text())))
+    labelled = list(find_labelled(tree, yaml.safe_load(LABELS.read_text())))
     answers = []
     deployments = [one for one in labelled if one.path.is_dir()]
     files = [one for one in labelled if one.path.is_file()]

@@ -12,23 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..logs.routine import COMPLETED, routine_key
 from ..model import Observation
 from ..signatures import SignaturePack
 from .context import OMITTED_STACKS
-from .episodes import CLUSTER_LEAD, FAULT_KINDS, OVER_AFTER, Episode, is_fault
+from .durations import CLUSTER_LEAD, LATE, LEAD_IN, LEAD_OUT, OVER_AFTER
+from .episodes import FAULT_KINDS, Episode, is_fault
 from .exits import CLOSING, is_last_output
 from .failures import ENDING_KINDS, failure_word
-from .incidents import LEAD_IN, LEAD_OUT, SHOWN_KINDS
+from .incidents import SHOWN_KINDS
 from .quiet import is_bare_error, is_log_line, is_of_flink, is_sign_of_health, unexplained_error
 from .requests import REGISTERED, REQUESTED
 from .stops import BANNER, REACH, SIGNAL, process_of, started_as
 from .timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
-
-# Logs of one deployment are read a little apart, and shipped a little late: so much is waited for.
-LATE = timedelta(hours=1)
 
 _KEPT_KINDS = (
     FAULT_KINDS

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..logs.routine import COMPLETED
 from ..model import Observation
 from ..signatures.conditions import is_logger
 from ..traces import origin_of
+from .durations import TASK_FAILS, WELL_WITHIN
 from .failures import FAILING_STATES, failure_word
 
 # The signature of the pack that says no more than that code of the job threw.
 OWN_CODE = "operator/user-code-exception"
 # Layouts may cut a logger's name to its last part, or its packages to letters.
 _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
-# A task that is failed by what was logged before fails within moments; closing files may take some.
-_SOON = timedelta(minutes=1)
-# Jobs that are well complete a checkpoint or end within that time; no longer than
-# `episodes.OVER_AFTER`, after which a fault is told for good.
-WELL_WITHIN = timedelta(hours=6)
 
 
 def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
@@ -45,7 +41,7 @@ def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
             well_at = at
         elif _is_own_remark(observation) and well_at is not None:
             goes_on = well_at - at <= WELL_WITHIN
-            if goes_on and (fails_at is None or fails_at - at > _SOON):
+            if goes_on and (fails_at is None or fails_at - at > TASK_FAILS):
                 found.add(index)
     survived = {timed[index][0].fingerprint for index in found} - {None}
     return found | {

@@ -6,19 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..model import Match, Severity
 from ..signatures import Signature, SignaturePack
+from .durations import LOG_ORDER, STOP_EFFECT
 from .episodes import FAULT_KINDS, Episode
 from .timeline import NO_TIME, Moment
 
 # Severities of what fails a job; the worst first.
 SERIOUS: tuple[Severity, ...] = ("critical", "major")
-# Another process may log an effect a little before its cause: other clock, other buffer.
-_SKEW = timedelta(seconds=30)
-# What a stop in order does to others is told within moments of it.
-_PROMPT = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +121,7 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
     if NO_TIME in (cause.first_at, effect.first_at):
         return True
     if is_afterwards:
-        return cause.first_at <= effect.first_at + _PROMPT
+        return cause.first_at <= effect.first_at + STOP_EFFECT
     if cause.first_at <= effect.last_at:
         return True
     # Of one failure a file often tells the effect first, and what others look like from outside is
@@ -133,7 +130,7 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
     is_one_file = not cause.paths.isdisjoint(effect.paths)
     if cause.signature.role == "trigger" and is_earlier_failure and is_one_file:
         return False
-    return cause.first_at <= effect.last_at + _SKEW
+    return cause.first_at <= effect.last_at + LOG_ORDER
 
 
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
@@ -147,9 +144,9 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
     had_failed = any(attempt.failed_at is not None for attempt in earlier)
     for other in all_:
         times = [hit.moment.at for hit in other.hits]
-        shown = [at for at in times if NO_TIME < at < candidate.first_at - _PROMPT]
+        shown = [at for at in times if NO_TIME < at < candidate.first_at - STOP_EFFECT]
         is_trouble = other.signature.severity != "info" and shown
-        if is_trouble and (had_failed or max(shown) - min(shown) > _PROMPT):
+        if is_trouble and (had_failed or max(shown) - min(shown) > STOP_EFFECT):
             return True
     return False
 

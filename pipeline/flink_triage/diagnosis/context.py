@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..model import Observation
 from ..signatures.conditions import is_logger
+from .durations import ANSWER, CONNECTION_ATTEMPT, REGISTRATION
 
-# So long a TaskManager seeks before it gives up: taskmanager.registration.timeout.
-_PATIENCE = timedelta(minutes=5)
 # They say that nothing answered; akka's before Flink 1.18.
 _RPC_LOGGERS = (
     "org.apache.pekko.remote.ReliableDeliverySupervisor",
     "org.apache.pekko.remote.transport.netty.NettyTransport",
 )
-# Between a refused connection and the line that says for what it was.
-_TRY = timedelta(seconds=1)
-# A job whose task failed says so on its next lines; a JobManager that is busy writes them later.
-ANSWER = timedelta(seconds=2)
 
 
 def with_restarts_told(
@@ -64,10 +59,12 @@ def without_overcome(
         kind = lifecycle.kind if lifecycle is not None else None
         if kind == "resourcemanager-found":
             found[path] = at
-        elif kind == "resourcemanager-sought" and path in found and found[path] - at <= _PATIENCE:
+        elif (
+            kind == "resourcemanager-sought" and path in found and found[path] - at <= REGISTRATION
+        ):
             tried[path] = at
             observation = replace(observation, matches=())
-        elif path in tried and tried[path] - at <= _TRY and _is_of_rpc(observation):
+        elif path in tried and tried[path] - at <= CONNECTION_ATTEMPT and _is_of_rpc(observation):
             observation = replace(observation, matches=())
         backwards.append((observation, at))
     return backwards[::-1]

@@ -16,24 +16,13 @@ from datetime import datetime, timedelta, timezone
 from ..logs.layouts import ERROR_AND_ABOVE
 from ..model import Checkpoint, Outcome
 from ..signatures import SignaturePack
+from .durations import CLUSTER_LEAD, FAILURE_SLACK, OVER_AFTER, WELL_FOR
 from .failures import FAILING_STATES, failure_word
 from .outcome import outcome_of
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 
-# JobManager and TaskManager log one failure within moments of each other, on clocks that may
-# differ a little: a fault this much after a job's failure still belongs to that failure.
-SLACK = timedelta(seconds=2)
-# Cluster-wide faults (a lost TaskManager) precede what they do to a job by a heartbeat timeout.
-CLUSTER_LEAD = timedelta(minutes=5)
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
-# So long without a fault, and an episode is over, whatever it was: the next fault begins a new one,
-# and what is told of this one is told for good.  Longer than restart delays and the pauses of what
-# comes back by the hour, shorter than a day: what comes back nightly is an episode each night.
-OVER_AFTER = timedelta(hours=6)
-# A job that was well for so long since a fault did not fail of it: memory leaks and full disks that
-# come back show their own signs again.
-_WELL_FOR = timedelta(hours=1)
 
 FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat-lost"})
 
@@ -199,7 +188,7 @@ def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
     best = min(word for _, word in told)
     times = sorted({m.at for m, word in told if word == best and not (m.is_witness or m.is_stop)})
     kept = times[:1]
-    kept += [b for a, b in itertools.pairwise(times) if b - a > SLACK]
+    kept += [b for a, b in itertools.pairwise(times) if b - a > FAILURE_SLACK]
     return kept
 
 
@@ -226,7 +215,7 @@ def _attempts(
         well_at, long_over = None, 0
 
     for moment in moments:
-        while position < len(failures) and moment.at > failures[position] + SLACK:
+        while position < len(failures) and moment.at > failures[position] + FAILURE_SLACK:
             close(failures[position])
             position += 1
         if moment.kind == "checkpoint-completed":
@@ -236,7 +225,7 @@ def _attempts(
             is_stop = is_well_again and _is_asked_for(moment, pack)
             if faults and (is_stop or _is_over(last_fault, moment.at)):
                 close(None)
-            if is_well_again and _is_long(last_fault, moment.at, _WELL_FOR):
+            if is_well_again and _is_long(last_fault, moment.at, WELL_FOR):
                 long_over = len(faults)
             faults.append(moment)
             last_fault = max(last_fault, moment.until)
@@ -290,7 +279,7 @@ def _episode(
     if last_fault != NO_TIME and (until is None or _is_over(last_fault, until)):
         until = last_fault + OVER_AFTER
     after = history.between(last_fault, until)
-    within = history.between(started - SLACK, last_fault + SLACK)
+    within = history.between(started - FAILURE_SLACK, last_fault + FAILURE_SLACK)
     return Episode(
         job_id=job_id,
         attempts=tuple(group),
@@ -342,7 +331,7 @@ def _attach(
         for i in reversed(range(_last_to_look_at(starts, fault.at))):
             if _is_near(fault.at, starts[i], ends[i]):
                 near.append(i)
-            elif fault.at != NO_TIME and latest[i] + SLACK < fault.at:
+            elif fault.at != NO_TIME and latest[i] + FAILURE_SLACK < fault.at:
                 break
         own = _told((fault,))
         for i in [i for i in near if not own.isdisjoint(told[i])] or near:
@@ -372,13 +361,14 @@ def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
 def _is_near(at: datetime, start: datetime, end: datetime) -> bool:
     if NO_TIME in (at, start):
         return True
-    return start - CLUSTER_LEAD <= at <= end + SLACK
+    return start - CLUSTER_LEAD <= at <= end + FAILURE_SLACK
 
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     attempts = [list(attempt.faults) for attempt in episode.attempts]
     # Each goes to the first attempt that had not failed long before it.
-    ends = [_NEVER if a.failed_at is None else a.failed_at + SLACK for a in episode.attempts]
+    failures = [attempt.failed_at for attempt in episode.attempts]
+    ends = [_NEVER if at is None else at + FAILURE_SLACK for at in failures]
     latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         attempts[min(bisect_left(latest, fault.at), len(attempts) - 1)].append(fault)

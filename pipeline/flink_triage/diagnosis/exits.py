@@ -10,23 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..logs.layouts import ERROR_AND_ABOVE
 from ..logs.names import is_output
 from ..model import Match, Observation
+from .durations import EXIT_REASON, HEARTBEAT, STOPPED_TOGETHER
 from .stops import BANNER, SIGNAL, STOPPED_IN_ORDER, lost_id, process_of, started_as
 from .written import is_prose
 
 # The signature of the pack that says so.
 EXITED = "job/system-exit"
 CLOSING = "process-closing"
-# A signal, or an error that the process cannot survive, is logged right before the hooks run.
-_LEADS_TO_CLOSING = timedelta(minutes=1)
-# The farewell is sent by one of the hooks; clocks of two machines differ a little.
-_TOGETHER = timedelta(seconds=10)
-# heartbeat.timeout, and as much again as people raise it to, where no farewell arrived.
-_NOTICED_WITHIN = timedelta(minutes=5)
 _PARTING = "The TaskExecutor is shutting down"
 _LOCATION = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ ")
 _OWN_LOGGERS = ("org.apache.flink.", "org.apache.pekko.", "akka.")
@@ -109,7 +104,7 @@ def _unasked_closings(timed: Timed) -> list[_Closing]:
             asked[process] = at
         elif kind == CLOSING and process not in closed:
             closed[process] = at
-            if process not in asked or at - asked[process] > _LEADS_TO_CLOSING:
+            if process not in asked or at - asked[process] > EXIT_REASON:
                 closings.append(_Closing(index, at, names.get(process)))
     return closings
 
@@ -127,15 +122,15 @@ def _noticed(
         return None
     if _PARTING in (observation.root_cause_message or ""):
         found = _LOCATION.search(observation.event.message[:8192])
-        near = [closing for closing in closings if abs(at - closing.at) <= _TOGETHER]
+        near = [closing for closing in closings if abs(at - closing.at) <= STOPPED_TOGETHER]
         of = [c for c in near if found is not None and c.resource_id == found["id"]]
         is_only = len(near) == 1 and (found is None or near[0].resource_id is None)
         return of[0] if of else near[0] if is_only else None
     lost = lost_id(observation)
     if lost is None:
         return None
-    of = [c for c in closings if c.resource_id == lost and c.at <= at + _TOGETHER]
-    return of[-1] if of and at - of[-1].at <= _NOTICED_WITHIN else None
+    of = [c for c in closings if c.resource_id == lost and c.at <= at + STOPPED_TOGETHER]
+    return of[-1] if of and at - of[-1].at <= HEARTBEAT else None
 
 
 def _match(observation: Observation) -> Match:

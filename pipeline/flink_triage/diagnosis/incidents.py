@@ -12,9 +12,10 @@ from ..model import Diagnosis, Evidence, Incident, Observation, TimelineEntry, V
 from ..remediation import OptionTable, merge_changes, resolve
 from ..settings import Settings
 from ..signatures import Signature, SignaturePack
-from .caught import WELL_WITHIN, is_well
+from .caught import is_well
 from .causes import Candidate, Hit, has_stopped_something, was_survived
 from .confidence import confidence
+from .durations import LEAD_IN, LEAD_OUT, WELL_WITHIN
 from .episodes import Episode, in_order
 from .gaps import missing_evidence, other_causes
 from .reach import blast_radius
@@ -26,8 +27,6 @@ _MAX_TIMELINE_ENTRIES = 60
 # A sentence, not a dump: the whole message stands in the evidence.
 MAX_QUOTED_CHARS = 200
 SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", "taskmanager-lost"})
-LEAD_IN = timedelta(minutes=10)
-LEAD_OUT = timedelta(minutes=5)
 
 
 def build_incident(

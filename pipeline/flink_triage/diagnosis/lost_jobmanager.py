@@ -7,21 +7,16 @@ that of the next process, goes on with a banner, while a job was still running.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..logs.routine import COMPLETED
 from ..model import Match, Observation
+from .durations import MASTER_SOUGHT, RAN_BEFORE_KILL
 from .failures import ENDING_KINDS
 from .stops import BANNER, SIGNAL, process_of
 
 # The signature of the pack that says so.
 LOST = "ha/jobmanager-lost"
-# So long before the banner a job showed that it ran; no longer than `incidents.LEAD_IN`, for which
-# what precedes an open incident is kept from run to run.
-_RAN_WITHIN = timedelta(minutes=10)
-# TaskManagers seek the master of their job while the JobManager is away, and for a while after.
-# They also do so where the job alone has ended.
-_SOUGHT_WITHIN = timedelta(minutes=5)
 _MAX_EXCERPT_CHARS = 400
 
 _Process = tuple[str, str | None]
@@ -39,7 +34,7 @@ def lost_jobmanagers(timed: Sequence[tuple[Observation, datetime]]) -> dict[int,
     for index, (observation, at) in enumerate(timed):
         others = tuple(match for match in observation.matches if match.signature != LOST)
         is_sought = len(others) < len(observation.matches)
-        if is_sought and not any(abs(at - start) <= _SOUGHT_WITHIN for start in times):
+        if is_sought and not any(abs(at - start) <= MASTER_SOUGHT for start in times):
             meant[index] = others
     return meant
 
@@ -69,7 +64,7 @@ def _started_again(
         if lifecycle.kind == BANNER:
             gone = [p for p in running if p == process or last_word[p] < at]
             seen = [ran_at for p in gone for ran_at in running[p].values()]
-            if any(at - ran_at <= _RAN_WITHIN for ran_at in seen):
+            if any(at - ran_at <= RAN_BEFORE_KILL for ran_at in seen):
                 excerpt = observation.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
                 found[index] = (Match(LOST, 0, {}, excerpt),)
             for p in gone:

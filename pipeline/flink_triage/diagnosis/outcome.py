@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 
 from ..model import Outcome
+from .durations import RUNS_ON
 from .failures import ENDING_KINDS
 from .timeline import Moment
-
-# So long without a fault, and a job that takes no checkpoints counts as recovered.
-_RUNS_ON = timedelta(minutes=2)
 
 
 def outcome_of(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
@@ -26,7 +23,7 @@ def outcome_of(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
     if not states or states[-1] in ("CANCELLING", "CANCELED"):
         return "unknown"
     # A job without checkpoints shows that it is well only by running on.
-    runs_on = states[-1] == "RUNNING" and after[-1].at - after[0].at > _RUNS_ON
+    runs_on = states[-1] == "RUNNING" and after[-1].at - after[0].at > RUNS_ON
     has_checkpoints = any(m.kind == "checkpoint-completed" for m in within)
     return "recovered" if runs_on and not has_checkpoints else "ongoing"
 

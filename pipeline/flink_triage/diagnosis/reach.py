@@ -17,7 +17,8 @@ import regex as re
 from ..model import AffectedJob, BlastRadius, MinuteCount, Outcome
 from ..signatures import SignaturePack
 from .causes import Candidate, reachable
-from .episodes import CLUSTER_LEAD, SLACK, Attempt, Episode, in_order
+from .durations import CLUSTER_LEAD, FAILURE_SLACK
+from .episodes import Attempt, Episode, in_order
 from .ranking import rank
 from .timeline import NO_TIME, DeploymentTimeline, Moment
 from .unknown import first_unknown
@@ -171,7 +172,7 @@ def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
         seen.update(id(moment) for moment in faults)
         at = attempt.failed_at
         last = joined[-1][0][0].failed_at if joined else None
-        if joined and (not faults or (at and last and at - last <= SLACK)):
+        if joined and (not faults or (at and last and at - last <= FAILURE_SLACK)):
             joined[-1][0].append(attempt)
             joined[-1][1].extend(faults)
         elif faults:

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from ..model import Observation
+from .durations import SLOTS_MISSED
 
-# slot.request.timeout is 5 minutes.  What nobody missed for so long is not waited for; no longer
-# than `carrying.LATE`, for which requests are kept from run to run.
-WAITED = timedelta(hours=1)
 REQUESTED, REGISTERED = "taskmanager-requested", "taskmanager-registered"
 _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException"
 
@@ -32,14 +30,14 @@ def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
     known: dict[str | None, datetime] = {}
     for index, (observation, at) in enumerate(timed):
         lifecycle = observation.event.lifecycle
-        while waiting and at - timed[waiting[0][0]][1] > WAITED:
+        while waiting and at - timed[waiting[0][0]][1] > SLOTS_MISSED:
             waiting.popleft()
         if lifecycle is not None and lifecycle.kind == REQUESTED:
             requests.add(index)
             waiting.append((index, observation.occurrences))
         elif lifecycle is not None and lifecycle.kind == REGISTERED:
             before = known.get(lifecycle.resource_id)
-            if before is None or at - before > WAITED:
+            if before is None or at - before > SLOTS_MISSED:
                 _answer(waiting, observation.occurrences)
             known[lifecycle.resource_id] = at
         elif waiting and _is_refusal(observation):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cached_property
 
 from ..model import Role, Severity
@@ -22,6 +21,7 @@ from .causes import (
     was_beside,
     was_survived,
 )
+from .durations import FIRST_FAULT
 from .episodes import Episode, in_order
 from .timeline import NO_TIME
 
@@ -36,8 +36,6 @@ _ROLES: dict[Role, Points] = {
     "benign": (0.0, "harmless"),
 }
 _SEVERITIES: dict[Severity, float] = {"critical": 6.0, "major": 4.0, "minor": 0.0, "info": -20.0}
-# Faults of one cause in several processes are logged within a second.
-_FIRST = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ def _first_fault(case: Case) -> Points | None:
     if NO_TIME in (first.at, mine.at):
         is_first = in_order(mine) == in_order(first)
     else:
-        is_first = mine.at <= first.at + _FIRST
+        is_first = mine.at <= first.at + FIRST_FAULT
     return (8.0, "seen at the first fault of the episode") if is_first else None
 
 

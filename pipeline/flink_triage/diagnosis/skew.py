@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 
 from ..logs.redact import redact_path
 from ..model import Observation
+from .durations import CLOCK_TOLERANCE
 
-# Below this, delays of logging and of messages look the same as a clock that is off.
-_TOLERATED = timedelta(seconds=2)
 _ZERO = timedelta()
 _CHECKPOINT = re.compile(r"\bcheckpoint (\d{1,12})\b", re.IGNORECASE)
 _MAX_TEXT_CHARS = 4096
@@ -43,9 +42,9 @@ class Skew:
 
         The lower bound is the better estimate, as a JobManager hears of a failure within moments.
         """
-        if self.at_least is not None and self.at_least > _TOLERATED:
+        if self.at_least is not None and self.at_least > CLOCK_TOLERANCE:
             return self.at_least
-        if self.at_most is not None and self.at_most < -_TOLERATED:
+        if self.at_most is not None and self.at_most < -CLOCK_TOLERANCE:
             return self.at_most if self.at_least is None else self.at_least
         return _ZERO
 
@@ -130,7 +129,7 @@ def _known(observations: Sequence[Observation]) -> _Known:
         if execution is not None:
             heard = known.failed.setdefault(execution, observation)
             heard_at = heard.event.logged_at if heard is not None else None
-            if heard_at is None or abs(at - heard_at) > _TOLERATED:
+            if heard_at is None or abs(at - heard_at) > CLOCK_TOLERANCE:
                 known.failed[execution] = None
         elif lifecycle.kind == "checkpoint-completed" and lifecycle.checkpoint_id is not None:
             known.completed.setdefault(lifecycle.checkpoint_id, set()).add(at)
@@ -154,7 +153,7 @@ class _Bounds:
         """Whether the bounds leave room for any clock; else one pair was no pair."""
         if self.at_least is None or self.at_most is None:
             return True
-        return self.at_least <= self.at_most + _TOLERATED
+        return self.at_least <= self.at_most + CLOCK_TOLERANCE
 
     def compare(self, observation: Observation, at: datetime, known: _Known) -> None:
         execution = _failed_execution(observation)

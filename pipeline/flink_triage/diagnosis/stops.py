@@ -11,22 +11,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 
 import regex as re
 
 from ..logs.layouts import ERROR_AND_ABOVE
 from ..model import Match, Observation
+from .durations import HEARTBEAT, SHUTDOWN, STOPPED_TOGETHER
 
-# Who stops all processes does so at once, or one after the other with a grace period of seconds.
-_TOGETHER = timedelta(seconds=10)
-# JvmShutdownSafeguard ends the JVM five seconds after a signal; Kubernetes waits thirty.
-_LASTS = timedelta(minutes=1)
 # So far back a signal may lie that tells of a line.
-REACH = _TOGETHER + _LASTS
-# heartbeat.timeout, and as much again as people raise it to.
-_NOTICED_WITHIN = timedelta(minutes=5)
+REACH = STOPPED_TOGETHER + SHUTDOWN
 SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
 # Signatures of the pack: the line of a signal, and what it did to a job.
 SIGNALLED, STOPPED_IN_ORDER = "taskmanager/shutdown-signal", "taskmanager/shutdown-requested"
@@ -92,16 +87,16 @@ def _ends(timed: Timed) -> dict[str, list[_End]]:
     ends: dict[str, list[_End]] = {}
     last: datetime | None = None
     for own, stop in signals:
-        if own.process != "jobmanager" or (last is not None and stop - last <= _TOGETHER):
+        if own.process != "jobmanager" or (last is not None and stop - last <= STOPPED_TOGETHER):
             continue
         last = stop
-        together = [(o, at) for o, at in signals if abs(at - stop) <= _TOGETHER]
-        told = [at for at in partings if abs(at - stop) <= _TOGETHER]
+        together = [(o, at) for o, at in signals if abs(at - stop) <= STOPPED_TOGETHER]
+        told = [at for at in partings if abs(at - stop) <= STOPPED_TOGETHER]
         first = min(told + [at for _, at in together])
         by_process = {process_of(o): (o.event, at) for o, at in reversed(together)}
         for process, (event, at) in by_process.items():
-            again = next((b for b in banners.get(process, ()) if b > at), at + _LASTS)
-            until = min(again, at + _LASTS)
+            again = next((b for b in banners.get(process, ()) if b > at), at + SHUTDOWN)
+            until = min(again, at + SHUTDOWN)
             end = _End(first, at, event.path, event.offset, until)
             ends.setdefault(process, []).append(end)
     return ends
@@ -159,7 +154,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
             signal, signalled_at = timed[signals[lost]]
             # A pack that does not name the signal does not name the stop either.
             is_named = any(match.signature == SIGNALLED for match in signal.matches)
-            if is_named and at - signalled_at <= _NOTICED_WITHIN:
+            if is_named and at - signalled_at <= HEARTBEAT:
                 excerpt = signal.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
                 told[signals[lost]] = (Match(STOPPED_IN_ORDER, 0, {}, excerpt),)
     return told

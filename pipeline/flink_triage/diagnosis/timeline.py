@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 
 from ..model import Match, Observation
 from .caught import gone_on_from
-from .context import ANSWER, with_omitted_stacks, with_restarts_told, without_overcome
+from .context import with_omitted_stacks, with_restarts_told, without_overcome
+from .durations import ANSWER
 from .exits import exits_told
 from .fold import is_thinned
 from .lost_jobmanager import lost_jobmanagers

@@ -1,0 +1,111 @@
+"""``make ablate``: what each scoring rule decides on labelled logs.
+
+Every labelled log is read once and diagnosed again without each rule of `SCORING`.  Printed are,
+per rule, the labelled logs whose leading incident changes: its first answer (right before and wrong
+without the rule, or the other way round), its first three answers, and its verdict or severity.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from benchmarks.evaluate import LABELS, Labelled, find_labelled
+from flink_triage.diagnosis import diagnose_episodes
+from flink_triage.diagnosis.ranking import BEHIND_CAUSE
+from flink_triage.diagnosis.scoring import SCORING
+from flink_triage.local import Options, scan_inputs
+from flink_triage.model import Observation
+from flink_triage.remediation import OptionTable
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures import SignaturePack
+
+RULES = (*(rule.id for rule in SCORING), BEHIND_CAUSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """What is reported first: signatures in rank order, and the verdict with the severity."""
+
+    ranked: tuple[str, ...] = ()
+    verdict: tuple[str, str] = ("", "")
+
+
+def ablate(trees: Sequence[Path]) -> tuple[int, dict[str, Counter[str]]]:
+    """The number of logs, and per rule how many of them change, by kind of change."""
+    labels = yaml.safe_load(LABELS.read_text())
+    changes: dict[str, Counter[str]] = {rule: Counter() for rule in RULES}
+    count = 0
+    for tree in trees:
+        for labelled in find_labelled(tree, labels):
+            count += 1
+            for rule, change in _changes(labelled):
+                changes[rule][change] += 1
+    return count, changes
+
+
+def _changes(labelled: Labelled) -> Iterator[tuple[str, str]]:
+    scanned = scan_inputs([str(labelled.path)], Options(), lambda done, total: None)
+    observations = list(scanned.observations())
+    before = _leading(observations, scanned.pack)
+    root = labelled.root or frozenset()
+    for rule in RULES:
+        after = _leading(observations, scanned.pack, rule)
+        if after.ranked[:1] != before.ranked[:1]:
+            was_right, is_right = (bool(root & {*one.ranked[:1]}) for one in (before, after))
+            yield (
+                rule,
+                {(True, False): "worse", (False, True): "better"}.get(
+                    (was_right, is_right), "other"
+                ),
+            )
+        if after.ranked[:3] != before.ranked[:3]:
+            yield rule, "first three"
+        if after.verdict != before.verdict:
+            yield rule, "verdict"
+
+
+def _leading(
+    observations: Sequence[Observation], pack: SignaturePack, without: str | None = None
+) -> Leading:
+    settings = DEFAULT_SETTINGS
+    if without is not None:
+        settings = replace(settings, rules_left_out=frozenset({without}))
+    for incident, candidates in diagnose_episodes("d", observations, pack, _OPTIONS, settings)[:1]:
+        severity = incident.diagnoses[0].severity if incident.diagnoses else ""
+        return Leading(tuple(c.id for c in candidates), (incident.verdict, severity))
+    return Leading()
+
+
+_OPTIONS = OptionTable.load()
+_COLUMNS = ("worse", "better", "other", "first three", "verdict")
+
+
+def table(count: int, changes: dict[str, Counter[str]]) -> str:
+    """A Markdown table with one row per rule; ``worse``: right with the rule only."""
+    lines = [
+        f"| left out ({count} logs) | {' | '.join(_COLUMNS)} | basis |",
+        f"|---|{'---:|' * len(_COLUMNS)}---|",
+    ]
+    basis = {rule.id: rule.basis for rule in SCORING} | {BEHIND_CAUSE: "causes precede effects"}
+    for rule in RULES:
+        cells = " | ".join(str(changes[rule][column]) for column in _COLUMNS)
+        lines.append(f"| `{rule}` | {cells} | {basis[rule]} |")
+    return "\n".join(lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trees", nargs="+", type=Path)
+    print(table(*ablate(parser.parse_args(argv).trees)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
