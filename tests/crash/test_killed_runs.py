@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tests.crash.rig import Reader, Worker
+from tests.crash.rig import Crowd, Reader, Worker
 from tests.crash.workload import (
     TABLES,
     folder_of,
@@ -72,6 +72,9 @@ NOTHING_YET = ("created", "append.events", "appended.events", "append.runs") if 
 UPKEEP = ("maintain.cleaned", "joined.events", "vacuumed.log_files")
 REMATCH = ("rematch.batch", "rematched", "appended.rematches", "appended.whole")
 DELAYS = random.Random(SEED)
+DEATHS = sum(map(len, SCENARIOS))
+if IS_WHOLE:
+    DEATHS += len(NOTHING_YET) + len(UPKEEP) + len(REMATCH) + RANDOM_KILLS
 
 
 class Rig:
@@ -80,9 +83,10 @@ class Rig:
     def __init__(self, folder: Path) -> None:
         self.folder, self.logs = folder, folder / "logs"
         self.worker: Worker | None = None
-        self.started = 0
         self.pool = ThreadPoolExecutor(1)
-        self.spare = self._start()
+        self.spares: list[Future[Worker]] = []
+        self.started = 0
+        self._start_one()
         self.first = write_first(self.logs)
         self.template = folder / "template"
         assert self.living().run(self.logs, self.template) == "done"
@@ -99,20 +103,22 @@ class Rig:
     def living(self) -> Worker:
         """A worker that lives: the one that made good the last death serves for the next."""
         if self.worker is None:
-            self.worker = self.spare.result()
-            self.spare = self._start()
+            self.worker = self.spares.pop().result()
+            self._start_one()
         return self.worker
 
-    def _start(self) -> Future[Worker]:
-        """The next one gets ready while this one works."""
-        self.started += 1
-        return self.pool.submit(Worker, self.folder / f"worker-{self.started}")
+    def _start_one(self) -> None:
+        """The next one gets ready while this one works; none is started that has nothing to do."""
+        if self.started <= DEATHS:
+            self.started += 1
+            folder = self.folder / f"worker-{self.started}"
+            self.spares.append(self.pool.submit(Worker, folder))
 
     def end(self) -> None:
         self.reader.is_over.set()
         self.reader.join()
-        self.living().kill()
-        self.spare.result().kill()
+        for worker in (self.living(), *(spare.result() for spare in self.spares)):
+            worker.kill()
 
     def copy(self, name: str) -> Path:
         return Path(shutil.copytree(self.template, self.folder / name))
@@ -135,6 +141,15 @@ def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
     assert published(warehouse) == expected
     assert unpublished_rows(warehouse) == {}
     assert rig.reader.wrong == []
+
+
+@pytest.mark.skipif(IS_WHOLE, reason="test_at_once.py has more of them")
+def test_two_runs_at_once_lose_and_double_nothing(rig: Rig) -> None:
+    folder = rig.folder / "at-once"
+    crowd = Crowd(folder, [rig.living(), rig.spares[0].result()])
+    answers = crowd.run_rounds(folder / "warehouse", "locked", 1)
+    assert set(answers) == {"done", "held"}
+    assert numbers_in(folder / "warehouse") == Counter(range(crowd.number))
 
 
 def die(rig: Rig, warehouse: Path, point: str, work: str = "run") -> None:
