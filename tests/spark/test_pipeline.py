@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, run_local
+from flink_triage.settings import Settings
 from flink_triage.spark import finish
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.query.results import read_result
@@ -25,13 +26,29 @@ from flink_triage.spark.tables.stored import STORED
 from flink_triage.spark.tables.warehouse import Warehouse
 
 Listed = Callable[[Path], set[str]]
+SETTLED = Options(settings=Settings(settle_seconds=-1e9))
+
+
+NPE = "operator/user-code-exception/npe-1.16.0/logs"
 
 
 @pytest.fixture
 def logs(tmp_path: Path, recorded_logs: Path) -> Path:
     """A job whose user function throws, on Flink 1.16.0."""
-    recorded = recorded_logs / "operator/user-code-exception/npe-1.16.0/logs"
-    return Path(shutil.copytree(recorded, tmp_path / "orders", copy_function=shutil.copyfile))
+    return Path(
+        shutil.copytree(recorded_logs / NPE, tmp_path / "orders", copy_function=shutil.copyfile)
+    )
+
+
+@pytest.fixture(scope="module")
+def once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same logs with one that is none, and a warehouse after one run; both only to be read."""
+    folder = tmp_path_factory.mktemp("once")
+    logs, warehouse = folder / "orders", folder / "warehouse"
+    shutil.copytree(Path(__file__).parents[1] / "logs" / NPE, logs, copy_function=shutil.copyfile)
+    (logs / "core.log").write_bytes(bytes(range(256)) * 64)
+    run(spark, [str(logs)], str(warehouse), SETTLED)
+    return logs, warehouse
 
 
 def jobmanager(logs: Path) -> Path:
@@ -39,11 +56,10 @@ def jobmanager(logs: Path) -> Path:
 
 
 def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options, data_files: Listed
+    spark: SparkSession, once: tuple[Path, Path], data_files: Listed
 ) -> None:
-    warehouse = tmp_path / "warehouse"
-    run_id = run(spark, [str(logs)], str(warehouse), settled)
-    expected, found = run_local([str(logs)], settled), read_result(spark, str(warehouse))
+    logs, warehouse = once
+    expected, found = run_local([str(logs)], SETTLED), read_result(spark, str(warehouse))
     assert found.incidents == expected.incidents
     assert found.unknown == expected.unknown
     assert found.coverage == expected.coverage
@@ -51,15 +67,14 @@ def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
     tables = {f"{path.parent.name}_{path.name}" for path in warehouse.glob("_*/*")}
     assert tables == {f"_{table.stored_name}" for table in STORED.values()}
     before = data_files(warehouse)
-    assert run(spark, [str(logs)], str(warehouse), settled) == run_id
+    assert run(spark, [str(logs)], str(warehouse), SETTLED) == found.run.run_id
     assert data_files(warehouse) == before
 
 
 def test_every_column_of_every_table_has_a_comment(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+    spark: SparkSession, once: tuple[Path, Path]
 ) -> None:
-    house = Warehouse(str(tmp_path / "warehouse"))
-    run(spark, [str(logs)], house, settled)
+    house = Warehouse(str(once[1]))
     for table in STORED.values():
         described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
         comments = {r["col_name"]: r["comment"] for r in described if "#" not in r["col_name"]}
@@ -67,6 +82,16 @@ def test_every_column_of_every_table_has_a_comment(
         schema = spark.read.format("delta").load(house.location(table.name)).schema
         required = {field.name for field in schema if not field.nullable}
         assert required == {column.name for column in table.columns if column.is_required}
+
+
+def test_what_was_not_read_is_in_the_ledger_with_its_reason(
+    spark: SparkSession, once: tuple[Path, Path]
+) -> None:
+    warehouse = Warehouse(str(once[1]))
+    rows = warehouse.published(spark, LOG_FILES).where(F.col("state") == "quarantined").collect()
+    assert [(Path(row["path"]).name, bool(row["reason"])) for row in rows] == [("core.log", True)]
+    counts = json.dumps(warehouse.read(spark, RUNS).first()["row_counts"])
+    assert '"log_files"' in counts
 
 
 def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(
@@ -106,14 +131,14 @@ def test_logs_may_come_after_a_run_that_could_read_no_file(
 
 
 def test_stored_events_are_diagnosed_again_without_their_logs(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+    spark: SparkSession, once: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    warehouse = str(tmp_path / "warehouse")
-    run(spark, [str(logs)], warehouse, settled)
+    warehouse = str(shutil.copytree(once[1], tmp_path / "warehouse"))
     before = read_result(spark, warehouse)
-    shutil.rmtree(logs)
-    again = diagnose_again(spark, warehouse, settled)
+    away = once[0].rename(once[0].with_name("away"))
+    again = diagnose_again(spark, warehouse, SETTLED)
     after = read_result(spark, warehouse)
+    away.rename(once[0])
     assert after.run.run_id == again != before.run.run_id
     assert replace(after, run=before.run) == before
 
@@ -285,15 +310,3 @@ def test_a_held_warehouse_is_left_alone(
         pytest.raises(OutputHeldError),
     ):
         run(spark, [str(logs)], str(folder), settled)
-
-
-def test_what_was_not_read_is_in_the_ledger_with_its_reason(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
-) -> None:
-    (logs / "core.log").write_bytes(bytes(range(256)) * 64)
-    warehouse = Warehouse(str(tmp_path / "warehouse"))
-    run(spark, [str(logs)], warehouse, settled)
-    rows = warehouse.published(spark, LOG_FILES).where(F.col("state") == "quarantined").collect()
-    assert [(Path(row["path"]).name, bool(row["reason"])) for row in rows] == [("core.log", True)]
-    counts = json.dumps(warehouse.read(spark, RUNS).first()["row_counts"])
-    assert '"log_files"' in counts
