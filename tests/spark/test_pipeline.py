@@ -19,7 +19,8 @@ from flink_triage.local import Options, run_local
 from flink_triage.settings import Settings
 from flink_triage.spark import finish
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.history import recurrences
+from flink_triage.spark.query.results import read_result, read_table
 from flink_triage.spark.tables.lock import held
 from flink_triage.spark.tables.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
 from flink_triage.spark.tables.stored import STORED
@@ -192,9 +193,7 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     own.write_text(SESSION_EXPIRED)
     options = replace(settled, signature_directories=(tmp_path / "own",))
     # What is found is what reading the logs again finds.
-    anew = Warehouse(str(tmp_path / "anew"))
-    run(spark, [str(log.parent)], anew, options)
-    expected = read_result(spark, anew)
+    expected = run_local([str(log.parent)], options)
     shutil.rmtree(log.parent)
     before, told = read_result(spark, house), list[str]()
     second = diagnose_again(spark, house, options, told.append, is_rematch=True)
@@ -206,6 +205,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
     assert any("4 stored events matched again: 4 changed, 0 are not kept" in line for line in told)
+    causes = {one.cause: one.count for one in recurrences(spark, house)}
+    assert causes["acme/session-expired"] == 4
     verdicts = house.published(spark, INCIDENTS).join(house.read(spark, RUNS), "run_id")
     found = {
         (row["run_id"], row["root_cause_signature"], row["signature_set"])
@@ -237,6 +238,9 @@ def test_rotation_and_gzip_add_no_event(
     assert warehouse.published(spark, EVENTS).count() == before
     expected = run_local([str(logs)], settled).coverage
     assert read_result(spark, warehouse).coverage == expected
+    # A sum over the files counts what was renamed once.
+    files = {row["path"] for row in read_table(spark, warehouse, "log_files").collect()}
+    assert files == {str(path) for path in logs.iterdir()}
 
 
 def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_nothing(

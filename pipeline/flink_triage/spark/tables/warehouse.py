@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,7 @@ from flink_triage.spark.tables.schemas import (
     version_of,
 )
 from flink_triage.spark.tables.stored import DERIVED, STORED
-from flink_triage.spark.tables.views import ROWS, VIEWS
+from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
@@ -247,28 +248,22 @@ class Warehouse:
         names = {name: self.identifier(table) for name, table in STORED.items()}
         return {name: query.format(**names) for name, query in VIEWS.items()}
 
-    def view(self, spark: SparkSession, name: str) -> DataFrame:
-        """The rows of a view: what was published and is current."""
-        return spark.sql(self.queries()[name])
+    def current(self, spark: SparkSession, name: str, runs: DataFrame | None = None) -> DataFrame:
+        """The rows of ``CURRENT`` that count: of all published runs, or of ``runs``."""
+        names = tables_of(CURRENT[name]) - {RUNS.name}
+        frames: dict[str, Any] = {of: self.read(spark, STORED[of]) for of in names}
+        frames[RUNS.name] = self.read(spark, RUNS) if runs is None else runs
+        return spark.sql(CURRENT[name], **frames)
 
-    def published(
-        self, spark: SparkSession, table: Table, runs: DataFrame | None = None
-    ) -> DataFrame:
-        """Rows of published runs, or of ``runs``, which have a ``run_id``."""
+    def published(self, spark: SparkSession, table: Table) -> DataFrame:
+        """All rows of published runs, current or not."""
         rows = self.read(spark, table)
-        if table is RUNS:
-            return rows
-        ids = (self.runs(spark) if runs is None else runs).select("run_id")
-        return rows.join(F.broadcast(ids), "run_id", "left_semi")
+        return rows.join(F.broadcast(self.runs(spark)), "run_id", "left_semi")
 
     def runs(self, spark: SparkSession, until: str | None = None) -> DataFrame:
-        """run_id, at: the published runs, or those up to the run ``until``."""
-        runs = self.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
-        if until is None:
-            return runs
-        bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
-        known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
-        return known.select("run_id", "at")
+        """run_id: the published runs, or those up to the run ``until``."""
+        runs = self.read(spark, RUNS).select("run_id")
+        return runs if until is None else runs.where(F.col("run_id") <= until)
 
 
 def listed(names: Iterable[str]) -> str:
