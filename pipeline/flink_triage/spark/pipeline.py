@@ -164,8 +164,8 @@ def _finished(
 ) -> tuple[PublishedRun, ...]:
     """The published runs, after what was committed and not published is."""
     runs = published_runs(spark, house)
-    if not runs or runs[-1].tool_version != __version__:
-        house.bring_up_to_date(spark)
+    added = house.bring_up_to_date(spark)
+    if added or not runs or runs[-1].tool_version != __version__:
         house.create(spark)
         failpoint("created")
         if house.directory is None:
