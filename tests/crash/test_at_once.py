@@ -15,12 +15,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.crash.backends import only_local
 from tests.crash.rig import Crowd, Worker
 from tests.crash.workload import numbers_in
 
 PROCESSES, ROUNDS = 6, 5
 
-pytestmark = pytest.mark.skipif(os.environ.get("CRASH") != "all", reason="CRASH=all")
+pytestmark = [
+    only_local,
+    pytest.mark.skipif(os.environ.get("CRASH") != "all", reason="CRASH=all"),
+]
 
 
 @pytest.fixture(scope="module")
