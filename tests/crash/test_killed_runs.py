@@ -161,7 +161,7 @@ def test_two_drivers_at_once_on_s3_lose_nothing(rig: Rig) -> None:
     """They may publish events twice: nothing keeps them apart, and docs/running.md says so."""
     tables = rig.tables / "at-once"
     crowd = Crowd(rig.folder / "at-once", [rig.living(), rig.spares[0].result()])
-    answers = crowd.run_rounds(tables, "locked", 3)
+    answers = crowd.run_rounds(tables, "locked", 1)
     assert rig.living().run(crowd.logs, tables) == "done"
     found = numbers_in(tables)
     print(f"{dict(answers)}, {sum(count > 1 for count in found.values())} events twice")

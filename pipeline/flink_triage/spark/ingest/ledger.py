@@ -41,8 +41,9 @@ class TableLedger:
 
     def __init__(self, spark: SparkSession, house: Warehouse, run_ids: Sequence[str]) -> None:
         self._spark = spark
-        runs = frame_of(spark, run_ids)
-        self._rows = house.current(spark, CONTENTS, runs) if run_ids else None
+        # Spark Connect makes no frame without a row.
+        known = frame_of(spark, run_ids) if run_ids else None
+        self._rows = None if known is None else house.current(spark, CONTENTS, known)
 
     def changed(self, files: Sequence[InputFile]) -> Iterator[tuple[int, LedgerEntry | None]]:
         if self._rows is None:
