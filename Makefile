@@ -22,6 +22,8 @@ HOURS ?= 30
 FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
+# Where the tables of `make crash` are: local, s3 or catalog.
+CRASH_BACKEND ?= local
 # The classes of a run, loaded once for all JVMs that the tests start; without it they start slower.
 CLASSES := $(VENV)/classes.jsa
 
@@ -59,9 +61,10 @@ $(CLASSES): $(STAMP)
 	  --warehouse $@.tables --fail-on none --quiet | cat >/dev/null
 	@rm -rf $@.tables
 
-crash: java $(STAMP) ## kill runs, rotate logs beside and within runs, run six at once, fill disks (two hours)
-	CRASH=all FILES_OVER_TIME_EXAMPLES=500 \
-	  $(BIN)/python -m pytest -vv -s tests/crash tests/spark/test_files_over_time.py tests/spark/test_faults.py
+crash: java $(STAMP) ## kill runs (CRASH_BACKEND local, s3, catalog); local: rotate logs, run six at once, fill disks (two hours)
+	CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
+	  $(BIN)/python -m pytest -vv -s tests/crash \
+	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
 
 unit: $(STAMP) ## the tests without a JVM, in seconds
 	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal

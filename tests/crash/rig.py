@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.crash.orders import POLL_SECONDS, VARIABLE, taken, trail_of
-from tests.crash.workload import numbers_in, rows_of
+from tests.crash.workload import numbers_in, rows_of, write
 
 WORKER = Path(__file__).with_name("worker.py")
 # Its sitecustomize installs the hook in every Python of the session.
@@ -125,6 +125,35 @@ def _members(session: int) -> list[int]:
         if int(fields[3]) == session and fields[0] not in "ZX":
             found.append(int(entry.name))
     return found
+
+
+class Crowd:
+    """Workers that are told to run at the same moment, and logs below ``folder`` that grow."""
+
+    def __init__(self, folder: Path, workers: Sequence[Worker]) -> None:
+        self.logs, self.workers = folder / "logs", workers
+        self.number = 0
+
+    def _grow(self) -> None:
+        for name in ("orders", "clicks"):
+            log = self.logs / name / "jobmanager.log"
+            numbers = range(self.number, self.number + 10)
+            write(log, numbers, is_appended=log.exists())
+            self.number += 10
+
+    def run_rounds(self, warehouse: Path, guard: str, rounds: int) -> Counter[str]:
+        """How the runs ended; after each round one more reads what is left."""
+        answers: Counter[str] = Counter()
+        for _ in range(rounds):
+            for worker in self.workers:
+                # Each finds other logs than the one before it.
+                self._grow()
+                worker.tell(self.logs, warehouse, guard)
+            answers.update(worker.answer() for worker in self.workers)
+            self.workers[0].tell(self.logs, warehouse, guard)
+            answers[self.workers[0].answer()] += 1
+        print(f"{guard}: {len(self.workers)} processes, {rounds} rounds: {dict(answers)}")
+        return answers
 
 
 class Reader(threading.Thread):

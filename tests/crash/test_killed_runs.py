@@ -2,7 +2,7 @@
 
 Afterwards every numbered event is published once, the tables hold what one undisturbed run wrote,
 and nothing of the dead is left.  ``CRASH=all`` tries every point, and deaths in recovery; otherwise
-one point is tried.
+one point is tried.  ``CRASH_BACKEND`` says where the tables are.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from tests.crash.rig import Reader, Worker
+from tests.crash.backends import BACKEND, only_local, tables_below
+from tests.crash.rig import Crowd, Reader, Worker
 from tests.crash.workload import (
     TABLES,
     folder_of,
@@ -72,19 +73,23 @@ NOTHING_YET = ("created", "append.events", "appended.events", "append.runs") if 
 UPKEEP = ("maintain.cleaned", "joined.events", "vacuumed.log_files")
 REMATCH = ("rematch.batch", "rematched", "appended.rematches", "appended.whole")
 DELAYS = random.Random(SEED)
+DEATHS = sum(map(len, SCENARIOS))
+if IS_WHOLE:
+    DEATHS += len(NOTHING_YET) + len(UPKEEP) + len(REMATCH) + RANDOM_KILLS
 
 
 class Rig:
     """The logs, a warehouse after their first state, and what an undisturbed second run wrote."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.logs = folder, folder / "logs"
+    def __init__(self, folder: Path, tables: Path) -> None:
+        self.folder, self.tables, self.logs = folder, tables, folder / "logs"
         self.worker: Worker | None = None
-        self.started = 0
         self.pool = ThreadPoolExecutor(1)
-        self.spare = self._start()
+        self.spares: list[Future[Worker]] = []
+        self.started = 0
+        self._start_one()
         self.first = write_first(self.logs)
-        self.template = folder / "template"
+        self.template = tables / "template"
         assert self.living().run(self.logs, self.template) == "done"
         self.numbers = write_more(self.logs)
         whole = self.copy("whole")
@@ -99,23 +104,25 @@ class Rig:
     def living(self) -> Worker:
         """A worker that lives: the one that made good the last death serves for the next."""
         if self.worker is None:
-            self.worker = self.spare.result()
-            self.spare = self._start()
+            self.worker = self.spares.pop().result()
+            self._start_one()
         return self.worker
 
-    def _start(self) -> Future[Worker]:
-        """The next one gets ready while this one works."""
-        self.started += 1
-        return self.pool.submit(Worker, self.folder / f"worker-{self.started}")
+    def _start_one(self) -> None:
+        """The next one gets ready while this one works; none is started that has nothing to do."""
+        if self.started <= DEATHS:
+            self.started += 1
+            folder = self.folder / f"worker-{self.started}"
+            self.spares.append(self.pool.submit(Worker, folder))
 
     def end(self) -> None:
         self.reader.is_over.set()
         self.reader.join()
-        self.living().kill()
-        self.spare.result().kill()
+        for worker in (self.living(), *(spare.result() for spare in self.spares)):
+            worker.kill()
 
     def copy(self, name: str) -> Path:
-        return Path(shutil.copytree(self.template, self.folder / name))
+        return Path(shutil.copytree(self.template, self.tables / name))
 
     def make_good(self, warehouse: Path) -> None:
         """Run again: to do the work, or only what a kill left undone."""
@@ -125,9 +132,11 @@ class Rig:
 
 @pytest.fixture(scope="module")
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
-    made = Rig(tmp_path_factory.mktemp("crash"))
-    yield made
-    made.end()
+    folder = tmp_path_factory.mktemp("crash")
+    with tables_below(folder) as tables:
+        made = Rig(folder, tables)
+        yield made
+        made.end()
 
 
 def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
@@ -135,6 +144,28 @@ def check(rig: Rig, warehouse: Path, expected: dict[str, list[str]]) -> None:
     assert published(warehouse) == expected
     assert unpublished_rows(warehouse) == {}
     assert rig.reader.wrong == []
+
+
+@only_local
+@pytest.mark.skipif(IS_WHOLE, reason="test_at_once.py has more of them")
+def test_two_runs_at_once_lose_and_double_nothing(rig: Rig) -> None:
+    folder = rig.folder / "at-once"
+    crowd = Crowd(folder, [rig.living(), rig.spares[0].result()])
+    answers = crowd.run_rounds(folder / "warehouse", "locked", 1)
+    assert set(answers) == {"done", "held"}
+    assert numbers_in(folder / "warehouse") == Counter(range(crowd.number))
+
+
+@pytest.mark.skipif(BACKEND != "s3", reason="CRASH_BACKEND=s3")
+def test_two_drivers_at_once_on_s3_lose_nothing(rig: Rig) -> None:
+    """They may publish events twice: nothing keeps them apart, and docs/running.md says so."""
+    tables = rig.tables / "at-once"
+    crowd = Crowd(rig.folder / "at-once", [rig.living(), rig.spares[0].result()])
+    answers = crowd.run_rounds(tables, "locked", 1)
+    assert rig.living().run(crowd.logs, tables) == "done"
+    found = numbers_in(tables)
+    print(f"{dict(answers)}, {sum(count > 1 for count in found.values())} events twice")
+    assert found.keys() == {*range(crowd.number)}
 
 
 def die(rig: Rig, warehouse: Path, point: str, work: str = "run") -> None:
@@ -154,7 +185,7 @@ def test_what_was_killed_is_made_good_by_the_next_run(rig: Rig, points: tuple[st
 
 @pytest.mark.parametrize("point", NOTHING_YET)
 def test_the_first_run_of_a_warehouse_is_made_good(rig: Rig, point: str) -> None:
-    whole, warehouse = rig.folder / f"new-{point}-whole", rig.folder / f"new-{point}"
+    whole, warehouse = rig.tables / f"new-{point}-whole", rig.tables / f"new-{point}"
     rig.reader.warehouse = warehouse
     die(rig, warehouse, point)
     rig.make_good(warehouse)

@@ -21,6 +21,7 @@ from random import Random
 
 import pytest
 
+from tests.crash.backends import only_local
 from tests.crash.rig import PROJECT, Worker
 from tests.crash.rotation import NUMBERS, ROTATIONS, Writer, readable
 from tests.crash.test_killed_runs import POINTS
@@ -49,6 +50,8 @@ FILE_BYTES = 200_000
 # More than a run sees rotations, so that no file is deleted before it was read.
 FILES_KEPT = 4
 QUIET = 999_999
+# What is read does not depend on where the tables are.
+pytestmark = only_local
 
 
 class Rig:

@@ -21,6 +21,7 @@ from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.runtime.session import get_session
 from flink_triage.spark.tables.schemas import Table
 from flink_triage.spark.tables.warehouse import Warehouse
+from tests.crash.backends import BACKEND, BUCKET, place_of
 
 
 class Unlocked(Warehouse):
@@ -43,11 +44,11 @@ GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unguarded}
 
 def main(settle_seconds: str) -> None:
     options = Options(settings=Settings(settle_seconds=float(settle_seconds)))
-    spark = get_session(master="local[2]")
+    spark = get_session(master="local[2]", warehouse=BUCKET if BACKEND == "s3" else None)
     print("ready", flush=True)
     for line in sys.stdin:
         inputs, warehouse, guard, work = json.loads(line)
-        house = GUARDS[guard](warehouse)
+        house = GUARDS[guard](**place_of(spark, Path(warehouse)))
         try:
             if work == "run":
                 run(spark, [inputs], house, options)

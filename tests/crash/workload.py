@@ -82,8 +82,10 @@ def write_more(logs: Path) -> set[int]:
 
 
 def folder_of(warehouse: Path, name: str) -> Path:
-    """The folder of a stored table."""
-    return warehouse / ("_state" if name in STATE else "_raw") / name
+    """The folder of a stored table, in a warehouse or in the folder of a schema."""
+    kind = "state" if name in STATE else "raw"
+    of_schema = warehouse / f"{kind}_{name}"
+    return of_schema if of_schema.exists() else warehouse / f"_{kind}" / name
 
 
 def rows_of(warehouse: Path, name: str) -> list[dict[str, Any]]:

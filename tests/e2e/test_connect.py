@@ -15,6 +15,7 @@ from flink_triage.spark.runtime.jars import ensure_jars
 from flink_triage.spark.runtime.session import session_options
 from tests.e2e.places import (
     LOOPBACK,
+    ROOT,
     SPARK_HOME,
     bare_environment,
     build_wheel,
@@ -81,7 +82,8 @@ print(loaded.count(), loaded.exceptAll(stored).count(), stored.exceptAll(loaded)
 
 def client(*arguments: str, script: str = COMMAND) -> subprocess.CompletedProcess[str]:
     """The command, or another script, where no Java is to be found."""
-    env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere")
+    package = str(ROOT / "pipeline")
+    env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere", PYTHONPATH=package)
     return subprocess.run(
         [sys.executable, "-c", script, *arguments],
         capture_output=True,

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -321,8 +322,13 @@ def _leads_somewhere(page: Path, target: str, anchor: str | None) -> bool:
     path = (page.parent / target) if target else page
     if not path.exists() or not anchor:
         return path.exists()
-    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    return anchor in {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+    return anchor in _anchors_of(path)
+
+
+@cache
+def _anchors_of(page: Path) -> frozenset[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return frozenset(re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings)
 
 
 def test_pieces_between_dots_must_stand_in_order() -> None:

@@ -1,4 +1,4 @@
-"""Each notebook runs from a clean kernel, with and without Spark, and is stored without outputs."""
+"""Each notebook runs, with and without Spark, and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -23,36 +23,57 @@ from flink_triage.spark.runtime.session import get_session
 
 spark = get_session(master="local[2]")
 """
-STOP_SPARK = "spark.stop()"
+# What a notebook named is gone; a session that it started goes on, and with it the JVM.
+FORGET = "%reset -f"
 
 
 @pytest.fixture(autouse=True)
 def _package_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_package_on_path(monkeypatch)
+
+
+def put_package_on_path(patch: pytest.MonkeyPatch) -> None:
     """Kernels find the package of this folder, installed or not."""
     known = os.environ.get("PYTHONPATH")
     package = str(PROJECT / "pipeline")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([package, *([known] if known else [])]))
+    patch.setenv("PYTHONPATH", os.pathsep.join([package, *([known] if known else [])]))
 
 
-def executed(notebook: Path, *, before: str = "", after: str = "") -> dict[str, str]:
-    """What each code cell printed and displayed, by cell id, and under ``<id> kinds`` as what.
+class Kernel:
+    """A kernel in which notebooks are executed, one after the other."""
 
-    Raises for a cell that fails.
-    """
-    content = nbformat.read(notebook, as_version=4)
-    extra = {"before": before, "after": after}
-    first, last = (nbformat.v4.new_code_cell(code, id=name) for name, code in extra.items())
-    content.cells = [first, *content.cells, last]
-    client = NotebookClient(
-        content,
-        timeout=CELL_SECONDS,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(notebook.parent)}},
-    )
-    client.execute()
-    code = [cell for cell in content.cells if cell.cell_type == "code"]
-    kinds = {f"{cell.id} kinds": " ".join(kinds_of(cell)) for cell in code}
-    return {cell.id: "".join(shown(cell)) for cell in code} | kinds
+    def __init__(self) -> None:
+        self._client = NotebookClient(
+            nbformat.v4.new_notebook(),
+            timeout=CELL_SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(NOTEBOOKS[0].parent)}},
+        )
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client._cleanup_kernel()
+
+    def execute(self, notebook: Path, before: str = FORGET) -> dict[str, str]:
+        """What each code cell printed and displayed, by cell id, and under ``<id> kinds`` as what.
+
+        Raises for a cell that fails.
+        """
+        content = nbformat.read(notebook, as_version=4)
+        content.cells = [nbformat.v4.new_code_cell(before, id="before"), *content.cells]
+        self._client.nb = content
+        self._client.execute(cleanup_kc=False)
+        code = [cell for cell in content.cells if cell.cell_type == "code"]
+        kinds = {f"{cell.id} kinds": " ".join(kinds_of(cell)) for cell in code}
+        return {cell.id: "".join(shown(cell)) for cell in code} | kinds
+
+
+def executed(notebook: Path) -> dict[str, str]:
+    """The same from a kernel of its own."""
+    with Kernel() as kernel:
+        return kernel.execute(notebook)
 
 
 def kinds_of(cell: NotebookNode) -> Iterator[str]:
@@ -91,23 +112,24 @@ def test_the_notebook_goes_from_a_log_to_a_diagnosis_without_spark() -> None:
     assert cells["spark"].startswith("no session named spark")
 
 
-def test_the_notebook_finds_the_same_on_a_given_spark() -> None:
-    cells = executed(DIAGNOSIS, before=START_SPARK, after=STOP_SPARK)
+@pytest.fixture(scope="module")
+def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """One session and one set of tables: a notebook reads only what is new to it."""
+    with pytest.MonkeyPatch.context() as patch:
+        put_package_on_path(patch)
+        patch.setenv("FLINK_TRIAGE_WAREHOUSE", str(tmp_path_factory.mktemp("warehouse")))
+        with Kernel() as kernel:
+            yield kernel
+
+
+def test_the_notebook_finds_the_same_on_a_given_spark(on_spark: Kernel) -> None:
+    cells = on_spark.execute(DIAGNOSIS, before=START_SPARK)
     assert "the same incidents: True" in cells["spark"]
     assert "rocksdb/bad-table-magic" in cells["spark"]
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One set of tables for the notebooks on Spark: the second reads only what is new to it."""
-    return tmp_path_factory.mktemp("warehouse")
-
-
-def test_events_and_traces_of_an_incident_are_explored_in_the_tables(
-    monkeypatch: pytest.MonkeyPatch, warehouse: Path
-) -> None:
-    monkeypatch.setenv("FLINK_TRIAGE_WAREHOUSE", str(warehouse))
-    cells = executed(book("02"), after=STOP_SPARK)
+def test_events_and_traces_of_an_incident_are_explored_in_the_tables(on_spark: Kernel) -> None:
+    cells = on_spark.execute(book("02"))
     assert "4 deployments · 3 diagnosed (2 critical) · 1 healthy" in cells["setup"]
     assert "Disk or storage volume is full" in cells["incident"]
     assert "no option makes a full disk writable" in cells["incident"]
@@ -145,10 +167,9 @@ def test_before_and_after_are_put_side_by_side() -> None:
 
 
 def test_the_fleet_of_a_month_shows_what_returns_and_how_long_it_ran_between(
-    monkeypatch: pytest.MonkeyPatch, warehouse: Path
+    on_spark: Kernel,
 ) -> None:
-    monkeypatch.setenv("FLINK_TRIAGE_WAREHOUSE", str(warehouse))
-    cells = executed(book("05"), after=STOP_SPARK)
+    cells = on_spark.execute(book("05"))
     assert "of 6 deployments" in cells["run"]
     assert "image/png" in drawn(cells, "trend")
     assert re.search(r"fleet-checkout\s+disk/full\s+6", cells["causes"])

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import fs
 
 from benchmarks.storage import main
 from flink_triage.logs.storage import StorageOptions, use_options
-from tests.e2e.places import (
-    LOOPBACK,
-    bare_environment,
-    copy_logs,
-    free_port,
-    started,
-    unavailable,
-    wait_until,
-    whole,
-    whole_local,
-)
+from tests.e2e.object_store import ACCESS, SECRET, Gate, Store, gate_before, served
+from tests.e2e.places import ROOT, bare_environment, copy_logs, whole, whole_local
 
-ACCESS, SECRET = "flinktriageaccess", "n0t-to-be-seen-anywhere"
 RECORDED = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
     "kafka/offset-commit-failed/broker-frozen-1.20.1",
@@ -37,68 +23,9 @@ RECORDED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
-    """An S3 server; ``folder`` is where it keeps its buckets, each object a file."""
-
-    endpoint: str
-    folder: Path
-
-    @property
-    def options(self) -> dict[str, str]:
-        return {
-            "fs.s3a.endpoint": self.endpoint,
-            "fs.s3a.endpoint.region": "us-east-1",
-            "fs.s3a.access.key": ACCESS,
-            "fs.s3a.secret.key": SECRET,
-        }
-
-    def client(self) -> fs.S3FileSystem:
-        return fs.S3FileSystem(
-            access_key=ACCESS,
-            secret_key=SECRET,
-            endpoint_override=self.endpoint.removeprefix("http://"),
-            scheme="http",
-            region="us-east-1",
-            allow_bucket_creation=True,
-        )
-
-    def put(self, local: Path, key: str) -> None:
-        """Upload; last written to long ago, as the local file."""
-        with self.client().open_output_stream(key) as out:
-            out.write(local.read_bytes())
-        os.utime(self.folder / key, (1.7e9, 1.7e9))
-
-
-def server_program() -> str:
-    at = shutil.which("versitygw")
-    if at is None and shutil.which("go"):
-        home = subprocess.run(["go", "env", "GOPATH"], capture_output=True, text=True, check=True)
-        at = shutil.which("versitygw", path=str(Path(home.stdout.strip()) / "bin"))
-    if at is None:
-        unavailable("versitygw: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
-    return str(at)
-
-
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    folder = tmp_path_factory.mktemp("store")
-    port = free_port()
-    (folder / "buckets").mkdir()
-    command = [server_program(), "--port", f"{LOOPBACK}:{port}", "posix", str(folder / "buckets")]
-    env = bare_environment(ROOT_ACCESS_KEY=ACCESS, ROOT_SECRET_KEY=SECRET)
-    with started(command, folder / "server.log", env, cwd=folder) as server:
-        found = Store(f"http://{LOOPBACK}:{port}", folder / "buckets")
-
-        def answers() -> bool:
-            try:
-                for bucket in ("logs", "tables"):
-                    found.client().create_dir(bucket)
-            except OSError:
-                return False
-            return True
-
-        wait_until(answers, server, "an answer")
+    with served(tmp_path_factory.mktemp("store")) as found:
         yield found
 
 
@@ -123,43 +50,108 @@ def moved(result: dict[str, Any], local: Path, uri: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def command(store: Store, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The command, with a Spark whose own configuration says how the store is reached."""
-    conf = tmp_path / "conf"
-    conf.mkdir(exist_ok=True)
-    settings = store.options | {"fs.s3a.path.style.access": "true"}
-    lines = [f"spark.hadoop.{name} {value}\n" for name, value in settings.items()]
-    (conf / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
-    call = [sys.executable, "-c", "import sys; from flink_triage.cli import main; sys.exit(main())"]
-    env = bare_environment(SPARK_CONF_DIR=str(conf))
-    return subprocess.run(
-        [*call, *words], capture_output=True, text=True, env=env, timeout=1500, check=False
-    )
+# One start of the JVM serves for all runs; each line names the file of a result.
+RUNS = """
+import sys
+from flink_triage.cli import main
+
+for line in sys.stdin:
+    print("ended with", main([*sys.argv[1:], "--output", line.strip()]), flush=True)
+"""
+# How often S3A tries again takes minutes by default.
+IMPATIENT = {
+    "fs.s3a.attempts.maximum": "1",
+    "fs.s3a.retry.limit": "1",
+    "fs.s3a.retry.throttle.limit": "1",
+}
 
 
-def test_logs_and_tables_in_s3_say_what_local_files_say(store: Store, tmp_path: Path) -> None:
+class Runner:
+    """A process that runs the command again and again."""
+
+    def __init__(self, store: Store, folder: Path, *words: str) -> None:
+        self.said = folder / "stderr"
+        conf = store.configure(folder / "conf", **IMPATIENT)
+        with self.said.open("wb") as stderr:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", RUNS, *words],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                env=bare_environment(SPARK_CONF_DIR=str(conf), PYTHONPATH=str(ROOT / "pipeline")),
+            )
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.communicate()
+
+    def run(self, output: Path) -> tuple[int, str]:
+        """The exit code, and what was written to stderr."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        before = self.said.stat().st_size
+        self.process.stdin.write(f"{output}\n")
+        self.process.stdin.flush()
+        for line in self.process.stdout:
+            if line.startswith("ended with "):
+                return int(line.split()[-1]), self.said.read_text(encoding="utf-8")[before:]
+        raise AssertionError(self.said.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def gate(store: Store) -> Iterator[Gate]:
+    with gate_before(store) as made:
+        yield made
+
+
+def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Path) -> None:
+    """Also after writes that the store refused: each is one line, and nothing is lost."""
     local = copy_logs(tmp_path / "fleet", *RECORDED)
-    uri = upload(store, local, "fleet")
-    words = ["run", "--input", uri, "--warehouse", "s3a://tables/triage", "--format", "json"]
-    first = command(store, tmp_path, *words, "--verbose")
-    assert first.returncode == 0, first.stderr
+    uri = upload(gate.store, local, "fleet")
     expected = moved(whole_local(str(local)), local, uri)
-    assert whole(json.loads(first.stdout)) == expected
-    grown = next(local.rglob("*taskexecutor*.log"))
-    line = "2026-01-01 00:00:00,000 WARN  org.apache.flink.Late [] - one more line\n"
-    with grown.open("a", encoding="utf-8") as log:
-        log.write(line)
-    store.put(grown, f"logs/fleet/{grown.relative_to(local)}")
-    second = command(store, tmp_path, *words)
-    assert second.returncode == 0, second.stderr
-    assert "reading 1 ranges of 1 files" in second.stderr
-    read = json.loads(second.stdout)["coverage"]["bytes"]
+    words = ["run", "--input", uri, "--warehouse", "s3a://tables/triage", "--format", "json"]
+    first, second = tmp_path / "first.json", tmp_path / "second.json"
+    with Runner(gate.store, tmp_path, *words) as runner:
+        code, said = runner.run(first)
+        assert code == 0, said
+        assert whole(json.loads(first.read_text(encoding="utf-8"))) == expected
+
+        grown = next(local.rglob("*taskexecutor*.log"))
+        line = "2026-01-01 00:00:00,000 WARN  org.apache.flink.Late [] - one more line\n"
+        with grown.open("a", encoding="utf-8") as log:
+            log.write(line)
+        gate.store.put(grown, f"logs/fleet/{grown.relative_to(local)}")
+        for gate.refused, words_of_error in (
+            ((403, "AccessDenied"), "may not be written by this user"),
+            ((503, "SlowDown"), "does not answer, or asks for fewer requests"),
+        ):
+            code, said = runner.run(second)
+            assert (code, second.exists()) == (4, False), said
+            assert words_of_error in the_line_of(said)
+        gate.refused = None
+
+        code, said = runner.run(second)
+        assert code == 0, said
+        assert "reading 1 ranges of 1 files" in said
+    read = json.loads(second.read_text(encoding="utf-8"))["coverage"]["bytes"]
     assert read == expected["coverage"]["bytes"] + len(line)
-    tables = store.folder / "tables" / "triage"
+    tables = gate.store.folder / "tables" / "triage"
     kept = [path.read_bytes() for path in tables.rglob("*") if path.is_file()]
-    said = [text.encode() for done in (first, second) for text in (done.stdout, done.stderr)]
     assert len(kept) > 20
-    assert not [data for data in kept + said if SECRET.encode() in data or ACCESS.encode() in data]
+    written = [*kept, *(path.read_bytes() for path in (first, second, runner.said))]
+    assert not [data for data in written if SECRET.encode() in data or ACCESS.encode() in data]
+
+
+def the_line_of(said: str) -> str:
+    """The only error: the JVM adds nothing; a Python worker that was interrupted may."""
+    lines = said.splitlines()
+    assert not [line for line in lines if line.startswith(("spark: ", "\tat "))], said
+    (error,) = (line for line in lines if line.startswith("flink-triage: "))
+    assert error.startswith("flink-triage: s3a://tables/triage: ")
+    return error
 
 
 def test_one_process_reads_s3_as_it_reads_files(reachable: Store, tmp_path: Path) -> None:

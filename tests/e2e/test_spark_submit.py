@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pyspark
 
-from flink_triage.local import Options, run_local
 from flink_triage.spark.runtime.jars import ensure_jars
 from flink_triage.spark.runtime.session import session_options
+from tests.e2e.places import whole, whole_local
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,25 +38,17 @@ def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_run_and_report_say_what_the_quick_look_says(tmp_path: Path) -> None:
+def test_a_run_says_what_the_quick_look_says(tmp_path: Path) -> None:
     logs = tmp_path / "orders"
     recorded = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
     shutil.copytree(recorded, logs, copy_function=shutil.copyfile)
     for path in logs.rglob("*"):
         os.utime(path, (1.7e9, 1.7e9))
+    output = tmp_path / "run.json"
     warehouse = f"--warehouse={tmp_path / 'warehouse'}"
-    first, second = tmp_path / "run.json", tmp_path / "report.json"
-    done = submit("run", f"--input={logs}", warehouse, "--format=json", f"--output={first}")
+    done = submit("run", f"--input={logs}", warehouse, "--format=json", f"--output={output}")
     assert done.returncode == 0, done.stderr
-    reported = submit("report", warehouse, "--format=json", f"--output={second}")
-    assert reported.returncode == 0, reported.stderr
-    result = json.loads(second.read_text())
-    assert result == json.loads(first.read_text())
-    expected = run_local([str(logs)], Options())
-    assert [
-        [diagnosis["signature"] for diagnosis in incident["diagnoses"]]
-        for incident in result["incidents"]
-    ] == [[diagnosis.signature for diagnosis in i.diagnoses] for i in expected.incidents]
+    assert whole(json.loads(output.read_text(encoding="utf-8"))) == whole_local(str(logs))
 
 
 def test_a_job_ends_with_the_code_of_its_error(tmp_path: Path) -> None:

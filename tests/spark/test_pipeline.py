@@ -16,22 +16,40 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, run_local
+from flink_triage.settings import Settings
 from flink_triage.spark import finish
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.history import recurrences
+from flink_triage.spark.query.results import read_result, read_table
 from flink_triage.spark.tables.lock import held
 from flink_triage.spark.tables.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
 from flink_triage.spark.tables.stored import STORED
 from flink_triage.spark.tables.warehouse import Warehouse
 
 Listed = Callable[[Path], set[str]]
+SETTLED = Options(settings=Settings(settle_seconds=-1e9))
+
+
+NPE = "operator/user-code-exception/npe-1.16.0/logs"
 
 
 @pytest.fixture
 def logs(tmp_path: Path, recorded_logs: Path) -> Path:
     """A job whose user function throws, on Flink 1.16.0."""
-    recorded = recorded_logs / "operator/user-code-exception/npe-1.16.0/logs"
-    return Path(shutil.copytree(recorded, tmp_path / "orders", copy_function=shutil.copyfile))
+    return Path(
+        shutil.copytree(recorded_logs / NPE, tmp_path / "orders", copy_function=shutil.copyfile)
+    )
+
+
+@pytest.fixture(scope="module")
+def once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same logs with one that is none, and a warehouse after one run; both only to be read."""
+    folder = tmp_path_factory.mktemp("once")
+    logs, warehouse = folder / "orders", folder / "warehouse"
+    shutil.copytree(Path(__file__).parents[1] / "logs" / NPE, logs, copy_function=shutil.copyfile)
+    (logs / "core.log").write_bytes(bytes(range(256)) * 64)
+    run(spark, [str(logs)], str(warehouse), SETTLED)
+    return logs, warehouse
 
 
 def jobmanager(logs: Path) -> Path:
@@ -39,11 +57,10 @@ def jobmanager(logs: Path) -> Path:
 
 
 def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options, data_files: Listed
+    spark: SparkSession, once: tuple[Path, Path], data_files: Listed
 ) -> None:
-    warehouse = tmp_path / "warehouse"
-    run_id = run(spark, [str(logs)], str(warehouse), settled)
-    expected, found = run_local([str(logs)], settled), read_result(spark, str(warehouse))
+    logs, warehouse = once
+    expected, found = run_local([str(logs)], SETTLED), read_result(spark, str(warehouse))
     assert found.incidents == expected.incidents
     assert found.unknown == expected.unknown
     assert found.coverage == expected.coverage
@@ -51,15 +68,14 @@ def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
     tables = {f"{path.parent.name}_{path.name}" for path in warehouse.glob("_*/*")}
     assert tables == {f"_{table.stored_name}" for table in STORED.values()}
     before = data_files(warehouse)
-    assert run(spark, [str(logs)], str(warehouse), settled) == run_id
+    assert run(spark, [str(logs)], str(warehouse), SETTLED) == found.run.run_id
     assert data_files(warehouse) == before
 
 
 def test_every_column_of_every_table_has_a_comment(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+    spark: SparkSession, once: tuple[Path, Path]
 ) -> None:
-    house = Warehouse(str(tmp_path / "warehouse"))
-    run(spark, [str(logs)], house, settled)
+    house = Warehouse(str(once[1]))
     for table in STORED.values():
         described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
         comments = {r["col_name"]: r["comment"] for r in described if "#" not in r["col_name"]}
@@ -67,6 +83,16 @@ def test_every_column_of_every_table_has_a_comment(
         schema = spark.read.format("delta").load(house.location(table.name)).schema
         required = {field.name for field in schema if not field.nullable}
         assert required == {column.name for column in table.columns if column.is_required}
+
+
+def test_what_was_not_read_is_in_the_ledger_with_its_reason(
+    spark: SparkSession, once: tuple[Path, Path]
+) -> None:
+    warehouse = Warehouse(str(once[1]))
+    rows = warehouse.published(spark, LOG_FILES).where(F.col("state") == "quarantined").collect()
+    assert [(Path(row["path"]).name, bool(row["reason"])) for row in rows] == [("core.log", True)]
+    counts = json.dumps(warehouse.read(spark, RUNS).first()["row_counts"])
+    assert '"log_files"' in counts
 
 
 def test_a_grown_file_is_read_from_where_reading_ended_and_diagnosed_as_a_whole(
@@ -106,14 +132,14 @@ def test_logs_may_come_after_a_run_that_could_read_no_file(
 
 
 def test_stored_events_are_diagnosed_again_without_their_logs(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
+    spark: SparkSession, once: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    warehouse = str(tmp_path / "warehouse")
-    run(spark, [str(logs)], warehouse, settled)
+    warehouse = str(shutil.copytree(once[1], tmp_path / "warehouse"))
     before = read_result(spark, warehouse)
-    shutil.rmtree(logs)
-    again = diagnose_again(spark, warehouse, settled)
+    away = once[0].rename(once[0].with_name("away"))
+    again = diagnose_again(spark, warehouse, SETTLED)
     after = read_result(spark, warehouse)
+    away.rename(once[0])
     assert after.run.run_id == again != before.run.run_id
     assert replace(after, run=before.run) == before
 
@@ -167,9 +193,7 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     own.write_text(SESSION_EXPIRED)
     options = replace(settled, signature_directories=(tmp_path / "own",))
     # What is found is what reading the logs again finds.
-    anew = Warehouse(str(tmp_path / "anew"))
-    run(spark, [str(log.parent)], anew, options)
-    expected = read_result(spark, anew)
+    expected = run_local([str(log.parent)], options)
     shutil.rmtree(log.parent)
     before, told = read_result(spark, house), list[str]()
     second = diagnose_again(spark, house, options, told.append, is_rematch=True)
@@ -181,6 +205,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
     assert any("4 stored events matched again: 4 changed, 0 are not kept" in line for line in told)
+    causes = {one.cause: one.count for one in recurrences(spark, house)}
+    assert causes["acme/session-expired"] == 4
     verdicts = house.published(spark, INCIDENTS).join(house.read(spark, RUNS), "run_id")
     found = {
         (row["run_id"], row["root_cause_signature"], row["signature_set"])
@@ -212,6 +238,9 @@ def test_rotation_and_gzip_add_no_event(
     assert warehouse.published(spark, EVENTS).count() == before
     expected = run_local([str(logs)], settled).coverage
     assert read_result(spark, warehouse).coverage == expected
+    # A sum over the files counts what was renamed once.
+    files = {row["path"] for row in read_table(spark, warehouse, "log_files").collect()}
+    assert files == {str(path) for path in logs.iterdir()}
 
 
 def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_nothing(
@@ -285,15 +314,3 @@ def test_a_held_warehouse_is_left_alone(
         pytest.raises(OutputHeldError),
     ):
         run(spark, [str(logs)], str(folder), settled)
-
-
-def test_what_was_not_read_is_in_the_ledger_with_its_reason(
-    spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
-) -> None:
-    (logs / "core.log").write_bytes(bytes(range(256)) * 64)
-    warehouse = Warehouse(str(tmp_path / "warehouse"))
-    run(spark, [str(logs)], warehouse, settled)
-    rows = warehouse.published(spark, LOG_FILES).where(F.col("state") == "quarantined").collect()
-    assert [(Path(row["path"]).name, bool(row["reason"])) for row in rows] == [("core.log", True)]
-    counts = json.dumps(warehouse.read(spark, RUNS).first()["row_counts"])
-    assert '"log_files"' in counts

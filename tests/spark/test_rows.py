@@ -9,7 +9,16 @@ from datetime import datetime, timezone
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
+from flink_triage.errors import CorruptStateError
 from flink_triage.json_values import decode, encode
 from flink_triage.model import (
     Event,
@@ -22,6 +31,7 @@ from flink_triage.model import (
     Throwable,
     TraceRow,
 )
+from flink_triage.spark.tables.evolution import missing_columns
 from flink_triage.spark.tables.parcels import (
     PARCEL_BYTES,
     PARCEL_ROWS,
@@ -31,7 +41,7 @@ from flink_triage.spark.tables.parcels import (
     parcels_of,
     unpacked,
 )
-from flink_triage.spark.tables.row_types import spark_schema
+from flink_triage.spark.tables.row_types import COUNT, TEXT, TIME, spark_schema
 from flink_triage.spark.tables.rows import (
     RANGE_NUMBER,
     event_rows,
@@ -39,7 +49,15 @@ from flink_triage.spark.tables.rows import (
     scrub,
     trace_rows,
 )
-from flink_triage.spark.tables.schemas import EVENTS, TABLES, arrow_schema
+from flink_triage.spark.tables.schemas import (
+    EVENTS,
+    RUN_ID,
+    TABLE_VERSION,
+    TABLES,
+    Column,
+    Table,
+    arrow_schema,
+)
 from flink_triage.spread import Spread, Subtask
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
@@ -175,10 +193,40 @@ def test_plain_values_come_back_as_they_were() -> None:
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
 def test_a_table_says_of_every_column_what_it_is(table: object) -> None:
-    from flink_triage.spark.tables.schemas import Table
-
     assert isinstance(table, Table)
     assert all(column.comment for column in table.columns)
     assert len(set(table.column_names)) == len(table.columns)
     assert "run_id" in table.column_names
     assert spark_schema(arrow_schema(table)).count("`run_id` string") == 1
+
+
+SIDE = pa.struct([("left", COUNT), ("right", pa.list_(TEXT))])
+OWN = Table("own", "", (RUN_ID, Column("at", TIME, ""), Column("side", SIDE, "")))
+
+
+def stored(*columns: StructField) -> StructType:
+    """The schema of a table that has the columns besides ``run_id``."""
+    told = {"comment": f"table version {TABLE_VERSION}"}
+    return StructType([StructField("run_id", StringType(), metadata=told), *columns])
+
+
+def test_what_a_table_lacks_are_columns_and_fields_of_structs() -> None:
+    at, left = StructField("at", TimestampType()), StructField("left", LongType())
+    right = StructField("right", ArrayType(StringType()))
+    more = StructField("more", StringType())
+    for schema, expected in (
+        (stored(at, StructField("side", StructType([right, more, left])), more), []),
+        (stored(at, StructField("side", StructType([left]))), ["side.right"]),
+        (stored(StructField("side", StructType([]))), ["at", "side.left", "side.right"]),
+    ):
+        assert [c.name for c in missing_columns(schema, OWN, "/own")] == expected
+
+
+def test_a_column_that_cannot_be_added_or_used_is_refused() -> None:
+    needed = Table("own", "", (RUN_ID, Column("batch", COUNT, "", is_required=True)))
+    with pytest.raises(CorruptStateError, match="/own: column batch is missing, expected bigint"):
+        missing_columns(stored(), needed, "/own")
+    words = "/own: column side.right is array<bigint>, expected array<string>"
+    side = StructType([StructField("right", ArrayType(LongType()))])
+    with pytest.raises(CorruptStateError, match=words):
+        missing_columns(stored(StructField("side", side)), OWN, "/own")

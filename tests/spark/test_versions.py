@@ -6,6 +6,7 @@ that wrote table version 1 left behind, so that is done once per table version.
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections import Counter
 from pathlib import Path
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import CorruptStateError
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.results import create_views, read_result
 from flink_triage.spark.tables.schemas import EVENTS, RUNS, TABLE_VERSION
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, published, write
@@ -30,11 +31,25 @@ def logs_of_the_fixture(folder: Path) -> Path:
     return folder / "logs"
 
 
+@pytest.fixture(scope="module")
+def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Logs, and what this release left of them."""
+    folder = tmp_path_factory.mktemp("template")
+    run(spark, [str(logs_of_the_fixture(folder))], str(folder / "warehouse"))
+    return folder
+
+
 @pytest.fixture
-def warehouse(spark: SparkSession, tmp_path: Path) -> Path:
-    """What this release left."""
-    run(spark, [str(logs_of_the_fixture(tmp_path))], str(tmp_path / "warehouse"))
-    return tmp_path / "warehouse"
+def warehouse(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template / "warehouse", tmp_path / "warehouse"))
+
+
+@pytest.fixture
+def grown(template: Path) -> Path:
+    """The logs, in which more is written than the warehouse has."""
+    logs = logs_of_the_fixture(template)
+    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
+    return logs
 
 
 def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
@@ -53,24 +68,86 @@ def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
     assert sorted({*(tmp_path / "warehouse").rglob("*")} - {lock}) == before
 
 
-def rewrite(spark: SparkSession, house: Warehouse, name: str, *dropped: str, version: str) -> None:
-    """The table as another release would have made it."""
-    rows = spark.read.format("delta").load(house.location(name)).drop(*dropped)
+def rewrite(
+    spark: SparkSession,
+    house: Warehouse,
+    name: str,
+    *dropped: str,
+    version: str = CURRENT,
+    **changed: str,
+) -> None:
+    """The table as another build would have made it: without columns, or with others, as SQL."""
+    rows = spark.read.format("delta").load(house.location(name))
+    for place in dropped:
+        column, _, field = place.partition(".")
+        rows = rows.withColumn(column, F.col(column).dropFields(field)) if field else rows
+        rows = rows if field else rows.drop(column)
+    rows = rows.withColumns({column: F.expr(value) for column, value in changed.items()})
     told = {"comment": f"table version {version}"}
     rows = rows.withColumn("run_id", F.col("run_id").alias("run_id", metadata=told))
-    if name == RUNS.name:
-        rows = rows.withColumn("tool_version", F.lit("0.0.1"))
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.save(house.location(name))
 
 
-def test_what_an_earlier_release_lacks_is_added(
-    spark: SparkSession, warehouse: Path, tmp_path: Path
+def test_what_another_build_of_this_release_lacks_is_added(
+    spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
     house = Warehouse(str(warehouse))
     result = read_result(spark, house)
-    rewrite(spark, house, "events", "first_user_frame", "product", version=CURRENT)
-    rewrite(spark, house, "runs", version=CURRENT)
+    rewrite(spark, house, "events", "spread")
+    rewrite(spark, house, "diagnosed", "failure", "incident.outcome", "state.has_closed")
+    rewrite(spark, house, "runs", "undiagnosed")
+    # Readers see nulls.
+    assert read_result(spark, house).incidents == result.incidents
+    create_views(spark, house)
+    assert [row["outcome"] for row in spark.sql("SELECT outcome FROM incidents").collect()] == [
+        None
+    ]
+    run(spark, [str(grown)], house)
+    assert numbers_in(warehouse) == Counter(range(20))
+    assert [incident.status for incident in read_result(spark, house).incidents] == ["ongoing"]
+    assert house.bring_up_to_date(spark) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "words"),
+    [
+        pytest.param(
+            "events", {"line": "string(line)"}, "line is string, expected bigint", id="a type"
+        ),
+        pytest.param(
+            "diagnosed",
+            {"state": "named_struct('whole_run_id', state.has_closed)"},
+            "state.whole_run_id is boolean, expected string",
+            id="a field of a struct",
+        ),
+    ],
+)
+def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
+    spark: SparkSession,
+    warehouse: Path,
+    grown: Path,
+    name: str,
+    changed: dict[str, str],
+    words: str,
+) -> None:
+    house = Warehouse(str(warehouse))
+    rewrite(spark, house, name, **changed)
+    rewrite(spark, house, "runs", "undiagnosed")
+    before = published(warehouse)
+    with pytest.raises(CorruptStateError, match=f"{name}: column {words}; write to a new") as told:
+        run(spark, [str(grown)], house)
+    assert "\n" not in str(told.value)
+    assert published(warehouse) == before
+
+
+def test_what_an_earlier_release_lacks_is_added(
+    spark: SparkSession, warehouse: Path, grown: Path
+) -> None:
+    house = Warehouse(str(warehouse))
+    result = read_result(spark, house)
+    rewrite(spark, house, "events", "first_user_frame", "product")
+    rewrite(spark, house, "runs", tool_version="'0.0.1'")
     # A report reads them as they are.
     assert read_result(spark, house).incidents == result.incidents
     assert house.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
@@ -81,27 +158,23 @@ def test_what_an_earlier_release_lacks_is_added(
         for row in spark.sql(f"DESCRIBE {house.identifier(EVENTS)}").collect()
     }
     assert set(comments) == set(EVENTS.column_names)
-    logs = logs_of_the_fixture(tmp_path)
-    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
-    run(spark, [str(logs)], house)
+    run(spark, [str(grown)], house)
     assert numbers_in(warehouse) == Counter(range(20))
 
 
 @pytest.mark.parametrize("name", ["runs", "events"])
 def test_tables_of_a_newer_release_are_refused_and_not_changed(
-    spark: SparkSession, warehouse: Path, tmp_path: Path, name: str
+    spark: SparkSession, warehouse: Path, grown: Path, name: str
 ) -> None:
     house = Warehouse(str(warehouse))
     rewrite(spark, house, name, version=NEWER)
     if name != RUNS.name:
-        rewrite(spark, house, "runs", version=CURRENT)
+        rewrite(spark, house, "runs", tool_version="'0.0.1'")
     before = published(warehouse)
-    logs = logs_of_the_fixture(tmp_path)
-    write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
     with pytest.raises(
         CorruptStateError, match=rf"{name}: has table version {NEWER}, this release"
     ):
-        run(spark, [str(logs)], house)
+        run(spark, [str(grown)], house)
     assert published(warehouse) == before
 
 

@@ -16,22 +16,23 @@ from datetime import datetime, timedelta, timezone
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.logs.files import list_inputs
 from flink_triage.logs.storage import use_options
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.ingest.ledger import latest_files
 from flink_triage.spark.query.results import cited_now
 from flink_triage.spark.runtime.errors import explained
 from flink_triage.spark.runtime.object_stores import options_for
-from flink_triage.spark.tables.current import current_config, current_deployments, current_incidents
 from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
 from flink_triage.spark.tables.row_types import TEXT
 from flink_triage.spark.tables.schemas import (
+    DEPLOYMENTS,
     EVENTS,
+    FLINK_CONFIG,
+    INCIDENTS,
     LOG_FILES,
     LOG_VOLUME,
     REMATCHES,
@@ -40,6 +41,7 @@ from flink_triage.spark.tables.schemas import (
     Table,
 )
 from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
 # Delta refuses less, because a reader or writer may still be at work on a file (delta-utility).
@@ -144,7 +146,11 @@ def _forget(
     A kill between two tables leaves rows that nobody misses; the next pass deletes them.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
-    known = frame_of(spark, runs)
+    known = frame_of(spark, [run.run_id for run in runs])
+
+    def writers_of(name: str) -> set[str]:
+        rows = house.current(spark, name, known).select("run_id").distinct()
+        return set(rows.toArrow().column(0).to_pylist())
 
     def forget(table: Table, needed: str = "false") -> None:
         if old and house.exists(spark, table):
@@ -152,16 +158,15 @@ def _forget(
         failpoint(f"forgotten.{table.name}")
 
     if house.exists(spark, EVENTS):
-        # The last word on an option may be an old one.
+        # The current value of an option may be an old one.
         printed = "coalesce(lifecycle.kind = 'config', false)"
-        forget(EVENTS, f"{printed} AND {_is_of(_ids(current_config(spark, house, known)))}")
+        forget(EVENTS, f"{printed} AND {_is_of(writers_of(FLINK_CONFIG.name))}")
     forget(REMATCHES)
     forget(LOG_VOLUME)
     if house.exists(spark, DIAGNOSED):
-        told = _ids(current_incidents(spark, house, known))
-        forget(DIAGNOSED, _is_of(told | _ids(current_deployments(spark, house, known))))
+        forget(DIAGNOSED, _is_of(writers_of(INCIDENTS.name) | writers_of(DEPLOYMENTS.name)))
     forget(STACK_TRACES, _is_of(cited_now(spark, house, known), "fingerprint"))
-    forget(LOG_FILES, _is_of(_ids(latest_files(spark, house, known))))
+    forget(LOG_FILES, _is_of(writers_of(CONTENTS)))
 
 
 def _forget_missing(
@@ -173,10 +178,10 @@ def _forget_missing(
     listed without it.  An input that cannot be listed here, or is empty, may only be away: of its
     files all stays.
     """
-    old = [run for run in runs if run.finished_at < before]
+    old = [run.run_id for run in runs if run.finished_at < before]
     if not old or not house.exists(spark, LOG_FILES):
         return
-    files = latest_files(spark, house, frame_of(spark, runs))
+    files = house.current(spark, CONTENTS, frame_of(spark, [run.run_id for run in runs]))
     files = files.join(F.broadcast(frame_of(spark, old)), "run_id", "left_semi")
     inputs = _inputs_since(spark, house, before)
     use_options(options_for(spark, sorted(inputs)))
@@ -220,7 +225,3 @@ def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:
 def _is_of(names: Iterable[str], column: str = "run_id") -> str:
     names = set(names)
     return f"{column} IN ({listed(names)})" if names else "false"
-
-
-def _ids(rows: DataFrame) -> set[str]:
-    return set(rows.select("run_id").distinct().toArrow().column(0).to_pylist())

@@ -34,7 +34,7 @@ from flink_triage.spark.ingest.batch import (
     open_batch,
 )
 from flink_triage.spark.ingest.identify import Look, Wanted, look_at_all
-from flink_triage.spark.ingest.ledger import TableLedger, latest_files, planned_rows
+from flink_triage.spark.ingest.ledger import TableLedger, planned_rows
 from flink_triage.spark.ingest.plan import WorkPlan, plan_work
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import WorkerConfig, read_ranges
@@ -42,6 +42,7 @@ from flink_triage.spark.runtime.errors import explained
 from flink_triage.spark.runtime.object_stores import options_for
 from flink_triage.spark.runtime.session import suit
 from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
+from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # Where no lock holds others off, another run may commit first; then the plan is made anew.
@@ -127,7 +128,8 @@ def diagnose_again(
     def attempt() -> str:
         runs = _finished(spark, house, pack, options, progress)
         newest_of(house, runs)
-        files = latest_files(spark, house, frame_of(spark, runs))
+        known = frame_of(spark, [run.run_id for run in runs])
+        files = house.current(spark, CONTENTS, known)
         named = files.where(F.col("deployment").isNotNull()).select("deployment").distinct()
         work: Kind = "rematch" if is_rematch else "again"
         header = _header(runs, work, started_at, options, named.toArrow().column(0).to_pylist())
@@ -162,8 +164,8 @@ def _finished(
 ) -> tuple[PublishedRun, ...]:
     """The published runs, after what was committed and not published is."""
     runs = published_runs(spark, house)
-    if not runs or runs[-1].tool_version != __version__:
-        house.bring_up_to_date(spark)
+    added = house.bring_up_to_date(spark)
+    if added or not runs or runs[-1].tool_version != __version__:
         house.create(spark)
         failpoint("created")
         if house.directory is None:
@@ -232,7 +234,7 @@ def _plan(
     return plan_work(
         listing.files,
         listing.quarantined,
-        TableLedger(spark, house, frame_of(spark, runs) if runs else None),
+        TableLedger(spark, house, [run.run_id for run in runs]),
         look,
         deployment_of=lambda file: deployment_of(file, options.group_by),
         now=listing.began_at,

@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -30,16 +29,15 @@ from flink_triage.spark.diagnose.deployment import (
     diagnosing_function,
     parcels_function,
 )
-from flink_triage.spark.diagnose.rematch import counted_runs, with_newest_matches
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
-from flink_triage.spark.ingest.ledger import latest_files, profile_of
-from flink_triage.spark.tables.current import current_deployments, current_incidents
+from flink_triage.spark.ingest.ledger import profile_of
 from flink_triage.spark.tables.parcels import Standing
 from flink_triage.spark.tables.published import FailedDiagnosis, frame_of
 from flink_triage.spark.tables.row_types import TEXT, spark_schema, spark_type
 from flink_triage.spark.tables.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
 from flink_triage.spark.tables.stored import DIAGNOSED
+from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
@@ -98,7 +96,7 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
             rows = _by_events(events, states, len(whole), work, witnesses)
         known = None
         if any(DIAGNOSED.name in run.tables for run in work.runs):
-            told = current_incidents(spark, house, frame_of(spark, work.runs))
+            told = house.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
             known = told.join(F.broadcast(names), "deployment", "left_semi")
         append(rows, known, "whole")
 
@@ -108,7 +106,7 @@ def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, O
     files: Sequence[Mapping[str, Any]] = work.batch.files
     # The logs of one that is tried again are no news.
     if set(work.header.deployments) - {file["deployment"] for file in files}:
-        known = latest_files(spark, house, frame_of(spark, work.runs))
+        known = house.current(spark, CONTENTS, frame_of(spark, work.run_ids))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
         columns = F.struct(*(name for name in LOG_FILES.column_names if name != "deployment"))
         newest = of_one.agg(F.max_by(columns, "run_id").alias("file")).select(
@@ -152,22 +150,23 @@ def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
 
 def _history(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
     """Events of all published runs, with what was last found in each, and those of the batch."""
-    parts: list[DataFrame] = []
-    if house.exists(spark, EVENTS):
-        counted = F.broadcast(counted_runs(spark, work.run_ids).select("run_id"))
-        events = house.read(spark, EVENTS).join(counted, "run_id", "left_semi")
-        runs = [*work.run_ids, work.header.run_id]
-        parts.append(with_newest_matches(spark, house, events, runs).select(*EVENT_COLUMNS))
-    if work.batch.summaries:
-        parts.append(derive.events(work.batch).select(*EVENT_COLUMNS))
-    return reduce(DataFrame.unionByName, parts)
+    if not work.batch.summaries:
+        # It may have matched the stored events again.
+        return house.current(
+            spark, EVENTS.name, frame_of(spark, [*work.run_ids, work.header.run_id])
+        )
+    news = derive.events(work.batch).select(*EVENT_COLUMNS)
+    if not work.runs:
+        return news
+    events = house.current(spark, EVENTS.name, frame_of(spark, work.run_ids))
+    return events.select(*EVENT_COLUMNS).unionByName(news)
 
 
 def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list[_Left]:
     """What the newest published run that touched each deployment left of it, where it is of use."""
     if not work.runs or not house.exists(spark, DEPLOYMENTS):
         return []
-    rows = current_deployments(spark, house, frame_of(spark, work.runs))
+    rows = house.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
     of_use = rows.where((F.col("basis") == basis) & F.col("in_time_from").isNotNull())
     # One that could not be diagnosed has news that its last state does not know of.
     failed = {one.deployment for one in work.runs[-1].undiagnosed}

@@ -19,17 +19,15 @@ from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.batch import Work, append_staged
-from flink_triage.spark.ingest.ledger import latest_files
 from flink_triage.spark.runtime.workers import in_worker
 from flink_triage.spark.tables.parcels import STAGED, Standing, opening_function, parcels_of
-from flink_triage.spark.tables.row_types import COUNT, spark_schema
+from flink_triage.spark.tables.published import frame_of
+from flink_triage.spark.tables.row_types import spark_schema
 from flink_triage.spark.tables.rows import STAGED_REMATCH, array, match_value, observations_of
 from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
 from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
-
-# What tells one event from all others.
-EVENT_KEY = ("file_id", "generation", "byte_offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,31 +53,6 @@ class Rematching:
         )
 
 
-def counted_runs(spark: SparkSession, run_ids: Sequence[str]) -> DataFrame:
-    """Rows ``run_id, position``: the runs whose rows count, the newest with the last position."""
-    return spark.createDataFrame(
-        pa.table({"run_id": list(run_ids), "position": pa.array(range(len(run_ids)), COUNT)})
-    )
-
-
-def with_newest_matches(
-    spark: SparkSession, house: Warehouse, events: DataFrame, run_ids: Sequence[str]
-) -> DataFrame:
-    """``events`` with the matches that the newest of the runs found in each."""
-    if not house.exists(spark, REMATCHES):
-        return events
-    runs = F.broadcast(counted_runs(spark, run_ids))
-    newest = (
-        house.read(spark, REMATCHES)
-        .join(runs, "run_id")
-        .groupBy(*EVENT_KEY)
-        .agg(F.max_by("matches", "position").alias("newest_matches"))
-    )
-    joined = events.join(newest, list(EVENT_KEY), "left")
-    matches = F.coalesce("newest_matches", "matches")
-    return joined.withColumn("matches", matches).select(*events.columns)
-
-
 def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematching:
     """Append to `rematches` what today's signatures find in the events of the published runs.
 
@@ -100,14 +73,13 @@ def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematchi
 
 def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
     """Parcels of ``STAGED_REMATCH``: every event of the runs with what the pack finds in it."""
-    runs = F.broadcast(counted_runs(spark, work.run_ids).select("run_id"))
-    events = house.read(spark, EVENTS).join(runs, "run_id", "left_semi")
-    events = with_newest_matches(spark, house, events, work.run_ids)
+    runs = frame_of(spark, work.run_ids)
+    events = house.current(spark, EVENTS.name, runs)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
     traces = house.read(spark, STACK_TRACES).select(
         "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
     )
-    layouts = latest_files(spark, house, house.runs(spark)).groupBy("file_id", "generation")
+    layouts = house.current(spark, CONTENTS, runs).groupBy("file_id", "generation")
     lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
     rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")
@@ -126,8 +98,7 @@ def _count(
         F.coalesce(F.sum("unknown_count"), F.lit(0)).alias("unknown"),
     )
     row = found.toArrow().to_pylist()[0]
-    runs = F.broadcast(counted_runs(spark, run_ids).select("run_id"))
-    volume = house.read(spark, LOG_VOLUME).join(runs, "run_id", "left_semi")
+    volume = house.current(spark, LOG_VOLUME.name, frame_of(spark, run_ids))
     read = volume.agg(F.sum("event_count").alias("read")).toArrow().to_pylist()[0]["read"] or 0
     return Rematching(**row, without_text=max(0, read - row["events"]))
 

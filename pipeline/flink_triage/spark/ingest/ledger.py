@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.logs.files import InputFile
@@ -20,8 +20,10 @@ from flink_triage.model import FileProfile, Process, Quarantined
 from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, digest
 from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask
+from flink_triage.spark.tables.published import frame_of
 from flink_triage.spark.tables.row_types import COUNT, TEXT, TIME
 from flink_triage.spark.tables.schemas import LOG_FILES, RUN_ID
+from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
@@ -31,30 +33,17 @@ NO_SIZE = -1
 Row = dict[str, Any]
 
 
-def latest_files(spark: SparkSession, house: Warehouse, runs: DataFrame) -> DataFrame:
-    """The newest row of each content that one of ``runs`` (`Warehouse.runs`) wrote.
-
-    ``is_current`` says that its path held nothing else since.
-    """
-    rows = house.read(spark, LOG_FILES).join(F.broadcast(runs), "run_id")
-    newest = (F.desc("at"), F.desc("run_id"))
-    of_content = Window.partitionBy("file_id", "generation").orderBy(*newest)
-    of_path = Window.partitionBy("path").orderBy(*newest)
-    rows = rows.withColumn("place", F.row_number().over(of_content)).where("place = 1")
-    rows = rows.withColumn("is_current", F.row_number().over(of_path) == 1)
-    return rows.select(*LOG_FILES.column_names, "is_current")
-
-
 class TableLedger:
-    """The ledger as the last of ``runs`` (`Warehouse.runs`) left it; no file was read before any.
+    """The ledger as the runs left it; no file was read before any.
 
     It stays in the table: what is asked for is joined there.
     """
 
-    def __init__(self, spark: SparkSession, house: Warehouse, runs: DataFrame | None) -> None:
+    def __init__(self, spark: SparkSession, house: Warehouse, run_ids: Sequence[str]) -> None:
         self._spark = spark
-        is_empty = runs is None or not house.exists(spark, LOG_FILES)
-        self._rows = None if is_empty or runs is None else latest_files(spark, house, runs)
+        # Spark Connect makes no frame without a row.
+        known = frame_of(spark, run_ids) if run_ids else None
+        self._rows = None if known is None else house.current(spark, CONTENTS, known)
 
     def changed(self, files: Sequence[InputFile]) -> Iterator[tuple[int, LedgerEntry | None]]:
         if self._rows is None:

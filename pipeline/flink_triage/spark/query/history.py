@@ -16,11 +16,11 @@ from pyspark.sql import functions as F
 
 from flink_triage.comparison import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.errors import UsageError
-from flink_triage.spark.tables.current import current_config, current_deployments, current_incidents
 from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     DIAGNOSES,
     EVENTS,
+    FLINK_CONFIG,
     INCIDENTS,
     LOG_VOLUME,
     RUNS,
@@ -169,10 +169,9 @@ def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
 
 def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
     """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
-    runs = house.runs(spark)
-    now = _causes(current_incidents(spark, house, runs), current_deployments(spark, house, runs))
+    now = _causes(house.current(spark, INCIDENTS.name), house.current(spark, DEPLOYMENTS.name))
     causes = now.select("deployment", "cause").distinct()
-    events = house.published(spark, EVENTS, runs)
+    events = house.current(spark, EVENTS.name)
     named = events.select(
         "deployment", "logged_at", "occurrences", F.explode("matches.signature").alias("cause")
     )
@@ -184,9 +183,8 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
 
 def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
     """cause, title: of signatures their titles, of fingerprints the exception."""
-    runs = house.runs(spark)
-    named = house.published(spark, DIAGNOSES, runs).groupBy(F.col("signature").alias("cause"))
-    unknown = current_deployments(spark, house, runs).select(
+    named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
+    unknown = house.current(spark, DEPLOYMENTS.name).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))
@@ -209,12 +207,8 @@ def _counts(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple
 def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
     """deployment, cause, occurrences as one run found them, over all events up to it."""
     touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
-    known = current_incidents(spark, house, house.runs(spark, run_id)).select(
-        "run_id", "deployment", "incident_id"
-    )
-    known = known.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
-    diagnoses = house.published(spark, DIAGNOSES).join(
-        F.broadcast(known), ["run_id", "deployment", "incident_id"], "left_semi"
+    diagnoses = house.current(spark, DIAGNOSES.name, house.runs(spark, run_id)).join(
+        F.broadcast(touched.select("deployment")), "deployment", "left_semi"
     )
     unknown = touched.select(
         "deployment", F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
@@ -274,9 +268,8 @@ def _effective(spark: SparkSession, house: Warehouse, period: Period) -> dict[tu
     """(deployment, option) -> the value printed by the last start before the period's end."""
     if period.run_id is not None:
         touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
-        rows = current_config(spark, house, house.runs(spark, period.run_id)).select(
-            "deployment", "key", "value"
-        )
+        runs = house.runs(spark, period.run_id)
+        rows = house.current(spark, FLINK_CONFIG.name, runs).select("deployment", "key", "value")
         rows = rows.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     else:
         events = house.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")

@@ -30,16 +30,13 @@ from flink_triage.model import (
     UnknownFailure,
 )
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.ingest.ledger import COUNTED, latest_files
-from flink_triage.spark.tables.current import (
-    counting_incidents,
-    current_config,
-    current_deployments,
-)
-from flink_triage.spark.tables.published import PublishedRun, frame_of
+from flink_triage.spark.ingest.ledger import COUNTED
+from flink_triage.spark.tables.published import frame_of
 from flink_triage.spark.tables.schemas import (
+    DEPLOYMENTS,
     FLINK_CONFIG,
     INCIDENTS,
+    LOG_FILES,
     RUNS,
     STACK_TRACES,
     TABLES,
@@ -78,7 +75,7 @@ def read_result(
     rows.sort(key=itemgetter("finished_at", "run_id"))
     newest = rows[-1]
     # Every query joins the runs: they are looked up once.
-    known = frame_of(spark, [PublishedRun(row["run_id"], row["finished_at"]) for row in rows])
+    known = frame_of(spark, [row["run_id"] for row in rows])
     # Each of these plans more than it computes, which one thread of Spark's does.
     with ThreadPoolExecutor() as beside:
         coverage = beside.submit(_coverage, spark, house, newest, known)
@@ -108,16 +105,14 @@ def _found(
     """What counts of each deployment, as the run ``run_id`` told it."""
     if not house.exists(spark, INCIDENTS):
         return [], []
-    columns = ("deployment", "run_id", "whole_run_id", "unknown_json")
-    told = current_deployments(spark, house, runs).select(*columns).toArrow()
+    deployments = house.current(spark, DEPLOYMENTS.name, runs)
+    told = deployments.select("deployment", "unknown_json").toArrow().to_pylist()
     unknown = [
         decode(UnknownFailure, value, "unknown_json")
-        for row in sorted(told.to_pylist(), key=itemgetter("deployment"))
+        for row in sorted(told, key=itemgetter("deployment"))
         for value in json.loads(row["unknown_json"])
     ]
-    deployments = spark.createDataFrame(told.drop_columns(["unknown_json"]))
-    rows = counting_incidents(house.published(spark, INCIDENTS, runs), deployments)
-    return _incidents(rows, run_id), unknown
+    return _incidents(house.current(spark, INCIDENTS.name, runs), run_id), unknown
 
 
 def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
@@ -142,13 +137,15 @@ def _traces(
         return {}
     names = spark.createDataFrame([(name,) for name in wanted], "fingerprint string")
     thrown = F.col("throwables")[0]
-    told = F.struct("exemplar", thrown["type"].alias("type"), thrown["message"].alias("message"))
     rows = (
-        house.published(spark, STACK_TRACES, runs)
+        house.current(spark, STACK_TRACES.name, runs)
         .join(F.broadcast(names), "fingerprint", "left_semi")
-        .groupBy("fingerprint")
-        .agg(F.min_by(told, F.struct("first_seen_at", "run_id")).alias("row"))
-        .select("fingerprint", "row.*")
+        .select(
+            "fingerprint",
+            "exemplar",
+            thrown["type"].alias("type"),
+            thrown["message"].alias("message"),
+        )
     )
     found = {
         row["fingerprint"]: whole_trace(
@@ -169,7 +166,7 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
         raise UsageError(f"no table {name!r}; there are: {', '.join(TABLES)}")
     if not house.exists(spark, RUNS):
         raise house.unpublished()
-    return house.view(spark, name)
+    return house.current(spark, name)
 
 
 def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
@@ -206,9 +203,7 @@ def _coverage(
         "redactions_by_kind",
         *COUNTED,
     )
-    files = (
-        latest_files(spark, house, runs).where("is_current").select(*columns).toArrow().to_pylist()
-    )
+    files = house.current(spark, LOG_FILES.name, runs).select(*columns).toArrow().to_pylist()
     bad = {
         Quarantined(redact_path(file["path"]), file["reason"])
         for file in files
@@ -217,28 +212,24 @@ def _coverage(
     problems = (problem for file in files for problem in file["problems"] or ())
     bad |= {Quarantined(redact_path(p["path"]), p["reason"]) for p in problems}
     bad |= {Quarantined(f["deployment"], f["reason"]) for f in run["undiagnosed"] or ()}
-    # What was renamed stands in the ledger under both paths.
-    files.sort(key=lambda file: (file["consumed_bytes"], file["state"] != "alias"))
-    read = list({(file["file_id"], file["generation"]): file for file in files}.values())
     kinds: Counter[str] = Counter()
-    for file in read:
+    for file in files:
         kinds.update(dict(file["redactions_by_kind"] or ()))
     fingerprints = 0
     if house.exists(spark, STACK_TRACES):
-        traces = house.published(spark, STACK_TRACES, runs)
-        fingerprints = int(traces.select("fingerprint").distinct().count())
+        fingerprints = int(house.current(spark, STACK_TRACES.name, runs).count())
     return Coverage(
         # A path that could not be opened has no compression.
-        files=sum(1 for file in read if file["compression"]),
-        bytes=sum(_bytes_of(file) for file in read),
-        events=sum(file["event_count"] for file in read),
-        stack_traces=sum(file["trace_count"] for file in read),
+        files=sum(1 for file in files if file["compression"]),
+        bytes=sum(_bytes_of(file) for file in files),
+        events=sum(file["event_count"] for file in files),
+        stack_traces=sum(file["trace_count"] for file in files),
         fingerprints=fingerprints,
         quarantined=tuple(sorted(bad, key=lambda q: (q.path, q.reason))),
-        truncated=sum(file["truncated"] for file in read),
-        redactions=sum(file["redactions"] for file in read),
+        truncated=sum(file["truncated"] for file in files),
+        redactions=sum(file["redactions"] for file in files),
         redactions_by_kind=dict(sorted(kinds.items())),
-        decode_errors=sum(file["decode_errors"] for file in read),
+        decode_errors=sum(file["decode_errors"] for file in files),
         signatures_evaluated=run["signatures_evaluated"],
         signatures_skipped=tuple(
             SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
@@ -257,7 +248,7 @@ def _bytes_of(file: Mapping[str, Any]) -> int:
 def _config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> dict[str, dict[str, str]]:
     config: dict[str, dict[str, str]] = defaultdict(dict)
     if house.exists(spark, FLINK_CONFIG):
-        rows = current_config(spark, house, runs).select("deployment", "key", "value")
+        rows = house.current(spark, FLINK_CONFIG.name, runs).select("deployment", "key", "value")
         for row in rows.orderBy("deployment", "key").toArrow().to_pylist():
             config[row["deployment"]][row["key"]] = row["value"]
     return dict(config)

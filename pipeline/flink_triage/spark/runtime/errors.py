@@ -38,6 +38,11 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
             f"may not be written by this user; give it the right and run again: {KEPT}",
         ),
         (
+            r"Status Code: 50[0234]|AWSServiceThrottled|AWSServiceIOException|SdkClientException",
+            EnvironmentProblem,
+            f"the store does not answer, or asks for fewer requests; run again later: {KEPT}",
+        ),
+        (
             r"OutOfMemoryError|GC overhead limit|Cannot allocate memory",
             EnvironmentProblem,
             f"Spark ran out of memory; raise FLINK_TRIAGE_DRIVER_MEMORY and run again: {KEPT}",

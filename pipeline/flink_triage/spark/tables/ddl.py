@@ -19,9 +19,11 @@ def create_statement(table: Table, identifier: str) -> str:
 
 
 def column_ddl(column: Column) -> str:
+    """The column, or a field of a struct whose name is ``column.field``."""
     required = " NOT NULL" if column.is_required else ""
-    comment = f"COMMENT {quoted(column.comment)}"
-    return f"`{column.name}` {spark_type(column.type)}{required} {comment}"
+    name = ".".join(f"`{part}`" for part in column.name.split("."))
+    comment = f" COMMENT {quoted(column.comment)}" if column.comment else ""
+    return f"{name} {spark_type(column.type)}{required}{comment}"
 
 
 def quoted(text: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.spark.runtime.errors import damaged
+from flink_triage.spark.tables.row_types import TEXT
 from flink_triage.spark.tables.schemas import RUNS
 from flink_triage.spark.tables.stored import STORED
 from flink_triage.spark.tables.warehouse import Warehouse
@@ -79,11 +80,6 @@ def newest_of(house: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
     return runs[-1]
 
 
-def frame_of(spark: SparkSession, runs: Sequence[PublishedRun]) -> DataFrame:
-    """run_id, at: what `Warehouse.runs` reads from the tables, of runs that are known already."""
-    at = {run.run_id: run.finished_at for run in runs}
-    columns = {
-        "run_id": pa.array(list(at), pa.string()),
-        "at": pa.array(list(at.values()), pa.timestamp("us", tz="UTC")),
-    }
-    return spark.createDataFrame(pa.table(columns))
+def frame_of(spark: SparkSession, run_ids: Sequence[str]) -> DataFrame:
+    """run_id: what `Warehouse.runs` reads from the tables, of runs that are known already."""
+    return spark.createDataFrame(pa.table({"run_id": pa.array(run_ids, TEXT)}))

@@ -1,11 +1,13 @@
-"""What readers see: SQL over the stored tables, the same for a folder, a schema and this program.
+"""Which stored rows count: one SQL query per view, with the stored tables' names in braces.
 
-A stored table holds all that runs wrote; a view holds what was published and is current.
+A stored table holds every row that a run wrote.  A view holds the rows of ``{runs}`` that are
+current: of all published runs for readers, of some of them for a look at the past.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 
 import pyarrow as pa
 
@@ -61,7 +63,7 @@ _PUBLISHED = "run_id IN (SELECT run_id FROM {runs})"
 
 
 def _events() -> str:
-    """With the matches that were found last."""
+    """With the matches that the newest rematch found."""
     key = ("file_id", "generation", "byte_offset")
     columns = ", ".join(
         "coalesce(r.newest, e.matches) AS matches" if name == "matches" else f"e.{name}"
@@ -76,7 +78,7 @@ def _events() -> str:
 
 
 def _stack_traces() -> str:
-    """One row per trace: counts of all runs, the text of the first."""
+    """One row per trace: counts of all runs, the text of its first occurrence."""
     folded = {
         "event_count": "sum(event_count)",
         "first_seen_at": "min(first_seen_at)",
@@ -85,24 +87,28 @@ def _stack_traces() -> str:
         "fingerprint": "fingerprint",
     }
     columns = ", ".join(
-        f"{folded.get(name) or f'min_by({name}, run_id)'} AS {name}"
+        f"{folded.get(name) or f'min_by({name}, struct(first_seen_at, run_id))'} AS {name}"
         for name in STACK_TRACES.column_names
     )
     return f"SELECT {columns} FROM {{stack_traces}} WHERE {_PUBLISHED} GROUP BY fingerprint"
 
 
-# Of a deployment count the incidents that its newest run wrote, and closed ones since it was last
-# diagnosed over all its events.
+# Ids of runs sort as the runs were published.  Of a deployment count the incidents that its newest
+# run wrote, and closed ones since it was last diagnosed over all its events.
 _NEWEST = (
-    "SELECT deployment, max(run_id) AS told_by, max_by(state.whole_run_id, run_id) AS whole_run_id "
+    "SELECT deployment, max(run_id) AS newest, max_by(state.whole_run_id, run_id) AS whole_run_id "
     f"FROM {{diagnosed}} WHERE state IS NOT NULL AND {_PUBLISHED} GROUP BY deployment"
+)
+_DEPLOYMENTS = (
+    f"SELECT d.* FROM ({ROWS[DEPLOYMENTS.name].format(source='{diagnosed}')}) d "
+    f"JOIN ({_NEWEST}) n ON n.deployment = d.deployment AND n.newest = d.run_id"
 )
 _INCIDENTS = (
     f"SELECT i.* FROM ({ROWS[INCIDENTS.name].format(source='{diagnosed}')}) i "
     f"JOIN ({_NEWEST}) n ON n.deployment = i.deployment AND n.whole_run_id = i.whole_run_id "
-    f"WHERE i.{_PUBLISHED} AND (i.is_closed OR i.run_id = n.told_by)"
+    f"WHERE i.{_PUBLISHED} AND (i.is_closed OR i.run_id = n.newest)"
 )
-# The last word on an option counts, a JobManager's before others'.
+# The value printed last counts, a JobManager's before others'.
 _FLINK_CONFIG = (
     "SELECT said.run_id, deployment, key, said.value, said.role, said.path, said.line, "
     "said.logged_at FROM (SELECT deployment, key, max_by("
@@ -111,14 +117,15 @@ _FLINK_CONFIG = (
     f"FROM ({ROWS[FLINK_CONFIG.name].format(source='{events}')}) WHERE {_PUBLISHED} "
     "GROUP BY deployment, key)"
 )
-_LOG_FILES = (
-    f"SELECT {', '.join(LOG_FILES.column_names)} FROM (SELECT *, row_number() OVER "
-    "(PARTITION BY path ORDER BY run_id DESC) AS place "
+# The newest row of each content, under the path that held it last.
+_CONTENTS = (
+    "SELECT *, row_number() OVER (PARTITION BY path ORDER BY run_id DESC) = 1 AS is_current FROM "
+    "(SELECT *, row_number() OVER (PARTITION BY file_id, generation ORDER BY run_id DESC) AS place "
     f"FROM {{log_files}} WHERE {_PUBLISHED}) WHERE place = 1"
 )
+_OF_FILES = ", ".join(LOG_FILES.column_names)
 
-
-# The query of each view, by its name, with the names of stored tables in braces.
+# The query of each view.
 VIEWS: Mapping[str, str] = {
     RUNS.name: "SELECT * FROM {runs}",
     EVENTS.name: _events(),
@@ -128,5 +135,18 @@ VIEWS: Mapping[str, str] = {
     INCIDENTS.name: _INCIDENTS,
     DIAGNOSES.name: ROWS[DIAGNOSES.name].format(source=f"({_INCIDENTS})"),
     FLINK_CONFIG.name: _FLINK_CONFIG,
-    LOG_FILES.name: _LOG_FILES,
+    LOG_FILES.name: f"SELECT {_OF_FILES} FROM ({_CONTENTS}) WHERE is_current",
 }
+# The ledger: also contents whose path holds another one since (``is_current`` is false).
+CONTENTS = "contents"
+# What the program itself reads, besides the views.
+CURRENT: Mapping[str, str] = {
+    **VIEWS,
+    DEPLOYMENTS.name: _DEPLOYMENTS,
+    CONTENTS: f"SELECT {_OF_FILES}, is_current FROM ({_CONTENTS})",
+}
+
+
+def tables_of(query: str) -> set[str]:
+    """The names in the query's braces."""
+    return {name for _, name, _, _ in Formatter().parse(query) if name}

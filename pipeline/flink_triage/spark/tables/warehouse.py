@@ -11,27 +11,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
-from flink_triage.errors import CorruptStateError, UsageError
+from flink_triage.errors import UsageError
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.tables.ddl import column_ddl, create_statement, quoted
+from flink_triage.spark.tables.evolution import missing_columns, other_version, select_list
 from flink_triage.spark.tables.lock import held
-from flink_triage.spark.tables.row_types import spark_type
-from flink_triage.spark.tables.schemas import (
-    RUNS,
-    TABLE_VERSION,
-    TABLES,
-    Column,
-    Table,
-    version_of,
-)
+from flink_triage.spark.tables.schemas import RUNS, TABLES, Column, Table
 from flink_triage.spark.tables.stored import DERIVED, STORED
-from flink_triage.spark.tables.views import ROWS, VIEWS
+from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer's commit came between: nothing was written, and a second try may well succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
@@ -102,7 +95,7 @@ class Warehouse:
             return on_disk
         found = self._is_stored(spark, self.location(table.name))
         if not found and table is RUNS and self._is_stored(spark, self._first_location()):
-            raise _of_version(self._first_location(), 1)
+            raise other_version(self._first_location(), 1)
         return found
 
     def _is_stored(self, spark: SparkSession, location: str) -> bool:
@@ -125,7 +118,7 @@ class Warehouse:
             return None
         found = _has_commits(Path(self.location(table.name)))
         if not found and table is RUNS and _has_commits(local / RUNS.name):
-            raise _of_version(self._first_location(), 1)
+            raise other_version(self._first_location(), 1)
         return found
 
     def unpublished(self) -> UsageError:
@@ -143,45 +136,28 @@ class Warehouse:
         if table.name in DERIVED:
             return spark.sql(ROWS[table.name], source=self.read(spark, DERIVED[table.name]))
         rows = self._load(spark, table)
-        missing = self.missing_columns(rows.schema, table)
-        # An earlier release did not have them.
-        nulls = {c.name: F.lit(None).cast(spark_type(c.type)) for c in missing}
-        return rows.select(
-            *(nulls[name].alias(name) if name in nulls else name for name in table.column_names)
-        )
+        return rows.selectExpr(*select_list(table, self._missing(rows, table)))
 
-    def missing_columns(self, schema: StructType, table: Table) -> tuple[Column, ...]:
-        """Columns that a table of an earlier release lacks.
-
-        Raises ``CorruptStateError`` for a table of another version, and for one that lacks columns
-        and was not written by flink-triage.
-        """
-        there = {field.name: field.metadata for field in schema.fields}
-        version = version_of(there.get("run_id", {}))
-        missing = tuple(column for column in table.columns if column.name not in there)
-        if version is not None and version != TABLE_VERSION:
-            raise _of_version(self.location(table.name), version)
-        if missing and version is None:
-            raise CorruptStateError(
-                f"{self.location(table.name)}: has no column "
-                f"{', '.join(column.name for column in missing)}, and is not ours; "
-                "write to a new warehouse"
-            )
-        return missing
+    def _missing(self, rows: DataFrame, table: Table) -> tuple[Column, ...]:
+        """What another build's table lacks; raises as `missing_columns` does."""
+        return missing_columns(rows.schema, table, self.location(table.name))
 
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
-        """Add to tables of an earlier release what they lack; returns ``table.column`` of each.
+        """Add to tables of an earlier build what they lack; returns ``table.column`` of each.
 
-        A kill leaves some tables with and some without; the next pass adds the rest.  Raises as
-        ``missing_columns`` does, before anything is changed.
+        A kill leaves some tables with and some without; the next pass adds the rest.  Raises
+        ``CorruptStateError`` for a table that cannot be used, before anything is changed.
         """
         tables = [table for table in STORED.values() if self.exists(spark, table)]
-        lacking = [(t, self.missing_columns(self._load(spark, t).schema, t)) for t in tables]
+        with ThreadPoolExecutor() as pool:
+            found = list(pool.map(lambda one: self._missing(self._load(spark, one), one), tables))
+        lacking = [
+            (table, missing) for table, missing in zip(tables, found, strict=True) if missing
+        ]
         for table, missing in lacking:
-            if missing:
-                columns = ", ".join(map(column_ddl, missing))
-                spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({columns})")
-                failpoint(f"added.{table.name}")
+            columns = ", ".join(map(column_ddl, missing))
+            spark.sql(f"ALTER TABLE {self.identifier(table)} ADD COLUMNS ({columns})")
+            failpoint(f"added.{table.name}")
         return [f"{table.name}.{column.name}" for table, missing in lacking for column in missing]
 
     def append(self, rows: DataFrame, table: Table, batch: int, part: str = "") -> None:
@@ -234,54 +210,42 @@ class Warehouse:
 
         In a schema they stay; over a folder they are temporary views of the session.
         """
-        queries = self.queries()
+        names = {name: self._source(spark, table) for name, table in STORED.items()}
         kind = "VIEW" if self.directory is None else "TEMPORARY VIEW"
-        for name, query in queries.items():
+        for name, query in VIEWS.items():
             place = self.qualified(name) if self.directory is None else f"`{name}`"
             comment = f" COMMENT {quoted(TABLES[name].comment)}"
-            spark.sql(f"CREATE OR REPLACE {kind} {place}{comment} AS {query}")
-        return tuple(queries)
+            spark.sql(f"CREATE OR REPLACE {kind} {place}{comment} AS {query.format(**names)}")
+        return tuple(VIEWS)
 
-    def queries(self) -> dict[str, str]:
-        """The query of each view, by its name."""
-        names = {name: self.identifier(table) for name, table in STORED.items()}
-        return {name: query.format(**names) for name, query in VIEWS.items()}
+    def _source(self, spark: SparkSession, table: Table) -> str:
+        """What a query reads the table from."""
+        missing = self._missing(self._load(spark, table), table)
+        if not missing:
+            return self.identifier(table)
+        return f"(SELECT {', '.join(select_list(table, missing))} FROM {self.identifier(table)})"
 
-    def view(self, spark: SparkSession, name: str) -> DataFrame:
-        """The rows of a view: what was published and is current."""
-        return spark.sql(self.queries()[name])
+    def current(self, spark: SparkSession, name: str, runs: DataFrame | None = None) -> DataFrame:
+        """The rows of ``CURRENT`` that count: of all published runs, or of ``runs``."""
+        names = tables_of(CURRENT[name]) - {RUNS.name}
+        frames: dict[str, Any] = {of: self.read(spark, STORED[of]) for of in names}
+        frames[RUNS.name] = self.read(spark, RUNS) if runs is None else runs
+        return spark.sql(CURRENT[name], **frames)
 
-    def published(
-        self, spark: SparkSession, table: Table, runs: DataFrame | None = None
-    ) -> DataFrame:
-        """Rows of published runs, or of ``runs``, which have a ``run_id``."""
+    def published(self, spark: SparkSession, table: Table) -> DataFrame:
+        """All rows of published runs, current or not."""
         rows = self.read(spark, table)
-        if table is RUNS:
-            return rows
-        ids = (self.runs(spark) if runs is None else runs).select("run_id")
-        return rows.join(F.broadcast(ids), "run_id", "left_semi")
+        return rows.join(F.broadcast(self.runs(spark)), "run_id", "left_semi")
 
     def runs(self, spark: SparkSession, until: str | None = None) -> DataFrame:
-        """run_id, at: the published runs, or those up to the run ``until``."""
-        runs = self.read(spark, RUNS).groupBy("run_id").agg(F.max("finished_at").alias("at"))
-        if until is None:
-            return runs
-        bound = runs.where(F.col("run_id") == until).select(F.col("at").alias("bound"))
-        known = runs.join(F.broadcast(bound), F.col("at") <= F.col("bound"))
-        return known.select("run_id", "at")
+        """run_id: the published runs, or those up to the run ``until``."""
+        runs = self.read(spark, RUNS).select("run_id")
+        return runs if until is None else runs.where(F.col("run_id") <= until)
 
 
 def listed(names: Iterable[str]) -> str:
     """Ids and fingerprints, which are letters, digits, dashes and colons, for SQL."""
     return ", ".join(f"'{name}'" for name in sorted(names))
-
-
-def _of_version(place: str, version: int) -> CorruptStateError:
-    return CorruptStateError(
-        f"{place}: has table version {version}, this release reads {TABLE_VERSION}; "
-        "use the release that wrote it, or read the logs into a new warehouse with "
-        "flink-triage run --warehouse DIR"
-    )
 
 
 def _has_commits(folder: Path) -> bool:
