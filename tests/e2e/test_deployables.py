@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import runpy
 import shlex
 import subprocess
@@ -27,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "jobs"
 CRONJOB = JOBS / "kubernetes" / "cronjob.yaml"
 APPLICATION = JOBS / "kubernetes" / "scheduled-spark-application.yaml"
+CONTAINERFILE = JOBS / "kubernetes" / "Containerfile"
 
 # The environment failed, or another run held the tables.
 RETRIED = {4, 5}
@@ -123,6 +126,17 @@ def test_the_spark_operator_takes_the_application() -> None:
 def test_the_command_takes_the_arguments(path: Path) -> None:
     arguments = build_parser().parse_args(words_of(path))
     assert (arguments.command, arguments.paths) == ("run", ["s3a://flink-logs/kubernetes"])
+
+
+def test_the_image_build_imports_modules_and_calls_functions_that_exist() -> None:
+    text = CONTAINERFILE.read_text(encoding="utf-8")
+    imported = re.findall(r"from (flink_triage[\w.]*) import (\w+); ([^\"]*)", text)
+    assert imported
+    for package, name, calls in imported:
+        module = importlib.import_module(f"{package}.{name}")
+        called = re.findall(rf"{name}\.(\w+)\(\)", calls)
+        assert called
+        assert [function for function in called if not hasattr(module, function)] == []
 
 
 def test_images_are_of_this_release() -> None:

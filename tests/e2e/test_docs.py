@@ -134,6 +134,8 @@ def test_a_command_of_a_page_exists_with_its_flags(page: str, line: str) -> None
         words = words[: words.index(">")]
     if words[0] in commands():
         build_parser().parse_args(words)
+    elif words[0].startswith("-"):
+        assert words[0] in build_parser()._option_string_actions, f"{page}: no such flag"
     else:
         assert (PROJECT / words[0]).exists(), f"{page}: neither a command nor a path"
 
