@@ -26,7 +26,7 @@ from .layouts.own import OwnLayouts
 from .lifecycle import parse_lifecycle
 from .literals import LiteralFinder
 from .logical import Logical, is_fence, joined
-from .marks import record_behind_label, unmarked
+from .marks import record_behind_label, unmarked, whole_frame
 from .names import is_output
 from .open_event import OpenEvent
 from .physical import PhysicalLine
@@ -105,6 +105,8 @@ class PastedEvents:
             return number + line.newline_count
         if "`" in peeled.text or "**" in peeled.text:
             line.peeled = peeled = replace(peeled, text=unmarked(peeled.text))
+        if not self._is_document and (frame := whole_frame(peeled.text)) is not None:
+            line.peeled = peeled = replace(peeled, text=frame)
         header = None
         if current is None or not current.is_gone_on_with(peeled.text):
             header = self._header(peeled.text)

@@ -77,6 +77,17 @@ class SignaturePack:
             )
         )
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Simple names of the throwables that alternatives ask for."""
+        names = {
+            name.rpartition(".")[2]
+            for signature in self.signatures.values()
+            for alternative in signature.alternatives
+            for name in (*alternative.throwables, *alternative.root_causes)
+        }
+        return tuple(sorted(names))
+
     def ignored_on(self, day: date) -> frozenset[str]:
         """Ids that are not to be reported on that day."""
         return frozenset(entry.signature for entry in self.decisions_on(day))
