@@ -13,6 +13,7 @@ from pathlib import Path
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.traces import extract
 
+from .left_out import leave_out, render_left_out
 from .matcher import Matcher
 from .pack import SignaturePack, build_pack, builtin_pack_directory, load_pack
 from .samples import event_from_text, match_text, overlap_matrix, untested_alternatives
@@ -283,6 +284,7 @@ if __name__ == "__main__":
     pack = load_pack([builtin_pack_directory()])
     if len(sys.argv) == 3 and sys.argv[1] == "--quality":
         rows = measure_quality(pack, _healthy_events(Path(sys.argv[2])))
-        sys.stdout.write(_QUALITY_HEAD + render_quality(rows))
+        told = render_left_out(leave_out(pack))
+        sys.stdout.write(_QUALITY_HEAD + told + "\n" + render_quality(rows))
     else:
         sys.stdout.write(render_catalogue(pack))

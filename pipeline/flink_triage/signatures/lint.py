@@ -40,7 +40,7 @@ _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Except
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )
-_STATUS = regex.compile(r"\(\?P<status>[^()]*\)")
+_STATUS = regex.compile(r"\(\?P<(?:status|state)>[^()]*\)")
 _QUANTIFIER_OR_CLASS = regex.compile(
     r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"

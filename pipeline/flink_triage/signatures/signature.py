@@ -42,7 +42,8 @@ class Alternative:
 
     Of ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels`` one item must hold;
     of ``literals`` every one must occur in the text that ``scope`` names.  ``is_user_frame`` is
-    ``frame-origin: user``.
+    ``frame-origin: user``, ``entry`` the place of the
+    ``error`` of which it is one form.
     """
 
     scope: TextScope = "event"
@@ -55,6 +56,7 @@ class Alternative:
     levels: tuple[str, ...] = ()
     process: Process | None = None
     is_user_frame: bool = False
+    entry: int | None = None
 
     @property
     def anchors(self) -> tuple[str, ...]:
