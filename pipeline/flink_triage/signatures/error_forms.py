@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
 # What each field looks like where a signature may give any value, and in a text.
 _ASKED = {
     "status": (re.compile(r"[1-5](?:\d\d|xx)"), r"(?P<status>\d{3})"),
-    "code": (re.compile(r"[A-Za-z][\w.]{1,80}"), r"(?P<code>[^;:,()\n<>]{1,80})"),
+    "code": (re.compile(r"[A-Za-z0-9][\w.-]{1,80}"), r"(?P<code>[^;:,()\n<>]{1,80})"),
     "state": (re.compile(r"[0-9A-Z]{2}(?:[0-9A-Z]{3}|xxx)"), r"(?P<state>[0-9A-Z]{5})"),
     "service": (re.compile(r"[a-z][\w-]{1,40}"), r"[^;:,()\n]{1,60}"),
 }
@@ -39,13 +40,13 @@ class Form:
     literals: tuple[str, ...]
     example: str
     regex: str | None = None
-    throwable: str | None = None
+    throwables: tuple[str, ...] = ()
     states: Mapping[str, Sequence[str]] = field(default_factory=dict)
     without: str | None = None
 
     @property
     def printed(self) -> set[str]:
-        texts = (*self.literals, self.regex or "", self.throwable or "")
+        texts = (*self.literals, self.regex or "", *self.throwables)
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
     def says(self, asked: Mapping[str, Sequence[str]], columns: set[str]) -> bool:
@@ -67,7 +68,7 @@ class Family:
     fields: tuple[str, ...]
     forms: tuple[Form, ...]
     names: Mapping[str, Mapping[str, Sequence[str]]]
-    table: Mapping[str, Mapping[str, Mapping[str, str]]]
+    table: Mapping[str, Mapping[str, Mapping[str, str | Sequence[str]]]]
 
     @property
     def columns(self) -> set[str]:
@@ -121,17 +122,20 @@ def expand(asked: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
 def _alternatives(
     form: Form, family: Family, values: Mapping[str, Sequence[str]]
 ) -> Iterator[dict[str, Any]]:
-    fixed = (*form.literals, form.throwable or "")
+    fixed = (*form.literals, *form.throwables)
     if not any(_PLACEHOLDER.search(text) for text in fixed):
         yield _conditions(form, family, values, {})
         return
     # What is asked word by word: a form for each value.
     for value in values.get("code", ()):
         row = family.table.get("code", {}).get(value, {})
-        words = {"code": value, **row}
-        is_told = set(_PLACEHOLDER.findall(" ".join(fixed))) <= words.keys()
-        if is_told and form.without not in row:
-            yield _conditions(form, family, {**values, "code": (value,)}, words)
+        names = set(_PLACEHOLDER.findall(" ".join(fixed)))
+        if form.without in row or not names <= {"code", *row}:
+            continue
+        columns = [_many(row[name]) for name in sorted(names - {"code"})]
+        for words in product(*columns):
+            filled = {"code": value, **dict(zip(sorted(names - {"code"}), words, strict=True))}
+            yield _conditions(form, family, {**values, "code": (value,)}, filled)
 
 
 def _conditions(
@@ -141,8 +145,8 @@ def _conditions(
         return _PLACEHOLDER.sub(lambda found: words[found[1]], text)
 
     conditions: dict[str, Any] = {"literal": [fill(literal) for literal in form.literals]}
-    if form.throwable is not None:
-        conditions["throwable"] = fill(form.throwable)
+    if form.throwables:
+        conditions["throwable"] = [fill(name) for name in form.throwables]
     if form.regex is not None:
         conditions["regex"] = _regex(form.regex, family, values)
     return conditions
@@ -178,11 +182,11 @@ def _agree(name: str, asked: Sequence[str], stated: Sequence[str]) -> bool:
 
 
 def _values(asked: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
-    return {
-        name: (value,) if isinstance(value, str) else tuple(value)
-        for name, value in asked.items()
-        if name != FAMILY
-    }
+    return {name: _many(value) for name, value in asked.items() if name != FAMILY}
+
+
+def _many(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -214,12 +218,11 @@ def _family(content: Mapping[str, Any]) -> Family:
 
 
 def _form(content: Mapping[str, Any]) -> Form:
-    literal = content["literal"]
     return Form(
-        literals=(literal,) if isinstance(literal, str) else tuple(literal),
+        literals=_many(content["literal"]),
         example=content["example"],
         regex=content.get("regex"),
-        throwable=content.get("throwable"),
+        throwables=_many(content.get("throwable", ())),
         states=content.get("states", {}),
         without=content.get("without"),
     )

@@ -68,7 +68,7 @@ class Matcher:
         self._settings = settings
         self._clock = clock
         self._candidates = Candidates(pack)
-        self._texts = (*pack.literals, *pack.classes)
+        self._texts = pack.wordings
         # Compiling a regex costs a millisecond; most signatures are never tried in a run.
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}

@@ -79,15 +79,19 @@ class SignaturePack:
         )
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Simple names of the throwables that alternatives ask for."""
-        names = {
-            name.rpartition(".")[2]
+    def wordings(self) -> tuple[str, ...]:
+        """The literals, and the regexes and throwables of all alternatives, for their words."""
+        texts = {
+            text
             for signature in self.signatures.values()
             for alternative in signature.alternatives
-            for name in (*alternative.throwables, *alternative.root_causes)
+            for text in (
+                alternative.regex or "",
+                *alternative.throwables,
+                *alternative.root_causes,
+            )
         }
-        return tuple(sorted(names))
+        return (*self.literals, *sorted(texts))
 
     def ignored_on(self, day: date) -> frozenset[str]:
         """Ids that are not to be reported on that day."""

@@ -23,6 +23,10 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
     ],
     "kafka": [{"of": "kafka", "code": "TOPIC_AUTHORIZATION_FAILED"}],
     "sql": [{"of": "sql", "state": "28xxx"}, {"of": "sql", "state": ["28000"]}],
+    "oracle": [{"of": "oracle", "code": "ORA-01017"}],
+    "mysql": [{"of": "mysql", "code": ["1040", "1045"]}],
+    "postgres": [{"of": "postgres", "code": ["28P01", "40P01", "42P01"]}],
+    "sqlserver": [{"of": "sqlserver", "code": ["10928", "18456"]}],
 }
 OTHERS: Mapping[str, list[dict[str, object]]] = {
     "aws": [
@@ -32,6 +36,10 @@ OTHERS: Mapping[str, list[dict[str, object]]] = {
     ],
     "kafka": [{"of": "kafka", "code": ["GROUP_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID"]}],
     "sql": [{"of": "sql", "state": ["08xxx", "28P01"]}],
+    "oracle": [{"of": "oracle", "code": "ORA-28000"}],
+    "mysql": [{"of": "mysql", "code": ["1044", "1205"]}],
+    "postgres": [{"of": "postgres", "code": ["28000", "40001", "42703"]}],
+    "sqlserver": [{"of": "sqlserver", "code": ["208", "1205"]}],
 }
 FORMS = [
     pytest.param(name, form, id=f"{name}: {form.example[:60]}")
@@ -66,7 +74,7 @@ def _groups(pattern: str) -> list[str]:
 
 def test_what_a_client_asks_again_for_is_a_failure_only_as_an_exception() -> None:
     retried = expand({"of": "kafka", "code": "NOT_ENOUGH_REPLICAS"})
-    assert [form["throwable"].rpartition(".")[2] for form in retried] == [
+    assert [form["throwable"][0].rpartition(".")[2] for form in retried] == [
         "NotEnoughReplicasException"
     ]
     assert len(expand({"of": "kafka", "code": "INVALID_TXN_STATE"})) > 3
@@ -85,7 +93,7 @@ cause: The store refused it because it was asked too often by everybody.
 remediation: {summary: Ask less., risk: live}
 """
 PROBLEMS = {
-    "{of: awz, code: SlowDown}": ('"awz" is not one of aws, kafka, sql', "error.of"),
+    "{of: awz, code: SlowDown}": ('"awz" is not one of aws, kafka, sql, ', "error.of"),
     "{of: aws}": ("asks nothing; give one of service, status, code", "error"),
     "{of: sql, code: X1}": ("is no field of sql, which has state", "error.code"),
     "{of: aws, status: teapot}": ('"teapot" is not a status', "error.status"),
@@ -131,6 +139,14 @@ NAMED = {
         "kafka/auth-failed"
     ),
     "SQL Error: 0, SQLState: 53300": "jdbc/too-many-connections",
+    "ERROR 1040 (HY000): zu viele Verbindungen": "jdbc/too-many-connections",
+    "FATAL: remaining connection slots are reserved for roles with SUPERUSER": (
+        "jdbc/too-many-connections"
+    ),
+    "ORA-28000: Das Konto ist gesperrt": "jdbc/auth-failed",
+    'ERROR: null value in column "id" of relation "t" violates not-null constraint': (
+        "jdbc/statement-refused"
+    ),
     "create connection SQLException, url: jdbc:mysql://h/d, errorCode 1045, state 28000": (
         "jdbc/auth-failed"
     ),

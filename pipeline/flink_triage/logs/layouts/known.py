@@ -127,7 +127,7 @@ LAYOUTS: tuple[Layout, ...] = (
     _layout(
         "log4j-status-simple",
         "ERROR StatusLogger No Log4j 2 configuration file found.",
-        rf"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>StatusLogger)[ ]{_MESSAGE}",
+        r"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>(?!))?(?P<message>StatusLogger[ ].*)",
     ),
     # java.util.logging's SimpleFormatter; level and message stand on the line below.
     _layout(
