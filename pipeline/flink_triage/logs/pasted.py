@@ -23,7 +23,7 @@ from .layouts.headers import (
 )
 from .layouts.json_lines import parse_json_line
 from .layouts.own import OwnLayouts
-from .lifecycle import parse_lifecycle
+from .lifecycle import parse_lifecycle, parse_status
 from .literals import LiteralFinder
 from .logical import Logical, is_fence, joined
 from .marks import record_behind_label, unmarked, whole_frame
@@ -178,6 +178,9 @@ class PastedEvents:
             message, continuation, personal=self._personal
         )
         logger, thread, in_names = store_names(header, personal=self._personal)
+        lifecycle = parse_lifecycle(message, logger)
+        if lifecycle is None and header is None:
+            lifecycle = parse_status("\n".join(filter(None, (message, continuation))))
         tally.keep(
             Event(
                 self._path,
@@ -191,7 +194,7 @@ class PastedEvents:
                 message,
                 continuation,
                 header.job_id if header else None,
-                parse_lifecycle(message, logger),
+                lifecycle,
                 event.is_truncated,
             ),
             both(redactions, in_names),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import yaml
 
 from flink_triage.logs.marks import whole_frame
 from flink_triage.signatures.respelling import Respelling
@@ -109,3 +112,35 @@ def test_one_near_word_is_taken(text: str, respelled: str) -> None:
 def test_hostile_words_cost_no_more_than_their_number() -> None:
     known = Respelling(["abcdefghijklmnopqrstuvwxyz"[:n] for n in range(6, 27)])
     assert known.respell("abcdeghijklmnopqrstvwxyz " * 2000).count(" ") == 2000
+
+
+STATUS = """\
+status:
+  error: {error}
+  jobManagerDeploymentStatus: READY
+  jobStatus:
+    jobId: 8c7e2f61b0d94a0f9d2b1c5d6e7f8091
+    jobName: stock-levels
+    state: {state}
+  lifecycleState: {lifecycle}
+"""
+STATUSES = {
+    "a job that runs": (('""', "RUNNING", "STABLE"), "healthy"),
+    "no error": (("null", "FINISHED", "STABLE"), "healthy"),
+    "an error": (("out of luck", "RUNNING", "STABLE"), "text-only"),
+    "a job that does not run": (('""', "RECONCILING", "STABLE"), "no-logs"),
+    "an upgrade that is not stable": (('""', "RUNNING", "DEPLOYED"), "no-logs"),
+}
+
+
+@pytest.mark.parametrize(("parts", "verdict"), STATUSES.values(), ids=STATUSES)
+@pytest.mark.parametrize("is_json", [False, True], ids=["yaml", "json"])
+def test_the_status_of_the_operator_tells_a_job_that_is_well(
+    diagnose, parts: tuple[str, str, str], verdict: str, is_json: bool
+) -> None:
+    error, state, lifecycle = parts
+    text = STATUS.format(error=error, state=state, lifecycle=lifecycle)
+    if is_json:
+        text = json.dumps(yaml.safe_load(text)) + "\n"
+    (incident,) = diagnose(status=text).incidents
+    assert incident.verdict == verdict
