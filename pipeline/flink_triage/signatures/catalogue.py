@@ -111,20 +111,26 @@ def _section(signature: Signature) -> list[str]:
 
 def _recognition(signature: Signature) -> str:
     joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
-    told = joint[signature.mode].join(_condition(a) for a in signature.alternatives)
+    # All forms of an error are told as one.
+    conditions = dict.fromkeys(_condition(a) for a in signature.alternatives)
+    told = joint[signature.mode].join(conditions)
     if signature.count > 1:
         told += f", at least {signature.count} times"
     if signature.within_seconds is not None:
         told += f" within {signature.within_seconds:g} s"
     if signature.vetoes:
-        told += f"; but not with {' or '.join(_condition(veto) for veto in signature.vetoes)}"
+        vetoes = dict.fromkeys(_condition(veto) for veto in signature.vetoes)
+        told += f"; but not with {' or '.join(vetoes)}"
     return told
 
 
 def _condition(alternative: Alternative) -> str:
-    parts = [_code(literal) for literal in alternative.literals]
+    if alternative.error is not None:
+        parts = [f"an error of {alternative.error}"]
+    else:
+        parts = [_code(literal) for literal in alternative.literals]
     types = alternative.throwables or alternative.root_causes
-    if types:
+    if types and alternative.error is None:
         where = "in" if alternative.throwables else "as root cause, in"
         names = " or ".join(_code(name.rpartition(".")[2]) for name in types)
         parts.append(f"{where} {names}" if parts else names)

@@ -108,6 +108,12 @@ def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield name, f'"{value}" is not known in {FORMS_DIRECTORY}/forms.yaml'
 
 
+def words_of(asked: Mapping[str, Any]) -> str:
+    """``aws: service s3, status 5xx or 429``."""
+    parts = (f"{name} {' or '.join(values)}" for name, values in _values(asked).items())
+    return f"{asked[FAMILY]}: {', '.join(parts)}"
+
+
 def expand(asked: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """The conditions of one alternative for each form that shows all that is asked."""
     family, values = families()[asked[FAMILY]], _values(asked)

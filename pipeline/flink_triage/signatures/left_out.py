@@ -71,7 +71,7 @@ def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable
     for index, alternative in enumerate(signature.alternatives):
         alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)
         matcher = Matcher(build_pack([alone]), settings)
-        unit = ("error", alternative.entry) if alternative.entry is not None else index
+        unit = alternative.error if alternative.error is not None else index
         of_unit = taken.setdefault(unit, set())
         of_unit.update(
             sample

@@ -15,7 +15,7 @@ from flink_triage.model import TriedFix
 
 from ..user_regex import problem_of_regex
 from ..yaml_documents import MappingNode, Node, Problem, parse_document, read_document
-from .error_forms import expand, problems_of_error
+from .error_forms import expand, problems_of_error, words_of
 from .schema import Checked, Schema, check
 from .signature import (
     Alternative,
@@ -199,18 +199,19 @@ def _alternatives(
     for number, item in enumerate(checked.value["match"][mode]):
         own = f"{prefix}{number}]"
         of_item = {k[len(own) :]: n for k, n in checked.lines.items() if k.startswith(own)}
-        for alternative in _forms_of(item, number):
+        for alternative in _forms_of(item):
             lines |= {f"{prefix}{len(found)}]{key}": line for key, line in of_item.items()}
             found.append(alternative)
     return tuple(found), lines
 
 
-def _forms_of(item: Mapping[str, Any], number: int = 0) -> list[Alternative]:
+def _forms_of(item: Mapping[str, Any]) -> list[Alternative]:
     if "error" not in item:
         return [_alternative(item)]
     others = {key: value for key, value in item.items() if key != "error"}
     return [
-        replace(_alternative({**others, **form}), entry=number) for form in expand(item["error"])
+        replace(_alternative({**others, **form}), error=words_of(item["error"]))
+        for form in expand(item["error"])
     ]
 
 

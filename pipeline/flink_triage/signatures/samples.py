@@ -106,7 +106,7 @@ def untested_alternatives(
             index
             for index, alternative in enumerate(signature.alternatives)
             # A form of an error has an example of its own, in the data.
-            if alternative.entry is None
+            if alternative.error is None
             and not _is_shown(replace(signature, alternatives=(alternative,)), settings)
         )
         if left:

@@ -42,8 +42,8 @@ class Alternative:
 
     Of ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels`` one item must hold;
     of ``literals`` every one must occur in the text that ``scope`` names.  ``is_user_frame`` is
-    ``frame-origin: user``, ``entry`` the place of the
-    ``error`` of which it is one form.
+    ``frame-origin: user``, ``error`` what an ``error`` asks, where it
+    is one form of it (``aws: service s3, status 5xx or 429``).
     """
 
     scope: TextScope = "event"
@@ -56,7 +56,7 @@ class Alternative:
     levels: tuple[str, ...] = ()
     process: Process | None = None
     is_user_frame: bool = False
-    entry: int | None = None
+    error: str | None = None
 
     @property
     def anchors(self) -> tuple[str, ...]:

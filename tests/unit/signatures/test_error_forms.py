@@ -120,11 +120,11 @@ def test_each_form_is_an_alternative_with_the_line_of_its_error() -> None:
     signature, problems = parse_signature(text, "a/b", schema)
     assert signature is not None
     assert not problems
-    entries = [alternative.entry for alternative in signature.alternatives]
-    assert entries == [None, *[1] * (len(entries) - 2), None]
-    assert len(entries) > 4
-    lines = [signature.lines[f"match.any[{index}]"] for index in range(len(entries))]
-    assert lines == [6, *[7] * (len(entries) - 2), 8]
+    errors = [alternative.error for alternative in signature.alternatives]
+    assert errors == [None, *["sql: state 28xxx"] * (len(errors) - 2), None]
+    assert len(errors) > 4
+    lines = [signature.lines[f"match.any[{index}]"] for index in range(len(errors))]
+    assert lines == [6, *[7] * (len(errors) - 2), 8]
 
 
 # Forms that no example of the signature shows.

@@ -42,7 +42,10 @@ def test_an_alternative_that_takes_two_names_one_without_the_other() -> None:
 
 
 def test_all_forms_of_an_error_are_one() -> None:
-    forms = [Alternative(literals=(text,), entry=0) for text in ("code 7", "code 8", "server")]
+    forms = [
+        Alternative(literals=(text,), error="a: code 7 or 8")
+        for text in ("code 7", "code 8", "server")
+    ]
     assert left(*forms) == [(True, True)] * 3
 
 
