@@ -24,6 +24,8 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
     "kafka": [{"of": "kafka", "code": "TOPIC_AUTHORIZATION_FAILED"}],
     "sql": [{"of": "sql", "state": "28xxx"}, {"of": "sql", "state": ["28000"]}],
     "oracle": [{"of": "oracle", "code": "ORA-01017"}],
+    "azure": [{"of": "azure", "status": "5xx", "code": "ServerBusy"}],
+    "gcs": [{"of": "gcs", "status": ["503"]}],
     "mysql": [{"of": "mysql", "code": ["1040", "1045"]}],
     "postgres": [{"of": "postgres", "code": ["28P01", "40P01", "42P01"]}],
     "sqlserver": [{"of": "sqlserver", "code": ["10928", "18456"]}],
@@ -37,6 +39,11 @@ OTHERS: Mapping[str, list[dict[str, object]]] = {
     "kafka": [{"of": "kafka", "code": ["GROUP_AUTHORIZATION_FAILED", "UNKNOWN_TOPIC_ID"]}],
     "sql": [{"of": "sql", "state": ["08xxx", "28P01"]}],
     "oracle": [{"of": "oracle", "code": "ORA-28000"}],
+    "azure": [
+        {"of": "azure", "status": "403"},
+        {"of": "azure", "status": "503", "code": "AuthorizationFailure"},
+    ],
+    "gcs": [{"of": "gcs", "status": ["403", "4xx"]}],
     "mysql": [{"of": "mysql", "code": ["1044", "1205"]}],
     "postgres": [{"of": "postgres", "code": ["28000", "40001", "42703"]}],
     "sqlserver": [{"of": "sqlserver", "code": ["208", "1205"]}],
@@ -143,6 +150,9 @@ NAMED = {
     "FATAL: remaining connection slots are reserved for roles with SUPERUSER": (
         "jdbc/too-many-connections"
     ),
+    "Failed with AbfsRestOperationException: Status code: 503 error code: ServerBusy error"
+    " message: Egress is high": "cloud/storage-throttled",
+    'GET https://storage.googleapis.com/storage/v1/b/x { "code" : 403,': "cloud/azure-gcs-access",
     "ORA-28000: Das Konto ist gesperrt": "jdbc/auth-failed",
     'ERROR: null value in column "id" of relation "t" violates not-null constraint': (
         "jdbc/statement-refused"
