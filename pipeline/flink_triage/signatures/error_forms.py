@@ -79,10 +79,15 @@ class Family:
         return frozenset(self.table.get(name, ())) | frozenset(self.names.get(name, ()))
 
 
-@lru_cache(maxsize=1)
 def families() -> Mapping[str, Family]:
-    """All families, by name."""
+    """All families, by name; a file that has not changed is read once."""
     path = builtin_pack_directory() / FORMS_DIRECTORY / "forms.yaml"
+    return _families(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _families(path: Path, modified_at: int) -> Mapping[str, Family]:
+    del modified_at  # it only tells one state of the file from another
     return {name: _family(content) for name, content in _read(path).items()}
 
 
