@@ -155,11 +155,15 @@ def _conditions(
     def fill(text: str) -> str:
         return _PLACEHOLDER.sub(lambda found: words[found[1]], text)
 
+    columns = words.keys() - values.keys()
     conditions: dict[str, Any] = {"literal": [fill(literal) for literal in form.literals]}
     if form.throwables:
         conditions["throwable"] = [fill(name) for name in form.throwables]
     if form.regex is not None:
-        conditions["regex"] = _regex(form.regex, family, values)
+        template = _PLACEHOLDER.sub(
+            lambda found: _escaped(words[found[1]]) if found[1] in columns else found[0], form.regex
+        )
+        conditions["regex"] = _regex(template, family, values)
     return conditions
 
 
@@ -184,7 +188,11 @@ def _regex(template: str, family: Family, values: Mapping[str, Sequence[str]]) -
 
 def _pattern_of(name: str, value: str) -> str:
     mark, stands_for = _WILDCARDS.get(name, ("", ""))
-    return value.replace(mark, stands_for) if mark else re.escape(value).replace("\\ ", " ")
+    return value.replace(mark, stands_for) if mark else _escaped(value)
+
+
+def _escaped(text: str) -> str:
+    return re.escape(text).replace("\\ ", " ")
 
 
 def _agree(name: str, asked: Sequence[str], stated: Sequence[str]) -> bool:

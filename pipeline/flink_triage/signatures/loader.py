@@ -191,12 +191,13 @@ def _alternatives(
     checked: Checked, mode: MatchMode
 ) -> tuple[tuple[Alternative, ...], Mapping[str, int]]:
     """The alternatives, each form of an error one of its own, and the line of each field."""
+    items = checked.value["match"][mode]
+    if not any("error" in item for item in items):
+        return tuple(map(_alternative, items)), checked.lines
     found: list[Alternative] = []
-    lines: dict[str, int] = dict(checked.lines)
     prefix = f"match.{mode}["
-    if any("error" in item for item in checked.value["match"][mode]):
-        lines = {key: line for key, line in lines.items() if not key.startswith(prefix)}
-    for number, item in enumerate(checked.value["match"][mode]):
+    lines = {key: line for key, line in checked.lines.items() if not key.startswith(prefix)}
+    for number, item in enumerate(items):
         own = f"{prefix}{number}]"
         of_item = {k[len(own) :]: n for k, n in checked.lines.items() if k.startswith(own)}
         for alternative in _forms_of(item):

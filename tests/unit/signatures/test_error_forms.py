@@ -20,6 +20,7 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
     "aws": [
         {"of": "aws", "service": "s3", "code": ["SlowDown", "Throttling"]},
         {"of": "aws", "service": "s3", "status": ["5xx", "403", "301"]},
+        {"of": "aws", "service": "kinesis", "code": "LimitExceededException"},
     ],
     "kafka": [{"of": "kafka", "code": "TOPIC_AUTHORIZATION_FAILED"}],
     "sql": [{"of": "sql", "state": "28xxx"}, {"of": "sql", "state": ["28000"]}],
@@ -146,7 +147,7 @@ NAMED = {
         "kafka/auth-failed"
     ),
     "SQL Error: 0, SQLState: 53300": "jdbc/too-many-connections",
-    "ERROR 1040 (HY000): zu viele Verbindungen": "jdbc/too-many-connections",
+    'pymysql.err.OperationalError: (1040, "zu viele Verbindungen")': "jdbc/too-many-connections",
     "FATAL: remaining connection slots are reserved for roles with SUPERUSER": (
         "jdbc/too-many-connections"
     ),
