@@ -23,7 +23,14 @@ from .episodes import FAULT_KINDS, Episode, is_fault
 from .exits import CLOSING, is_last_output
 from .failures import ENDING_KINDS, failure_word
 from .incidents import SHOWN_KINDS
-from .quiet import is_bare_error, is_log_line, is_of_flink, is_sign_of_health, unexplained_error
+from .quiet import (
+    is_bare_error,
+    is_log_line,
+    is_of_flink,
+    is_sign_of_health,
+    is_warning,
+    unexplained_error,
+)
 from .requests import REGISTERED, REQUESTED
 from .stops import BANNER, REACH, SIGNAL, process_of, started_as
 from .timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
@@ -219,7 +226,8 @@ def _long(run: list[Moment]) -> Iterator[list[Moment]]:
 def _witness(moment: Moment) -> Moment:
     """The moment as one that tells of the deployment and is nothing that happened."""
     observation = moment.observation
-    message = observation.event.message if is_bare_error(moment) else ""
+    is_quoted = is_bare_error(moment) or is_warning(moment)
+    message = observation.event.message if is_quoted else ""
     event = replace(observation.event, logged_at=moment.time, message=message, continuation=None)
     is_lent = observation.root_cause_type in OMITTED_STACKS
     witness = replace(
@@ -227,7 +235,7 @@ def _witness(moment: Moment) -> Moment:
         event=event,
         occurrences=0,
         last_logged_at=None,
-        root_cause_message=None,
+        root_cause_message=observation.root_cause_message if is_quoted else None,
         matches=observation.matches if is_lent else (),
     )
     return replace(moment, observation=witness)
@@ -268,7 +276,7 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "graph", graph
     if (word := failure_word(observation)) is not None:
         yield "failure", moment.job_id, word
-    yield "log", is_log_line(observation), is_of_flink(observation)
+    yield "log", is_log_line(observation), is_of_flink(observation), lifecycle is None
 
 
 def _told_last(observation: Observation) -> Iterator[Hashable]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from ..model import Observation
 from ..signatures.conditions import is_logger
 from .durations import ANSWER, CONNECTION_ATTEMPT, REGISTRATION
 
+_REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
 # They say that nothing answered; akka's before Flink 1.18.
 _RPC_LOGGERS = (
     "org.apache.pekko.remote.ReliableDeliverySupervisor",
@@ -73,6 +75,25 @@ def without_overcome(
 def _is_of_rpc(observation: Observation) -> bool:
     logger = observation.event.logger
     return logger is not None and any(is_logger(logger, one) for one in _RPC_LOGGERS)
+
+
+_JOB_UNKNOWN = "rest/job-unknown"
+
+
+def unknown_jobs_asked_for(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
+    """Indices of answers to clients that ask for an unknown job, in the log of a living process.
+
+    Pages left open and scripts ask on and on, and no job is touched.  Where the logs hold such
+    answers and no line on the life of a process or a job, somebody wants to know what they mean.
+    """
+    if not any(observation.event.lifecycle is not None for observation, _ in timed):
+        return set()
+    return {
+        index
+        for index, (observation, _) in enumerate(timed)
+        if any(match.signature == _JOB_UNKNOWN for match in observation.matches)
+        and (observation.event.logger or "").startswith(_REST_HANDLERS)
+    }
 
 
 # HotSpot throws these without a stack once it has compiled the place that throws them

@@ -37,7 +37,7 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
     error = unexplained_error(timeline)
     if error is None:
         return _incident(timeline, _verdict(timeline))
-    first_line = error.observation.event.message.strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
+    first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
     if not any(is_log_line(moment.observation) for moment in timeline.moments):
         verdict: Verdict = "text-only"
         told = f"A text, and no log, mentions a failure that no signature names: {first_line}"
@@ -65,14 +65,19 @@ def _is_dated(observation: Observation) -> bool:
 
 
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
-    """The first error that nothing explains; in a text, the first mention of a failure."""
+    """The first error that nothing explains; in a text, the first mention of a failure.
+
+    In an excerpt, which has no line on the life of a process or a job, a warning with an
+    exception counts, too: somebody chose it.
+    """
     found: Moment | None = None
     is_text = True
+    is_excerpt = all(moment.observation.event.lifecycle is None for moment in timeline.moments)
     for moment in timeline.moments:
         is_text = is_text and not is_log_line(moment.observation)
         if is_sign_of_health(moment.observation):
             found = None
-        elif found is None and is_bare_error(moment):
+        elif found is None and (is_bare_error(moment) or (is_excerpt and is_warning(moment))):
             found = moment
     if found is not None or not is_text:
         return found
@@ -106,6 +111,22 @@ def is_bare_error(moment: Moment) -> bool:
     if event.level is None:
         return names_throwable(event.message) or mentioned(event.message) is not None
     return event.level in ERROR_AND_ABOVE
+
+
+def is_warning(moment: Moment) -> bool:
+    """Whether a line warns of an exception that no signature names."""
+    observation = moment.observation
+    is_trace = observation.fingerprint is not None and not observation.matches
+    return is_trace and observation.event.level == "WARN" and not moment.is_stop
+
+
+def words_of(observation: Observation) -> str:
+    """The message of a line, or what was thrown where it has none."""
+    if observation.event.message or observation.exception_type is None:
+        return observation.event.message
+    if observation.exception_type != observation.root_cause_type:
+        return observation.exception_type
+    return f"{observation.exception_type}: {observation.root_cause_message or ''}".rstrip(": ")
 
 
 def _mentions_failure(moment: Moment) -> bool:

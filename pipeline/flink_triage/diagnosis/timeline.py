@@ -9,7 +9,12 @@ from datetime import datetime, timezone
 
 from ..model import Match, Observation
 from .caught import gone_on_from
-from .context import with_omitted_stacks, with_restarts_told, without_overcome
+from .context import (
+    unknown_jobs_asked_for,
+    with_omitted_stacks,
+    with_restarts_told,
+    without_overcome,
+)
 from .durations import ANSWER
 from .exits import exits_told
 from .fold import is_thinned
@@ -183,6 +188,7 @@ def _moments(timed: Timed, jobs: Sequence[str | None]) -> tuple[Moment, ...]:
     caught = gone_on_from(timed)
     exits = exits_told(timed, stops)
     meant: dict[int, tuple[Match, ...]] = dict.fromkeys(not_missed(timed) | caught, ())
+    meant |= dict.fromkeys(unknown_jobs_asked_for(timed), ())
     meant |= stopped_before_they_were_lost(timed, stops)
     meant |= lost_jobmanagers(timed)
     meant |= {index: told.matches for index, told in exits.items()}

@@ -23,10 +23,10 @@ from .layouts.headers import (
 )
 from .layouts.json_lines import parse_json_line
 from .layouts.own import OwnLayouts
-from .lifecycle import parse_lifecycle
+from .lifecycle import parse_lifecycle, parse_status
 from .literals import LiteralFinder
 from .logical import Logical, is_fence, joined
-from .marks import record_behind_label, unmarked
+from .marks import record_behind_label, unmarked, whole_frame
 from .names import is_output
 from .open_event import OpenEvent
 from .physical import PhysicalLine
@@ -105,6 +105,8 @@ class PastedEvents:
             return number + line.newline_count
         if "`" in peeled.text or "**" in peeled.text:
             line.peeled = peeled = replace(peeled, text=unmarked(peeled.text))
+        if not self._is_document and (frame := whole_frame(peeled.text)) is not None:
+            line.peeled = peeled = replace(peeled, text=frame)
         header = None
         if current is None or not current.is_gone_on_with(peeled.text):
             header = self._header(peeled.text)
@@ -176,6 +178,9 @@ class PastedEvents:
             message, continuation, personal=self._personal
         )
         logger, thread, in_names = store_names(header, personal=self._personal)
+        lifecycle = parse_lifecycle(message, logger)
+        if lifecycle is None and header is None:
+            lifecycle = parse_status("\n".join(filter(None, (message, continuation))))
         tally.keep(
             Event(
                 self._path,
@@ -189,7 +194,7 @@ class PastedEvents:
                 message,
                 continuation,
                 header.job_id if header else None,
-                parse_lifecycle(message, logger),
+                lifecycle,
                 event.is_truncated,
             ),
             both(redactions, in_names),

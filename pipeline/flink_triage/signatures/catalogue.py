@@ -13,6 +13,7 @@ from pathlib import Path
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.traces import extract
 
+from .left_out import leave_out, render_left_out
 from .matcher import Matcher
 from .pack import SignaturePack, build_pack, builtin_pack_directory, load_pack
 from .samples import event_from_text, match_text, overlap_matrix, untested_alternatives
@@ -110,20 +111,26 @@ def _section(signature: Signature) -> list[str]:
 
 def _recognition(signature: Signature) -> str:
     joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
-    told = joint[signature.mode].join(_condition(a) for a in signature.alternatives)
+    # All forms of an error are told as one.
+    conditions = dict.fromkeys(_condition(a) for a in signature.alternatives)
+    told = joint[signature.mode].join(conditions)
     if signature.count > 1:
         told += f", at least {signature.count} times"
     if signature.within_seconds is not None:
         told += f" within {signature.within_seconds:g} s"
     if signature.vetoes:
-        told += f"; but not with {' or '.join(_condition(veto) for veto in signature.vetoes)}"
+        vetoes = dict.fromkeys(_condition(veto) for veto in signature.vetoes)
+        told += f"; but not with {' or '.join(vetoes)}"
     return told
 
 
 def _condition(alternative: Alternative) -> str:
-    parts = [_code(literal) for literal in alternative.literals]
+    if alternative.error is not None:
+        parts = [f"an error of {alternative.error}"]
+    else:
+        parts = [_code(literal) for literal in alternative.literals]
     types = alternative.throwables or alternative.root_causes
-    if types:
+    if types and alternative.error is None:
         where = "in" if alternative.throwables else "as root cause, in"
         names = " or ".join(_code(name.rpartition(".")[2]) for name in types)
         parts.append(f"{where} {names}" if parts else names)
@@ -283,6 +290,7 @@ if __name__ == "__main__":
     pack = load_pack([builtin_pack_directory()])
     if len(sys.argv) == 3 and sys.argv[1] == "--quality":
         rows = measure_quality(pack, _healthy_events(Path(sys.argv[2])))
-        sys.stdout.write(_QUALITY_HEAD + render_quality(rows))
+        told = render_left_out(leave_out(pack))
+        sys.stdout.write(_QUALITY_HEAD + told + "\n" + render_quality(rows))
     else:
         sys.stdout.write(render_catalogue(pack))

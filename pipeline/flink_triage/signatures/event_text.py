@@ -46,6 +46,13 @@ class EventText:
         self.event = event
         # Whether a person wrote it: it has neither the header of a log nor a stack trace.
         self.is_prose = trace is None and event.level is None and event.logged_at is None
+        # Whether a person may have typed it: a program would have printed frames.
+        self.is_written = self.is_prose or (
+            event.level is None
+            and event.logged_at is None
+            and trace is not None
+            and not any(throwable.frames for throwable in trace.throwables)
+        )
         self.trace = mentioned(message) if self.is_prose else trace
         self.process = process
         # Whether what a regex asks for may be left out, as people shorten ids and numbers.

@@ -40,7 +40,7 @@ _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Except
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )
-_STATUS = regex.compile(r"\(\?P<status>[^()]*\)")
+_STATUS = regex.compile(r"\(\?P<(?:status|state|code)>[^()]*\)")
 _QUANTIFIER_OR_CLASS = regex.compile(
     r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"
@@ -212,7 +212,8 @@ def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
 def _bare_digits(pattern: str) -> list[str]:
     """Digits that stand for themselves, outside escapes, classes, repetitions and group names.
 
-    Those of a name (``S3``) and of an HTTP status (a group of that name) do not vary by version.
+    Those of a name (``S3``), and of a status, a state and a code (groups of these names) do not
+    vary by version.
     """
     plain = _QUANTIFIER_OR_CLASS.sub(" ", _STATUS.sub(" ", pattern))
     return regex.findall(r"(?<![A-Za-z\d])\d+", plain)

@@ -7,6 +7,7 @@ that an alternative has a literal, that the parts of ``match`` go together.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from flink_triage.model import TriedFix
 
 from ..user_regex import problem_of_regex
 from ..yaml_documents import MappingNode, Node, Problem, parse_document, read_document
+from .error_forms import expand, problems_of_error, words_of
 from .schema import Checked, Schema, check
 from .signature import (
     Alternative,
@@ -103,6 +105,9 @@ def _check_alternative(
     line = checked.lines[path]
     if "throwable" in alternative and "root-cause" in alternative:
         checked.add(line, path, "has throwable and root-cause; choose one")
+    if "error" in alternative:
+        _check_error(checked, path, alternative)
+        return
     is_waived = alternative.get("frame-origin") == "user"
     if needs_literal and not is_waived and "literal" not in alternative:
         reason = "has no literal; one is required, for it decides when this is tried at all"
@@ -112,6 +117,19 @@ def _check_alternative(
         checked.add(checked.lines[f"{path}.scope"], f"{path}.scope", "throwable needs throwable")
     if "regex" in alternative:
         _check_regex(checked, f"{path}.regex", alternative["regex"])
+
+
+_TEXT_KEYS = ("literal", "regex", "throwable", "root-cause", "scope")
+
+
+def _check_error(checked: Checked, path: str, alternative: Mapping[str, Any]) -> None:
+    for key in _TEXT_KEYS:
+        if key in alternative:
+            reason = "stands beside error, whose forms say what to look for"
+            checked.add(checked.lines[f"{path}.{key}"], f"{path}.{key}", reason)
+    for name, reason in problems_of_error(alternative["error"]):
+        place = f"{path}.error.{name}" if name else f"{path}.error"
+        checked.add(checked.lines.get(place, checked.lines[path]), place, reason)
 
 
 def _check_config(checked: Checked) -> None:
@@ -143,14 +161,15 @@ def _build(checked: Checked, signature_id: str) -> Signature:
     match = value["match"]
     mode = next(mode for mode in _MODES if mode in match)
     examples = value.get("examples", {})
+    alternatives, lines = _alternatives(checked, mode)
     return Signature(
         id=signature_id,
         title=value["title"].strip(),
         severity=value["severity"],
         role=value["role"],
         mode=mode,
-        alternatives=tuple(_alternative(item) for item in match[mode]),
-        vetoes=tuple(_alternative(item) for item in match.get("none", ())),
+        alternatives=alternatives,
+        vetoes=tuple(one for item in match.get("none", ()) for one in _forms_of(item)),
         count=match.get("count", 1),
         within_seconds=parse_seconds(match["within"]) if "within" in match else None,
         reach=value.get("reach", "job"),
@@ -164,8 +183,37 @@ def _build(checked: Checked, signature_id: str) -> Signature:
             no_match=tuple(text.rstrip("\n") for text in examples.get("no_match", ())),
         ),
         path=checked.label,
-        lines=checked.lines,
+        lines=lines,
     )
+
+
+def _alternatives(
+    checked: Checked, mode: MatchMode
+) -> tuple[tuple[Alternative, ...], Mapping[str, int]]:
+    """The alternatives, each form of an error one of its own, and the line of each field."""
+    items = checked.value["match"][mode]
+    if not any("error" in item for item in items):
+        return tuple(map(_alternative, items)), checked.lines
+    found: list[Alternative] = []
+    prefix = f"match.{mode}["
+    lines = {key: line for key, line in checked.lines.items() if not key.startswith(prefix)}
+    for number, item in enumerate(items):
+        own = f"{prefix}{number}]"
+        of_item = {k[len(own) :]: n for k, n in checked.lines.items() if k.startswith(own)}
+        for alternative in _forms_of(item):
+            lines |= {f"{prefix}{len(found)}]{key}": line for key, line in of_item.items()}
+            found.append(alternative)
+    return tuple(found), lines
+
+
+def _forms_of(item: Mapping[str, Any]) -> list[Alternative]:
+    if "error" not in item:
+        return [_alternative(item)]
+    others = {key: value for key, value in item.items() if key != "error"}
+    return [
+        replace(_alternative({**others, **form}), error=words_of(item["error"]))
+        for form in expand(item["error"])
+    ]
 
 
 def _alternative(value: Mapping[str, Any]) -> Alternative:

@@ -16,12 +16,14 @@ import regex
 
 from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.traces import extract
 
 from .candidates import Candidates
 from .conditions import all_frames, fails_in_user_code, is_frame, is_logger
 from .event_text import EventText, Piece, excerpt, regex_window, says_enough
 from .failed_process import failed_process
 from .pack import SignaturePack
+from .respelling import Respelling
 from .signature import Alternative, Signature
 
 # Levels of other logging systems, and those above ERROR that a signature need not list.
@@ -66,10 +68,13 @@ class Matcher:
         self._settings = settings
         self._clock = clock
         self._candidates = Candidates(pack)
+        self._texts = pack.wordings
         # Compiling a regex costs a millisecond; most signatures are never tried in a run.
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}
         self._slow: set[str] = set()
+        # Made when a text is first found to match nothing as it is written.
+        self._respelling: Respelling | None = None
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
@@ -99,6 +104,8 @@ class Matcher:
         if not results and text.has_elision:
             text.is_elided = True
             results = self._results(text)
+        if not results and text.is_written:
+            results = self._results_respelled(text)
         results = _without_harmless(results, text.event)
         results = [
             (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
@@ -116,6 +123,30 @@ class Matcher:
             found = self._try(signature, indexes, text)
             results.extend((signature, one) for one in found)
         return results
+
+    def _results_respelled(self, text: EventText) -> list[tuple[Signature, _Found]]:
+        """What the text of a person matches once slips are mended; excerpts stay as written."""
+        if self._respelling is None:
+            self._respelling = Respelling(self._texts)
+        event = text.event
+        written = "\n".join(filter(None, (event.message, event.continuation)))
+        lines = [(self._respelling.respell(line), line) for line in written.split("\n")]
+        respelled = "\n".join(line for line, _ in lines)
+        if respelled == written:
+            return []
+        message, _, continuation = respelled.partition("\n")
+        mended = replace(event, message=message, continuation=continuation or None)
+        results = self._results(
+            EventText(
+                mended,
+                *extract(message, continuation or None),
+                text.process,
+                self._settings.max_match_chars,
+            )
+        )
+        return [
+            (s, replace(found, excerpt=_as_written(found.excerpt, lines))) for s, found in results
+        ]
 
     def _try(
         self, signature: Signature, indexes: Sequence[int], text: EventText
@@ -200,6 +231,10 @@ class Matcher:
             if spent.seconds > self._settings.signature_budget_seconds:
                 spent.is_off = True
                 self._slow.add(signature_id)
+
+
+def _as_written(excerpt: str, lines: Sequence[tuple[str, str]]) -> str:
+    return next((line for mended, line in lines if excerpt in mended), excerpt)
 
 
 # --- the conditions that are no text -----------------------------------------------------------

@@ -21,6 +21,7 @@ from flink_triage.logs.layouts.own import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
 
 from ..yaml_documents import Problem, read_document
+from .error_forms import FORMS_DIRECTORY
 from .loader import load_signature
 from .schema import Checked, Schema, check, hint, load_schema
 from .shipped import builtin_pack_directory as builtin_pack_directory
@@ -29,7 +30,7 @@ from .signature import Ignored, Signature
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"
 # Data of other stages that lives beside the signatures.
-_DATA_DIRECTORIES = frozenset({"flink-options"})
+_DATA_DIRECTORIES = frozenset({"flink-options", FORMS_DIRECTORY})
 _IGNORE_SCHEMA: Schema = {
     "type": "array",
     "items": {
@@ -77,6 +78,21 @@ class SignaturePack:
                 }
             )
         )
+
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        """The literals, and the regexes and throwables of all alternatives, for their words."""
+        texts = {
+            text
+            for signature in self.signatures.values()
+            for alternative in signature.alternatives
+            for text in (
+                alternative.regex or "",
+                *alternative.throwables,
+                *alternative.root_causes,
+            )
+        }
+        return (*self.literals, *sorted(texts))
 
     def ignored_on(self, day: date) -> frozenset[str]:
         """Ids that are not to be reported on that day."""

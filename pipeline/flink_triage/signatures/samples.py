@@ -105,7 +105,9 @@ def untested_alternatives(
         left = tuple(
             index
             for index, alternative in enumerate(signature.alternatives)
-            if not _is_shown(replace(signature, alternatives=(alternative,)), settings)
+            # A form of an error has an example of its own, in the data.
+            if alternative.error is None
+            and not _is_shown(replace(signature, alternatives=(alternative,)), settings)
         )
         if left:
             untested[signature.id] = left

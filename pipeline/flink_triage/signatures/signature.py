@@ -41,7 +41,8 @@ class Alternative:
 
     Of ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels`` one item must hold;
     of ``literals`` every one must occur in the text that ``scope`` names.  ``is_user_frame`` is
-    ``frame-origin: user``.
+    ``frame-origin: user``, ``error`` what an ``error`` asks, where it
+    is one form of it (``aws: service s3, status 5xx or 429``).
     """
 
     scope: TextScope = "event"
@@ -54,6 +55,7 @@ class Alternative:
     levels: tuple[str, ...] = ()
     process: Process | None = None
     is_user_frame: bool = False
+    error: str | None = None
 
     @property
     def anchors(self) -> tuple[str, ...]:

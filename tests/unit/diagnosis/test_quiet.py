@@ -75,9 +75,9 @@ def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later
 def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pack) -> None:
     known = line(
         1,
-        f"Exception occurred in REST handler: Job {JOB} not found",
+        f"Exception occurred in REST handler: Checkpointing is not enabled for this job ({JOB}).",
         "ERROR",
-        "org.apache.flink.runtime.rest.handler.job.JobDetailsHandler",
+        "org.apache.flink.runtime.rest.handler.job.checkpoints.CheckpointConfigHandler",
     )
     read = observe(jobmanager=known + WARNED.replace("05:07", "05:40"))
     first = diagnose_on("d", None, read[:1], pack, OptionTable.load())
@@ -85,6 +85,51 @@ def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pac
     then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
     assert then is not None
     assert [i.verdict for i in (*first.open.incidents, *then.open.incidents)] == 2 * ["healthy"]
+
+
+ASKED = "org.apache.flink.runtime.rest.handler.job.JobDetailsHandler"
+ANSWER = "Exception occurred in REST handler: Job {} not found"
+THROWN = "org.apache.flink.runtime.rest.NotFoundException: Job {} not found"
+
+
+@pytest.mark.parametrize("job", [JOB, "****", "0a1b\u20269e8d", "<id>"])
+@pytest.mark.parametrize(
+    "message", ["Exception occurred in REST handler: Job {} not found", THROWN]
+)
+def test_an_unknown_job_is_named_in_an_excerpt_only(diagnose, job: str, message: str) -> None:
+    asked = line(7, message.format(job), "WARN", ASKED)
+    (incident,) = diagnose(excerpt=asked).incidents
+    assert [d.signature for d in incident.diagnoses] == ["rest/job-unknown"]
+    (incident,) = diagnose(jobmanager=state(1, "CREATED", "RUNNING") + asked).incidents
+    assert incident.verdict == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ("", "undetermined"),
+        (completed(2, 4), "healthy"),
+        (state(1, "CREATED", "RUNNING"), "healthy"),
+    ],
+)
+def test_a_warning_with_an_exception_is_not_healthy_in_an_excerpt(
+    diagnose, before: str, verdict: str
+) -> None:
+    thrown = "org.apache.flink.runtime.rest.FakeUnknownException: odd"
+    warned = line(7, thrown, "WARN", "org.apache.flink.runtime.rest.RestClient")
+    (incident,) = diagnose(jobmanager=before + warned).incidents
+    assert incident.verdict == verdict
+    assert incident.summary.endswith(thrown) is (verdict == "undetermined")
+
+
+def test_a_warning_of_an_earlier_run_is_remembered(diagnose, observe, pack) -> None:
+    warned = line(7, "org.apache.flink.runtime.rest.FakeUnknownException: odd", "WARN", ASKED)
+    read = observe(jobmanager=warned + WARNED.replace("05:07", "05:40"))
+    first = diagnose_on("d", None, read[:1], pack, OptionTable.load())
+    assert first is not None
+    then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
+    assert then is not None
+    assert then.open.incidents == diagnose(read).incidents
 
 
 LARGE = (

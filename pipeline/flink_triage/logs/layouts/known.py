@@ -123,6 +123,12 @@ LAYOUTS: tuple[Layout, ...] = (
         r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
         r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
     ),
+    # The same before Log4j has read a configuration, and where it finds none.
+    _layout(
+        "log4j-status-simple",
+        "ERROR StatusLogger No Log4j 2 configuration file found.",
+        r"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>(?!))?(?P<message>StatusLogger[ ].*)",
+    ),
     # java.util.logging's SimpleFormatter; level and message stand on the line below.
     _layout(
         JUL,

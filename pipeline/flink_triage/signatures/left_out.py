@@ -1,0 +1,118 @@
+"""A pack in; out, how many of its examples it would name if it had not been written for them.
+
+An alternative that matches nothing but one example was written for that example, and tells nothing
+of the next wording of the same failure.  Each example is left out with the alternatives that match
+nothing else; then all examples that one library printed.  An example that the others still name
+stands for a wording that nobody has seen yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.traces import extract
+
+from .matcher import Matcher
+from .pack import SignaturePack, build_pack
+from .samples import event_from_text, match_text
+from .signature import Signature
+
+# So many parts of a class name tell the library: "org.apache.kafka", "com.mysql.cj".
+_LIBRARY_PARTS = 3
+NO_LIBRARY = "a line without a class"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """One example of a signature; ``library`` is whose class or logger printed it."""
+
+    signature: str
+    sample: int
+    library: str
+    is_named_without_it: bool
+    is_named_without_its_library: bool
+
+
+def leave_out(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tuple[LeftOut, ...]:
+    """Every example of the signatures with ``any``, in id order."""
+    return tuple(
+        left
+        for signature in pack.signatures.values()
+        if signature.mode == "any"
+        for left in _of_signature(signature, settings)
+    )
+
+
+def _of_signature(signature: Signature, settings: Settings) -> Iterable[LeftOut]:
+    samples = signature.examples.match
+    libraries = [library_of(text) for text in samples]
+    taken = _taken_by_unit(signature, settings)
+    for sample, library in enumerate(libraries):
+        of_library = {i for i, other in enumerate(libraries) if other == library}
+        yield LeftOut(
+            signature.id,
+            sample,
+            library,
+            _is_named(sample, taken.values(), {sample}),
+            _is_named(sample, taken.values(), of_library),
+        )
+
+
+def _is_named(sample: int, taken: Iterable[set[int]], without: set[int]) -> bool:
+    """Whether an alternative takes the example that takes one of those left, too."""
+    return any(sample in of_unit and not of_unit <= without for of_unit in taken)
+
+
+def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable, set[int]]:
+    """The examples that each alternative takes; all forms of an ``error`` are one."""
+    taken: dict[Hashable, set[int]] = {}
+    for index, alternative in enumerate(signature.alternatives):
+        alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)
+        matcher = Matcher(build_pack([alone]), settings)
+        unit = alternative.error if alternative.error is not None else index
+        of_unit = taken.setdefault(unit, set())
+        of_unit.update(
+            sample
+            for sample, text in enumerate(signature.examples.match)
+            if match_text(matcher, text)
+        )
+    return taken
+
+
+def library_of(text: str) -> str:
+    """The library whose exception is the root cause of an event, or else its logger's."""
+    event = event_from_text(text)
+    _, trace = extract(event.message, event.continuation)
+    name = trace.root_cause.type if trace is not None else event.logger or ""
+    parts = name.split(".")[:-1]
+    return ".".join(parts[:_LIBRARY_PARTS]) or NO_LIBRARY
+
+
+def render_left_out(rows: Sequence[LeftOut]) -> str:
+    """Two sentences with the shares, and a table by subsystem."""
+    subsystems = sorted({row.signature.partition("/")[0] for row in rows})
+    lines = [
+        "An example is left out together with the alternatives that match nothing else; then all "
+        "examples of one library are. What the rest of its signature still names stands for "
+        "wordings that no example shows.",
+        "",
+        "| subsystem | examples | named without the example | named without its library |",
+        "|---|---|---|---|",
+        _row("**all**", rows),
+    ]
+    for subsystem in subsystems:
+        of = [row for row in rows if row.signature.startswith(f"{subsystem}/")]
+        lines.append(_row(subsystem, of))
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, rows: Sequence[LeftOut]) -> str:
+    alone = sum(row.is_named_without_it for row in rows)
+    library = sum(row.is_named_without_its_library for row in rows)
+    total = max(len(rows), 1)
+    return (
+        f"| {name} | {len(rows)} | {alone} ({100 * alone // total} %) "
+        f"| {library} ({100 * library // total} %) |"
+    )
