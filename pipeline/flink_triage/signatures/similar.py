@@ -88,11 +88,12 @@ def similar_failures(
     matches: Collection[Match],
     pack: SignaturePack,
     without: Collection[str] = (),
+    index: SimilarIndex | None = None,
 ) -> tuple[SimilarFailure, ...]:
     """At most three known failures that resemble the one that ``event`` reports, nearest first.
 
     ``matches`` are those of the event: what a wrapper matched does not count.  Neither those nor
-    the signatures in ``without`` are given.
+    the signatures in ``without`` are given.  ``index`` is that of ``pack`` unless one is given.
     """
     said, trace = trace_of(event.message, event.continuation)
     wrappers = {
@@ -103,10 +104,11 @@ def similar_failures(
     failure = terms_of_failure(said, trace, wrappers)
     if not failure:
         return ()
+    index = index or _index_of(pack)
     told = {*without, *(match.signature for match in matches)}
     near = [
         one
-        for one in _index_of(pack).nearest(failure)
+        for one in index.nearest(failure)
         if pack.signatures[one.signature].is_answer and one.signature not in told
     ]
     text = f"{event.message}\n{event.continuation or ''}"
