@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from flink_triage.model import Event, SimilarFailure
-from flink_triage.signatures import Matcher, Signature, SignaturePack, load_pack
-from flink_triage.signatures.pack import builtin_pack_directory
-from flink_triage.signatures.samples import event_from_text, match_text
+from flink_triage.model import ByteRange, FileProfile, Observation, SimilarFailure
+from flink_triage.signatures import Signature, SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures.samples import event_from_text
 from flink_triage.signatures.similar import SimilarIndex, similar_failures, terms_of_pack
 from flink_triage.signatures.terms import Terms, terms_of_signature
+from flink_triage.stages import Analyzer
 
 _OWN_FAILURES = Path(__file__).with_name("own_failures.tsv")
 _FAILED = "Enrich (1/2)#0 (5d41402abc4b2a76b9719d911017c592) switched from RUNNING to FAILED."
@@ -91,7 +91,7 @@ LEFT_OUT = {
 
 def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]:
     """Each ``every``-th example of the signatures that name a failure."""
-    terms, matcher = terms_of_pack(pack), Matcher(pack)
+    terms = terms_of_pack(pack)
     samples = [
         (signature, number, text)
         for signature in pack.signatures.values()
@@ -101,16 +101,21 @@ def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]
     for signature, number, text in samples[::every]:
         rest = LEFT_OUT[left_out](signature, text)
         index = SimilarIndex({**terms, signature.id: terms_of_signature(rest)})
-        found = nearest(event_from_text(text), text, pack, matcher, index)
+        found = nearest(observe(text), pack, index)
         yield Looked(signature.id, number, tuple(one.signature for one in found))
 
 
+def observe(text: str) -> Observation:
+    """What the stages before a diagnosis make of one log event."""
+    return _analyzer().observe(event_from_text(text), ByteRange(FileProfile("example", 0), "d"))
+
+
 def nearest(
-    event: Event, text: str, pack: SignaturePack, matcher: Matcher, index: SimilarIndex
+    observation: Observation, pack: SignaturePack, index: SimilarIndex
 ) -> tuple[SimilarFailure, ...]:
     """What resembles an event if no signature that names a failure matches it."""
-    wrappers = [m for m in match_text(matcher, text) if not pack.signatures[m.signature].is_answer]
-    return similar_failures(event, wrappers, pack, index=index)
+    left = [m for m in observation.matches if not pack.signatures[m.signature].is_answer]
+    return similar_failures(replace(observation, matches=tuple(left)), pack, index=index)
 
 
 def own_failures() -> Iterator[str]:
@@ -123,10 +128,8 @@ def own_failures() -> Iterator[str]:
 
 def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[SimilarFailure, ...]]:
     """The texts that got neighbours, with them."""
-    index, matcher = SimilarIndex(terms_of_pack(pack)), Matcher(pack)
-    found = {
-        text: nearest(event_from_text(text), text, pack, matcher, index) for text in own_failures()
-    }
+    index = SimilarIndex(terms_of_pack(pack))
+    found = {text: nearest(observe(text), pack, index) for text in own_failures()}
     return {text: similar for text, similar in found.items() if similar}
 
 
@@ -136,13 +139,19 @@ def print_times(pack: SignaturePack) -> None:
     terms: Mapping[str, Terms] = terms_of_pack(pack)
     index = SimilarIndex(terms)
     built = time.process_time()
-    events = [event_from_text(text) for text in own_failures()]
+    examples = [text for s in pack.signatures.values() for text in s.examples.match]
+    observations = [observe(text) for text in examples]
     parsed = time.process_time()
-    for event in events:
-        similar_failures(event, (), pack, index=index)
-    each = (time.process_time() - parsed) / len(events)
+    for observation in observations:
+        nearest(observation, pack, index)
+    each = (time.process_time() - parsed) / len(observations)
     print(f"an index of {len(terms)} signatures {1000 * (built - began):.0f} ms, ", end="")
     print(f"a failure {1000 * each:.2f} ms")
+
+
+@cache
+def _analyzer() -> Analyzer:
+    return Analyzer((builtin_pack_directory(),))
 
 
 @cache

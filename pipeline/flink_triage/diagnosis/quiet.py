@@ -49,7 +49,7 @@ def quiet_incident(
         verdict = "undetermined"
         told = f"No signature names the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
-    similar = similar_failures(error.observation.event, error.observation.matches, pack)
+    similar = similar_failures(error.observation, pack)
     return replace(_incident(timeline, verdict, told, error, evidence), similar=similar)
 
 

@@ -50,9 +50,8 @@ def similar_to(
     """Known failures that resemble an unknown fault and that its incident does not show."""
     if unknown is None:
         return ()
-    observation = unknown.observation
     shown = {candidate.signature.id for candidate in ranked}
-    return similar_failures(observation.event, observation.matches, pack, shown)
+    return similar_failures(unknown.observation, pack, shown)
 
 
 @lru_cache(maxsize=1024)
@@ -114,5 +113,5 @@ def _unknown(
         deployments=tuple(sorted({o.deployment for o, _ in group})),
         evidence=tuple(e for _, e in group[:max_evidence]),
         first_seen_at=min((e.at for _, e in group if e.at is not None), default=None),
-        similar=similar_failures(first.event, first.matches, pack),
+        similar=similar_failures(first, pack),
     )

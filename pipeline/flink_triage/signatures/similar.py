@@ -13,20 +13,18 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from flink_triage.model import Event, Match, SimilarFailure, StackTrace
+from flink_triage.model import Observation, SimilarFailure
 from flink_triage.traces import part_of
 
 from .pack import SignaturePack
 from .signature import Alternative, Signature
 from .terms import (
     CLASS,
-    FRAME,
     WORD,
     Terms,
     simple_name,
     terms_of_failure,
     terms_of_signature,
-    trace_of,
     words_of,
 )
 
@@ -36,14 +34,17 @@ MIN_SCORE = 12.0
 MIN_SHARE = 0.25
 
 _SATURATION, _LENGTH_SHARE = 1.2, 0.5
-_MAX_WORDS, _MAX_FRAMES = 5, 2
+_MAX_WORDS, _MAX_CLASSES = 5, 2
+_OTHER_CONDITIONS = "other conditions of its signature are not met"
 _MAX_QUOTED_CHARS = 80
+# A term that half of the signatures hold agrees with anything.
+_MIN_POINTS = 1.0
 _LINK = re.compile(r"https://|FLINK-\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A signature with its score, and the terms in common, those that say most first."""
+    """A signature with its score, and the telling terms in common, the strongest first."""
 
     signature: str
     score: float
@@ -55,7 +56,7 @@ class SimilarIndex:
 
     def __init__(self, terms: Mapping[str, Terms]) -> None:
         lengths = {id_: sum(of.values()) for id_, of in terms.items()}
-        mean = sum(lengths.values()) / max(len(lengths), 1) or 1.0
+        mean = math.fsum(lengths.values()) / max(len(lengths), 1) or 1.0
         self._postings: dict[str, list[tuple[str, float]]] = defaultdict(list)
         for id_, of in sorted(terms.items()):
             share = 1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths[id_] / mean
@@ -84,24 +85,23 @@ class SimilarIndex:
 
 
 def similar_failures(
-    event: Event,
-    matches: Collection[Match],
+    observation: Observation,
     pack: SignaturePack,
     without: Collection[str] = (),
     index: SimilarIndex | None = None,
 ) -> tuple[SimilarFailure, ...]:
-    """At most three known failures that resemble the one that ``event`` reports, nearest first.
+    """At most three known failures that resemble the one that an event reports, nearest first.
 
-    ``matches`` are those of the event: what a wrapper matched does not count.  Neither those nor
-    the signatures in ``without`` are given.  ``index`` is that of ``pack`` unless one is given.
+    What matched the event, and the signatures in ``without``, are not given.  ``index`` is that of
+    ``pack`` unless one is given.
     """
-    said, trace = trace_of(event.message, event.continuation)
+    matches = observation.matches
     wrappers = {
         match.depth_from_root
         for match in matches
         if match.depth_from_root is not None and not pack.signatures[match.signature].is_answer
     }
-    failure = terms_of_failure(said, trace, wrappers)
+    failure = terms_of_failure(observation, wrappers)
     if not failure:
         return ()
     index = index or _index_of(pack)
@@ -111,10 +111,8 @@ def similar_failures(
         for one in index.nearest(failure)
         if pack.signatures[one.signature].is_answer and one.signature not in told
     ]
-    text = f"{event.message}\n{event.continuation or ''}"
-    return tuple(
-        _similar(pack.signatures[one.signature], one, text, trace) for one in near[:MAX_SIMILAR]
-    )
+    seen = _Seen.of(observation)
+    return tuple(_similar(pack.signatures[one.signature], one, seen) for one in near[:MAX_SIMILAR])
 
 
 def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
@@ -140,24 +138,42 @@ def _index_of(pack: SignaturePack) -> SimilarIndex:
 
 
 def _near(signature: str, points: Mapping[str, float]) -> Near:
-    ordered = sorted(points, key=lambda term: (-points[term], term))
+    telling = [term for term in points if points[term] >= _MIN_POINTS]
+    ordered = sorted(telling, key=lambda term: (-points[term], term))
     return Near(signature, sum(points.values()), tuple(ordered))
 
 
-def _similar(
-    signature: Signature, near: Near, text: str, trace: StackTrace | None
-) -> SimilarFailure:
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of the failure: its words, and the classes of its throwables."""
+
+    text: str
+    root_cause: str | None
+    classes: frozenset[str]
+
+    @classmethod
+    def of(cls, observation: Observation) -> _Seen:
+        message, root = observation.event.message, observation.root_cause_type
+        names = (observation.exception_type, root)
+        return cls(
+            text=f"{message}\n{root}: {observation.root_cause_message}",
+            root_cause=root,
+            classes=frozenset(simple_name(name) for name in names if name is not None),
+        )
+
+
+def _similar(signature: Signature, near: Near, seen: _Seen) -> SimilarFailure:
     return SimilarFailure(
         signature=signature.id,
         title=signature.title,
         agrees=tuple(_agreements(near)),
-        differs=tuple(_differences(signature, near, text, trace)),
+        differs=tuple(_differences(signature, seen)) or (_OTHER_CONDITIONS,),
         reference=next(filter(_LINK.match, signature.references), None),
     )
 
 
 def _agreements(near: Near) -> Iterator[str]:
-    """The classes, words and frames in common; words of a class in common are not repeated."""
+    """The classes and words in common; words of a class in common are not repeated."""
     classes = [term.removeprefix(CLASS) for term in near.terms if term.startswith(CLASS)]
     yield from classes
     said = {word for name in classes for word in words_of(name)}
@@ -165,40 +181,23 @@ def _agreements(near: Near) -> Iterator[str]:
     told = [word for word in words if word not in said][:_MAX_WORDS]
     if told:
         yield f"the words {', '.join(told)}"
-    frames = [term.removeprefix(FRAME) for term in near.terms if term.startswith(FRAME)]
-    yield from (f"the frame {frame}" for frame in frames[:_MAX_FRAMES])
 
 
-def _differences(
-    signature: Signature, near: Near, text: str, trace: StackTrace | None
-) -> Iterator[str]:
+def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
     """What the signature asks for and the failure does not show."""
-    form = _nearest_form(signature, text)
-    if form is None:
-        return
+    form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
     classes = form.root_causes or form.throwables
-    if classes and not any(_is_shown(name, trace) for name in classes):
-        yield f"{' or '.join(map(simple_name, classes[:2]))} was expected and is not there"
-    missing = [literal for literal in form.literals if literal not in text]
+    if classes and seen.classes.isdisjoint(map(simple_name, classes)):
+        named = " or ".join(map(simple_name, classes[:_MAX_CLASSES]))
+        yield f"{named} is expected and was not thrown"
+    missing = _missing(form, seen)
     if missing:
-        yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not there'
+        yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not in the message'
     theirs = {part for name in classes if (part := part_of(name)) is not None}
-    here = part_of(trace.root_cause.type) if trace is not None else None
+    here = part_of(seen.root_cause) if seen.root_cause is not None else None
     if here is not None and theirs and here not in theirs:
         yield f"it is a failure of {' or '.join(sorted(theirs))}, and this one is of {here}"
-    if not (missing or (classes and not any(_is_shown(name, trace) for name in classes))):
-        yield "other conditions of the signature are not met"
 
 
-def _nearest_form(signature: Signature, text: str) -> Alternative | None:
-    """The alternative of which the least is missing."""
-    return min(
-        signature.alternatives,
-        key=lambda form: sum(literal not in text for literal in form.literals),
-        default=None,
-    )
-
-
-def _is_shown(name: str, trace: StackTrace | None) -> bool:
-    shown = trace.throwables if trace is not None else ()
-    return any(simple_name(throwable.type) == simple_name(name) for throwable in shown)
+def _missing(form: Alternative, seen: _Seen) -> list[str]:
+    return [literal for literal in form.literals if literal not in seen.text]

@@ -19,6 +19,7 @@ from test_incidents import (
 )
 
 from flink_triage.diagnosis.unknown import group_unknown, merge_unknown
+from flink_triage.signatures import similar
 
 ODD = (
     "com.example.Odd: nobody knows\n"
@@ -71,3 +72,37 @@ def test_of_a_trace_that_ends_above_its_cause_what_was_thrown_is_told(diagnose, 
     assert incident.summary == (
         "No signature names the first fault: java.lang.RuntimeException, cut off before its cause."
     )
+
+
+KAFKA = (
+    "org.apache.kafka.common.errors.ReplicaElectionException: "
+    "This server is no leader for that topic-partition, the leader has moved\n"
+    "\tat org.apache.kafka.clients.producer.internals.Sender.run(Sender.java:1)\n"
+)
+
+
+def test_an_unknown_failure_and_its_incident_name_the_closest_known_ones(diagnose, pack):
+    found = diagnose(standalonesession=completed_then(1, 4, loop(KAFKA, 2)))
+    (incident,) = found.incidents
+    (unknown,) = group_unknown(found.unknown_faults, 5, pack)
+    assert incident.verdict == "undetermined"
+    assert incident.similar[0].signature == "kafka/not-leader"
+    assert unknown.similar == incident.similar
+    shown = {diagnosis.signature for diagnosis in incident.diagnoses}
+    assert shown.isdisjoint(one.signature for one in incident.similar)
+
+
+def test_an_error_without_a_trace_names_the_closest_known_ones_too(diagnose):
+    said = "Kafka server is no leader for that topic-partition orders-3, the leader has moved"
+    text = line(1, "Starting Kafka producer") + line(2, said, "ERROR")
+    (incident,) = diagnose(standalonesession=text).incidents
+    assert incident.verdict == "undetermined"
+    assert [one.signature for one in incident.similar][:1] == ["kafka/not-leader"]
+
+
+def test_what_a_signature_names_needs_no_index(diagnose, monkeypatch):
+    monkeypatch.setattr(similar, "_built", {})
+    found = diagnose(standalonesession=completed_then(1, 4, loop(NPE, 2)))
+    assert [incident.verdict for incident in found.incidents] == ["diagnosed"]
+    assert found.incidents[0].similar == ()
+    assert similar._built == {}
