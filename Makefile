@@ -25,7 +25,7 @@ FUZZ_SEED ?= $(shell date +%s)
 # The classes of a run, loaded once for all JVMs that the tests start; without it they start slower.
 CLASSES := $(VENV)/classes.jsa
 
-.PHONY: help demo test crash unit check lint timing calibrate eval fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
+.PHONY: help demo test crash unit check lint timing calibrate eval closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -83,6 +83,9 @@ calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
 
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
+
+closest: $(STAMP) ## how often the closest known failures hold the right one
+	$(BIN)/python -m benchmarks.closest
 
 fuzz: java $(STAMP) ## damaged, hostile and heavy logs, archives, folders and files of users (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
