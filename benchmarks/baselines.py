@@ -59,8 +59,8 @@ def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
 def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
     """Signatures that name the exceptions of the text, the most frequent exception first.
 
-    Exceptions are told apart by class and message without numbers.  A signature names one that has
-    its class and all its literals; of several the first by specificity counts.
+    Exceptions are told apart by class and message without numbers.  A signature names one whose
+    line has all its literals, and the class if it asks for one; of several the one with most text.
     """
     counts: Counter[tuple[str, str]] = Counter()
     lines: dict[tuple[str, str], str] = {}
@@ -82,16 +82,13 @@ BASELINES: Mapping[str, Baseline] = {
 
 def _naming(name: str, line: str, pack: SignaturePack) -> str | None:
     simple = name.rpartition(".")[2]
-    found = [
-        (form.specificity, signature.id)
-        for signature in _answers(pack)
-        for form in signature.alternatives
-        if form.literals
-        and any(
-            simple == asked.rpartition(".")[2] for asked in (*form.throwables, *form.root_causes)
-        )
-        and all(literal in line for literal in form.literals)
-    ]
+    found = []
+    for signature in _answers(pack):
+        for form in signature.alternatives:
+            asked = {of.rpartition(".")[2] for of in (*form.throwables, *form.root_causes)}
+            is_text_there = form.literals and all(literal in line for literal in form.literals)
+            if is_text_there and (not asked or simple in asked):
+                found.append((sum(map(len, form.literals)), signature.id))
     return max(found)[1] if found else None
 
 
