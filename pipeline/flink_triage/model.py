@@ -429,8 +429,7 @@ class Diagnosis:
 class SimilarFailure:
     """A known failure that resembles one without a name; it does not match and is no diagnosis.
 
-    ``agrees`` are classes, words and frames in common, ``differs`` what its signature asks for and
-    the log does not show; ``reference`` is a page or a ticket about the known failure.
+    ``agrees`` is what both have, ``differs`` what its signature asks for and the log does not show.
     """
 
     signature: str
