@@ -27,7 +27,7 @@ CRASH_BACKEND ?= local
 # The classes of a run, loaded once for all JVMs that the tests start; without it they start slower.
 CLASSES := $(VENV)/classes.jsa
 
-.PHONY: help demo test crash unit check lint timing calibrate eval ablate left-out fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
+.PHONY: help demo test crash unit check lint timing calibrate eval ablate left-out closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,9 @@ ablate: $(STAMP) ## what each scoring rule decides on labelled logs
 
 left-out: $(STAMP) ## the share of examples that are named without what was written for them (LEFT_OUT)
 	$(BIN)/python -m benchmarks.left_out $(LEFT_OUT)
+
+closest: $(STAMP) ## how often the closest known failures hold the right one
+	$(BIN)/python -m benchmarks.closest
 
 fuzz: java $(STAMP) ## damaged, hostile and heavy logs, archives, folders and files of users (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)

@@ -3,7 +3,8 @@
 A labelled deployment is a folder with ``label.yaml``, or a file named in an ``index.tsv`` beside
 it.  The product runs once over all of them; printed are top-1 and top-3 accuracy, recall of the
 labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
-logs, a reliability table of the stated confidence, and each miss with what was said instead.
+logs, a reliability table of the stated confidence, what two simple methods find in the same logs
+(``benchmarks/baselines.py``), and each miss with what was said instead.
 Labels are mapped to signature ids by ``tests/labels.yaml``.  Inputs that an ``expected.yaml``
 describes are checked against it (``benchmarks/expectations.py``).
 """
@@ -19,10 +20,12 @@ from pathlib import Path
 
 import yaml
 
+from benchmarks.baselines import BASELINES, text_of
 from benchmarks.expectations import check_expectations, print_expectations
 from benchmarks.root_lines import print_root_lines, root_lines
 from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 
 LABELS = Path(__file__).resolve().parents[1] / "tests" / "labels.yaml"
 # A label that stands for "no failure of Flink here".
@@ -156,6 +159,20 @@ def print_scores(answers: Sequence[Answer]) -> None:
             print(line)
 
 
+def print_baselines(answers: Sequence[Answer], pack: SignaturePack) -> None:
+    """What two simple methods find in the same logs; neither can say that it does not know."""
+    texts = [(answer.labelled, text_of(answer.labelled.path)) for answer in answers]
+    for name, baseline in BASELINES.items():
+        said = [(labelled.root, baseline(text, pack)) for labelled, text in texts]
+        positives = [(root, ranking) for root, ranking in said if root]
+        negatives = [ranking for root, ranking in said if root is not None and not root]
+        first = [1 for root, ranking in positives if root & {*ranking[:1]}]
+        third = [1 for root, ranking in positives if root & {*ranking[:3]}]
+        print(f"{name + ':':<25} top-1 {_share(first, positives)}")
+        print(f"{'':<25} within first 3 {_share(third, positives)}")
+        print(f"{'':<25} false alarms {_share([r for r in negatives if r], negatives)}")
+
+
 def _share(part: Sequence[object], whole: Sequence[object]) -> str:
     percent = 100.0 * len(part) / len(whole) if whole else 100.0
     return f"{percent:5.1f} %  ({len(part)} of {len(whole)})"
@@ -204,6 +221,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         answers = evaluate(tree, arguments.engine)
         if answers:
             print_scores(answers)
+            print_baselines(answers, load_pack([builtin_pack_directory()]))
             print_root_lines(root_lines(tree))
         print_expectations(check_expectations(tree))
     _print_calibration()

@@ -426,6 +426,20 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
+class SimilarFailure:
+    """A known failure that resembles one without a name; it does not match and is no diagnosis.
+
+    ``agrees`` is what both have, ``differs`` what its signature asks for and the log does not show.
+    """
+
+    signature: str
+    title: str
+    agrees: tuple[str, ...]
+    differs: tuple[str, ...]
+    reference: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     checkpoint_id: int
     at: datetime | None
@@ -497,6 +511,7 @@ class Incident:
     """One episode of one job, or of several that one fault of the cluster hit.
 
     ``job_id`` is ``None`` when the logs name no job and when ``blast_radius`` names several.
+    ``similar`` are known failures that resemble a first fault without a name, nearest first.
     ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes`` say
     what was assumed, as of clocks that disagree.  ``status`` is what became of it since the run
     before, where runs are kept; ``None`` for what was over before that.
@@ -515,6 +530,7 @@ class Incident:
     first_fault: Evidence | None
     last_healthy: Checkpoint | None
     diagnoses: tuple[Diagnosis, ...]
+    similar: tuple[SimilarFailure, ...] = ()
     timeline: tuple[TimelineEntry, ...] = ()
     summary: str = ""
     missing_evidence: tuple[str, ...] = ()
@@ -532,7 +548,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
-    """A failure that no signature names, grouped by fingerprint."""
+    """A failure that no signature names, grouped by fingerprint; ``similar`` as of an incident."""
 
     fingerprint: str
     count: int
@@ -543,6 +559,7 @@ class UnknownFailure:
     deployments: tuple[str, ...]
     evidence: tuple[Evidence, ...]
     first_seen_at: datetime | None = None
+    similar: tuple[SimilarFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

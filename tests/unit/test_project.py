@@ -18,7 +18,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 MAX_LINES = 400
 # Declarations without logic, which are read in one go.
-LONGER = {"model.py": 620, "spark/tables/schemas.py": 500}
+LONGER = {"model.py": 630, "spark/tables/schemas.py": 500}
 MAX_FUNCTION_LINES = 60
 
 # What belongs to one machine or one network, and to no reader of this project.

@@ -48,11 +48,12 @@ def diagnose_deployment(
     """
     timeline = build_timeline(deployment, observations, flink_version)
     if timeline.is_foreign:
-        return DeploymentDiagnosis((quiet_incident(timeline, settings),), (), {})
+        return DeploymentDiagnosis((quiet_incident(timeline, settings, pack),), (), {})
     ranked = _ranked(timeline, pack, settings)
     built = _build(timeline, ranked, pack, options, settings)
     return DeploymentDiagnosis(
-        incidents=tuple(incident for incident, _ in built) or (quiet_incident(timeline, settings),),
+        incidents=tuple(incident for incident, _ in built)
+        or (quiet_incident(timeline, settings, pack),),
         unknown_faults=_unknown_faults(ranked, pack, settings),
         effective_config=dict(timeline.effective_config),
     )
@@ -104,7 +105,7 @@ def diagnose_on(
     has_closed = carried is not None and carried.has_closed
     if timeline.is_foreign:
         start, _ = split(timeline, ())
-        told = Told((quiet_incident(timeline, settings),))
+        told = Told((quiet_incident(timeline, settings, pack),))
         return Continued(Told(), told, carry(timeline, (), pack, start, has_closed))
     ranked = _ranked(timeline, pack, settings)
     start, open_ = split(timeline, [episode for episode, _ in ranked])
@@ -120,7 +121,7 @@ def diagnose_on(
     if closed.incidents and next_ is not None:
         next_ = replace(next_, has_closed=True)
     elif not has_closed and not told.incidents:
-        told = replace(told, incidents=(quiet_incident(timeline, settings),))
+        told = replace(told, incidents=(quiet_incident(timeline, settings, pack),))
     return Continued(closed, told, next_)
 
 
@@ -139,7 +140,7 @@ def _told(
     built = _build(timeline, ranked, pack, options, settings)
     return Told(
         tuple(incident for incident, _ in built),
-        group_unknown(_unknown_faults(ranked, pack, settings), settings.max_evidence),
+        group_unknown(_unknown_faults(ranked, pack, settings), settings.max_evidence, pack),
     )
 
 
@@ -207,7 +208,7 @@ def diagnose(
     faults = [fault for diagnosed in found.values() for fault in diagnosed.unknown_faults]
     return (
         tuple(incident for diagnosed in found.values() for incident in diagnosed.incidents),
-        group_unknown(faults, settings.max_evidence),
+        group_unknown(faults, settings.max_evidence, pack),
         {name: d.effective_config for name, d in found.items() if d.effective_config},
     )
 

@@ -20,7 +20,7 @@ from .episodes import Episode, in_order
 from .gaps import missing_evidence, other_causes
 from .reach import blast_radius
 from .timeline import DeploymentTimeline, Moment
-from .unknown import first_unknown
+from .unknown import first_unknown, similar_to
 from .written import FROM_TEXT, IS_TEXT, is_prose
 
 _MAX_TIMELINE_ENTRIES = 60
@@ -74,6 +74,7 @@ def build_incident(
         first_fault=evidence_of(first, settings) if first is not None else None,
         last_healthy=episode.last_healthy,
         diagnoses=diagnoses,
+        similar=similar_to(unknown, ranked, pack) if verdict == "undetermined" else (),
         timeline=_timeline_entries(timeline, episode, settings),
         summary=_summary(verdict, episode, answers, unknown, hollow),
         missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),

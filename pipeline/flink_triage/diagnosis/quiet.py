@@ -14,6 +14,8 @@ from ..logs.routine import COMPLETED
 from ..logs.throwables import names_throwable
 from ..model import Evidence, Incident, Observation, Verdict
 from ..settings import Settings
+from ..signatures import SignaturePack
+from ..signatures.similar import similar_failures
 from ..traces import mentioned
 from .incidents import MAX_QUOTED_CHARS, evidence_of, incident_id
 from .timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline, Moment
@@ -30,7 +32,9 @@ _SUMMARIES: dict[Verdict, str] = {
 }
 
 
-def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident:
+def quiet_incident(
+    timeline: DeploymentTimeline, settings: Settings, pack: SignaturePack
+) -> Incident:
     """What is said of a deployment in which nothing was found that anyone must act on."""
     if timeline.is_foreign:
         return _incident(timeline, "not-flink")
@@ -45,7 +49,8 @@ def quiet_incident(timeline: DeploymentTimeline, settings: Settings) -> Incident
         verdict = "undetermined"
         told = f"No signature names the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
-    return _incident(timeline, verdict, told, error, evidence)
+    similar = similar_failures(error.observation, pack)
+    return replace(_incident(timeline, verdict, told, error, evidence), similar=similar)
 
 
 def _verdict(timeline: DeploymentTimeline) -> Verdict:

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from ..model import Evidence, Observation, UnknownFailure
+from ..model import Evidence, Observation, SimilarFailure, UnknownFailure
 from ..signatures import SignaturePack
+from ..signatures.similar import similar_failures
+from .causes import Candidate
 from .episodes import Episode
 from .timeline import Moment
 
@@ -42,6 +44,16 @@ def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
 
 
+def similar_to(
+    unknown: Moment | None, ranked: Sequence[Candidate], pack: SignaturePack
+) -> tuple[SimilarFailure, ...]:
+    """Known failures that resemble an unknown fault and that its incident does not show."""
+    if unknown is None:
+        return ()
+    shown = {candidate.signature.id for candidate in ranked}
+    return similar_failures(unknown.observation, pack, shown)
+
+
 @lru_cache(maxsize=1024)
 def _library_of(type_name: str | None) -> str:
     """``org.apache.kafka`` of ``org.apache.kafka.common.errors.DisconnectException``."""
@@ -49,14 +61,14 @@ def _library_of(type_name: str | None) -> str:
 
 
 def group_unknown(
-    faults: Iterable[tuple[Observation, Evidence]], max_evidence: int
+    faults: Iterable[tuple[Observation, Evidence]], max_evidence: int, pack: SignaturePack
 ) -> tuple[UnknownFailure, ...]:
     """Faults that no signature names by root-cause fingerprint, most frequent first."""
     groups: dict[str, list[tuple[Observation, Evidence]]] = {}
     for observation, evidence in faults:
         assert observation.fingerprint is not None  # else it is not unknown
         groups.setdefault(observation.fingerprint.root_cause, []).append((observation, evidence))
-    unknown = [_unknown(key, group, max_evidence) for key, group in groups.items()]
+    unknown = [_unknown(key, group, max_evidence, pack) for key, group in groups.items()]
     return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
 
 
@@ -85,7 +97,10 @@ def merge_unknown(
 
 
 def _unknown(
-    key: str, group: Sequence[tuple[Observation, Evidence]], max_evidence: int
+    key: str,
+    group: Sequence[tuple[Observation, Evidence]],
+    max_evidence: int,
+    pack: SignaturePack,
 ) -> UnknownFailure:
     first = group[0][0]
     return UnknownFailure(
@@ -98,4 +113,5 @@ def _unknown(
         deployments=tuple(sorted({o.deployment for o, _ in group})),
         evidence=tuple(e for _, e in group[:max_evidence]),
         first_seen_at=min((e.at for _, e in group if e.at is not None), default=None),
+        similar=similar_failures(first, pack),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, Severity
-from flink_triage.report import facts
+from flink_triage.report import facts, resemblance
 from flink_triage.report.clean import clean_values, one_line
 
 _COMMANDS: dict[Severity, str] = {
@@ -32,6 +32,7 @@ def _lines(result: Result) -> Iterator[str]:
     for incident in facts.by_urgency(result.incidents):
         if incident.verdict == "undetermined":
             said = incident.summary or "The cause is not in these logs."
+            said = " ".join(filter(None, (said, resemblance.titles(incident.similar))))
             yield _command(
                 "error", incident.first_fault, _title(incident, "cause undetermined"), said
             )
@@ -40,6 +41,7 @@ def _lines(result: Result) -> Iterator[str]:
     for failure in result.unknown:
         kind = failure.root_cause_type or failure.exception_type or "unknown type"
         said = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
+        said = " ".join(filter(None, (said, resemblance.titles(failure.similar))))
         yield _command(
             "notice", next(iter(failure.evidence), None), "no signature names this", said
         )

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from flink_triage.model import Result
 from flink_triage.remediation import render_patch
-from flink_triage.report import extent, facts, timeline
+from flink_triage.report import extent, facts, resemblance, timeline
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.page import Limits, link_of, page_of
 from flink_triage.report.patches import PatchRenderer, already, now
@@ -55,7 +55,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        facts=facts, extent=extent, timeline=timeline, link_of=link_of, now=now, already=already
+        facts=facts,
+        extent=extent,
+        resemblance=resemblance,
+        timeline=timeline,
+        link_of=link_of,
+        now=now,
+        already=already,
     )
     environment.globals["get_all"] = "in the JSON (--format json)"
     environment.filters.update(line=one_line)

@@ -12,9 +12,16 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
+from flink_triage.model import (
+    Diagnosis,
+    Evidence,
+    Incident,
+    Result,
+    SimilarFailure,
+    UnknownFailure,
+)
 from flink_triage.remediation import render_patch
-from flink_triage.report import facts
+from flink_triage.report import facts, resemblance
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.facts import capped, count
 from flink_triage.report.failure import failure_of
@@ -136,6 +143,9 @@ class _Writer:
             if failure is not None:
                 lines = (f"- {label}: {code(text)}" for label, text in failure.lines())
                 self._blocks.append("\n".join(lines))
+        if incident.similar:
+            self._blocks.append(f"**{resemblance.HEADING}:**")
+            self._blocks.append("\n".join(map(_similar_lines, incident.similar)))
         if incident.missing_evidence:
             self._blocks.append("What would make this surer:")
             self._list(incident.missing_evidence, prose, "item")
@@ -254,7 +264,9 @@ class _Writer:
     def _quiet_line(self, incident: Incident) -> str:
         last = facts.last_healthy(incident)
         said = f"last {last}" if last else "" if incident.verdict == "healthy" else incident.summary
-        return code(incident.deployment) + (f": {prose(said)}" if said else "")
+        near = resemblance.titles(incident.similar)
+        told = " ".join(prose(part) for part in (said, f"{near}." if near else "") if part)
+        return code(incident.deployment) + (f": {told}" if told else "")
 
 
 def _unknown_line(failure: UnknownFailure) -> str:
@@ -265,7 +277,18 @@ def _unknown_line(failure: UnknownFailure) -> str:
     at = f" at {places}" if places else ""
     if failure.first_seen_at is not None:
         at += f", first seen {facts.instant(failure.first_seen_at)}"
-    return f"{failure.count:,}x {code(said)}{frame}{at}, fingerprint {code(failure.fingerprint)}"
+    near = f"\n  {prose(resemblance.titles(failure.similar))}" if failure.similar else ""
+    return (
+        f"{failure.count:,}x {code(said)}{frame}{at}, fingerprint {code(failure.fingerprint)}{near}"
+    )
+
+
+def _similar_lines(similar: SimilarFailure) -> str:
+    told = (
+        f"  - {label}: {_reference(text) if label == 'see' else prose(text)}"
+        for label, text in resemblance.told(similar)
+    )
+    return "\n".join((f"- {prose(similar.title)} ({code(similar.signature)})", *told))
 
 
 def _reference(reference: str) -> str:

@@ -13,7 +13,7 @@ import jinja2
 
 from flink_triage.model import Diagnosis, Incident, Result
 from flink_triage.remediation import render_patch
-from flink_triage.report import facts
+from flink_triage.report import facts, resemblance
 from flink_triage.report.clean import clean_values, one_line
 from flink_triage.report.markdown import render_markdown
 from flink_triage.report.patches import patches_of
@@ -40,6 +40,11 @@ _FRAGMENT = """\
 {{ facts.state(incident) }}{% if facts.ending(incident) %}; {{ facts.ending(incident) }}{% endif %}</p>
 {% if incident.verdict == "diagnosed" %}{{ cause(incident.diagnoses[0], incident.flink_version) }}
 {% else %}<p>{{ incident.summary | line }}</p>{% endif %}
+{% if incident.similar %}
+<p>{{ resemblance.HEADING }}:</p>
+<ul>{% for one in incident.similar %}<li>{{ one.title | line }} <code>{{ one.signature | line }}</code>
+{% for label, text in resemblance.told(one) %}<br>{{ label }}: {{ text }}{% endfor %}</li>{% endfor %}</ul>
+{% endif %}
 {% if incident.diagnoses | length > 1 %}
 <details><summary>{{ facts.count(incident.diagnoses | length - 1, "other diagnosis", "other diagnoses") }}</summary>
 <ol start="2">{% for other in incident.diagnoses[1:] %}<li>{{ other.title | line }} ({{ other.role }},
@@ -84,7 +89,9 @@ def show_richly() -> None:
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(line=one_line)
-    environment.globals.update(facts=facts, patches=_patches, limit=_MAX_ROWS)
+    environment.globals.update(
+        facts=facts, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
+    )
     return environment.from_string(_FRAGMENT)
 
 

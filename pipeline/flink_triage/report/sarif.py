@@ -110,7 +110,11 @@ def _undetermined(incident: Incident) -> Json:
         "message": {"text": _message(said)},
         "locations": _locations(fault),
         "partialFingerprints": {"incident/v1": incident.incident_id},
-        "properties": {"deployment": incident.deployment, "incident": incident.incident_id},
+        "properties": {
+            "deployment": incident.deployment,
+            "incident": incident.incident_id,
+            "similar": encode(incident.similar),
+        },
     }
 
 
@@ -125,7 +129,10 @@ def _of_unknown(result: Result) -> Iterator[Json]:
             "locations": _locations(failure.evidence[:1]),
             "partialFingerprints": {"rootCause/v1": failure.fingerprint},
             "occurrenceCount": max(1, failure.count),
-            "properties": {"deployments": list(failure.deployments)},
+            "properties": {
+                "deployments": list(failure.deployments),
+                "similar": encode(failure.similar),
+            },
         }
 
 

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
-from flink_triage.report import extent, facts
+from flink_triage.report import extent, facts, resemblance
 from flink_triage.report.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts import capped, count
 from flink_triage.report.failure import failure_at, failure_of, naming
@@ -164,6 +164,7 @@ class _Writer:
         self._page.add(" · ".join(said), indent=_INDENT)
         if incident.first_fault is not None:
             self._evidence(incident.first_fault)
+        self._similar(incident)
         self._missing(incident)
 
     def _undetermined(self, incident: Incident) -> None:
@@ -183,9 +184,19 @@ class _Writer:
         last = facts.last_healthy(incident)
         if last:
             self._labelled("last healthy", last)
+        self._similar(incident)
         self._missing(incident)
         if incident.diagnoses:
             self._page.add("what the log does show:", indent=_INDENT)
+
+    def _similar(self, of: Incident | UnknownFailure) -> None:
+        if of.similar:
+            self._page.add(f"{resemblance.HEADING}:", indent=_INDENT)
+        for one in of.similar:
+            said = f"{one_line(one.title)} ({one.signature})"
+            self._page.add(said, indent=_INDENT, hang=2, label="- ")
+            for label, text in resemblance.told(one):
+                self._page.add(text, indent=_INDENT + 4, label=f"{label}: ")
 
     def _missing(self, incident: Incident) -> None:
         for missing in incident.missing_evidence:
@@ -331,6 +342,7 @@ class _Writer:
         kinds = count(len(unknown), "failure")
         self._page.add(f"{kinds} that no signature names", style="title")
         shown, left_out = capped(unknown, len(unknown) if self._verbose else _MAX_SHORT)
+        told_above = {(), *(incident.similar for incident in self._result.incidents)}
         for failure in shown:
             kind = failure.root_cause_type or failure.exception_type or "unknown type"
             said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
@@ -342,7 +354,10 @@ class _Writer:
                 self._labelled("belongs to", told.part)
             if failure.first_seen_at is not None:
                 self._labelled("first seen", facts.instant(failure.first_seen_at))
+            if failure.similar not in told_above and not self._verbose:
+                self._page.add(resemblance.titles(failure.similar), indent=_INDENT, hang=2)
             if self._verbose:
+                self._similar(failure)
                 self._labelled("deployments", ", ".join(failure.deployments))
                 self._labelled("fingerprint", failure.fingerprint)
                 self._labelled("to name it", naming(failure))

@@ -20,6 +20,7 @@ from flink_triage.model import (
     Remediation,
     Result,
     Run,
+    SimilarFailure,
     SkippedSignature,
     TimelineEntry,
     TriedFix,
@@ -310,6 +311,24 @@ def healthy_incident(deployment: str = "payments-prod") -> Incident:
     )
 
 
+def similar_failures() -> tuple[SimilarFailure, ...]:
+    return (
+        SimilarFailure(
+            signature="kafka/not-leader",
+            title="Kafka partition has moved to another broker",
+            agrees=("NotLeaderException", "the words broker, partition"),
+            differs=('its text "is not the leader" is not in the message',),
+            reference="https://kafka.apache.org/documentation/",
+        ),
+        SimilarFailure(
+            signature="kafka/record-too-large",
+            title="Kafka record is larger than the broker allows",
+            agrees=("the words broker, topic",),
+            differs=("RecordTooLargeException is expected and was not thrown",),
+        ),
+    )
+
+
 def unknown_failure() -> UnknownFailure:
     return UnknownFailure(
         fingerprint="v1:5d41402abc4b2a76b9719d911017c592",
@@ -373,6 +392,13 @@ def undetermined() -> Result:
     return _result(undetermined_incident(), coverage=coverage)
 
 
+def unnamed() -> Result:
+    """An unknown failure that resembles known ones, and another one beside it."""
+    incident = replace(undetermined_incident(), similar=similar_failures())
+    other = replace(unknown_failure(), similar=similar_failures()[1:])
+    return replace(undetermined(), incidents=(incident,), unknown=(other,))
+
+
 def healthy() -> Result:
     coverage = Coverage(files=2, bytes=91_000, events=633, signatures_evaluated=96)
     return _result(healthy_incident(), coverage=coverage)
@@ -398,6 +424,7 @@ def fleet(size: int = 40) -> Result:
 ALL = {
     "diagnosed": diagnosed,
     "undetermined": undetermined,
+    "unnamed": unnamed,
     "healthy": healthy,
     "fleet": fleet,
 }

@@ -1,0 +1,102 @@
+"""Logs in, what two simple methods would name as the cause out; printed beside the accuracy.
+
+``grep and count`` takes the signature whose texts occur most often, ``most frequent exception``
+the signature that names the exception thrown most often.  Both are given the pack, and of its
+signatures those that may be an answer: what they lack is the order of events, not knowledge.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from flink_triage.logs.files import list_inputs
+from flink_triage.signatures import Alternative, Signature, SignaturePack
+
+Ranking = list[str]
+Baseline = Callable[[str, SignaturePack], Ranking]
+
+# ``Caused by: a.b.CException: message``, also behind the header of an event.
+_THROWN = re.compile(
+    r"(?:^|[\s:>])((?:[a-z_]\w{0,60}\.){1,12}[A-Z][\w$]{0,120}(?:Exception|Error))(?::[ \t]*(.*))?$"
+)
+_NUMBER = re.compile(r"\d+")
+_MAX_LINE_CHARS = 2000
+
+
+def text_of(path: Path) -> str:
+    """The lines of all logs below ``path``, as ``zcat -f`` prints them."""
+    texts = []
+    for file in list_inputs([str(path)]).files:
+        content = Path(file.path).read_bytes()
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+        texts.append(content.decode("utf-8", "replace"))
+    return "\n".join(texts)
+
+
+def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
+    """Signatures by how often an alternative occurs: the rarest of its literals and its class."""
+    counts: dict[str, int] = {}
+
+    def count(literal: str) -> int:
+        if literal not in counts:
+            counts[literal] = text.count(literal)
+        return counts[literal]
+
+    def count_form(form: Alternative) -> int:
+        asked = [count(literal) for literal in form.literals]
+        for any_of in (form.throwables, form.root_causes, form.frames):
+            asked += [max(map(count, any_of))] if any_of else []
+        return min(asked, default=0)
+
+    return _ranked({one.id: max(map(count_form, one.alternatives)) for one in _answers(pack)})
+
+
+def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
+    """Signatures that name the exceptions of the text, the most frequent exception first.
+
+    Exceptions are told apart by class and message without numbers.  A signature names one whose
+    line has all its literals, and the class if it asks for one; of several the one with most text.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    lines: dict[tuple[str, str], str] = {}
+    for line in text.split("\n"):
+        found = _THROWN.search(line[:_MAX_LINE_CHARS])
+        if found is not None:
+            thrown = found[1], _NUMBER.sub("#", found[2] or "")
+            counts[thrown] += 1
+            lines.setdefault(thrown, line)
+    named = (_naming(thrown[0], lines[thrown], pack) for thrown, _ in counts.most_common())
+    return list(dict.fromkeys(name for name in named if name is not None))
+
+
+BASELINES: Mapping[str, Baseline] = {
+    "grep and count": grep_and_count,
+    "most frequent exception": most_frequent_exception,
+}
+
+
+def _naming(name: str, line: str, pack: SignaturePack) -> str | None:
+    simple = name.rpartition(".")[2]
+    found = []
+    for signature in _answers(pack):
+        for form in signature.alternatives:
+            asked = {of.rpartition(".")[2] for of in (*form.throwables, *form.root_causes)}
+            is_text_there = form.literals and all(literal in line for literal in form.literals)
+            if is_text_there and (not asked or simple in asked):
+                found.append((sum(map(len, form.literals)), signature.id))
+    return max(found)[1] if found else None
+
+
+def _answers(pack: SignaturePack) -> Iterable[Signature]:
+    return (one for one in pack.signatures.values() if one.is_answer and not one.is_generic)
+
+
+def _ranked(found: Mapping[str, int]) -> Ranking:
+    """Most frequent first; the id decides between equals, so that a run can be repeated."""
+    held = [name for name in found if found[name]]
+    return sorted(held, key=lambda name: (-found[name], name))

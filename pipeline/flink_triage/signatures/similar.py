@@ -1,0 +1,203 @@
+"""A failure that no signature names in, the known failures that resemble it most out.
+
+What agrees is weighted by BM25 (Robertson and Zaragoza, 2009): a term counts the more, the fewer
+signatures hold it.  The result names no cause and is no diagnosis; decision 71 says how the limits
+below were found.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from flink_triage.model import Observation, SimilarFailure
+from flink_triage.traces import part_of
+
+from .pack import SignaturePack
+from .signature import Alternative, Signature
+from .terms import (
+    CLASS,
+    WORD,
+    Terms,
+    simple_name,
+    terms_of_failure,
+    terms_of_signature,
+    words_of,
+)
+
+MAX_SIMILAR = 3
+# Below either, what agrees is chance: so many points, and such a share of what the failure says.
+MIN_SCORE = 12.0
+MIN_SHARE = 0.25
+
+_SATURATION, _LENGTH_SHARE = 1.2, 0.5
+_MAX_WORDS, _MAX_CLASSES = 5, 2
+_OTHER_CONDITIONS = "other conditions of its signature are not met"
+_MAX_QUOTED_CHARS = 80
+# A term that half of the signatures hold agrees with anything.
+_MIN_POINTS = 1.0
+_LINK = re.compile(r"https://|FLINK-\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A signature with its score, and the telling terms in common, the strongest first."""
+
+    signature: str
+    score: float
+    terms: tuple[str, ...]
+
+
+class SimilarIndex:
+    """Signatures by their terms; ``terms`` holds those of each signature by id."""
+
+    def __init__(self, terms: Mapping[str, Terms]) -> None:
+        lengths = {id_: sum(of.values()) for id_, of in terms.items()}
+        mean = math.fsum(lengths.values()) / max(len(lengths), 1) or 1.0
+        self._postings: dict[str, list[tuple[str, float]]] = defaultdict(list)
+        for id_, of in sorted(terms.items()):
+            share = 1 - _LENGTH_SHARE + _LENGTH_SHARE * lengths[id_] / mean
+            for term, weight in of.items():
+                gain = weight * (_SATURATION + 1) / (weight + _SATURATION * share)
+                self._postings[term].append((id_, gain))
+        self._count = len(terms)
+
+    def nearest(self, failure: Terms) -> list[Near]:
+        """All signatures that reach the limits, nearest first."""
+        scores: dict[str, dict[str, float]] = defaultdict(dict)
+        total = 0.0
+        for term in sorted(failure):
+            postings = self._postings.get(term, ())
+            points = failure[term] * self._rarity(len(postings))
+            total += points
+            for id_, gain in postings:
+                scores[id_][term] = points * gain
+        found = [_near(id_, of) for id_, of in scores.items()]
+        least = max(MIN_SCORE, MIN_SHARE * total)
+        near = [one for one in found if one.score >= least]
+        return sorted(near, key=lambda one: (-one.score, one.signature))
+
+    def _rarity(self, holders: int) -> float:
+        return math.log(1 + (self._count - holders + 0.5) / (holders + 0.5))
+
+
+def similar_failures(
+    observation: Observation,
+    pack: SignaturePack,
+    without: Collection[str] = (),
+    index: SimilarIndex | None = None,
+) -> tuple[SimilarFailure, ...]:
+    """At most three known failures that resemble the one that an event reports, nearest first.
+
+    What matched the event, and the signatures in ``without``, are not given.  ``index`` is that of
+    ``pack`` unless one is given.
+    """
+    matches = observation.matches
+    wrappers = {
+        match.depth_from_root
+        for match in matches
+        if match.depth_from_root is not None and not pack.signatures[match.signature].is_answer
+    }
+    failure = terms_of_failure(observation, wrappers)
+    if not failure:
+        return ()
+    index = index or _index_of(pack)
+    told = {*without, *(match.signature for match in matches)}
+    near = [
+        one
+        for one in index.nearest(failure)
+        if pack.signatures[one.signature].is_answer and one.signature not in told
+    ]
+    seen = _Seen.of(observation)
+    return tuple(_similar(pack.signatures[one.signature], one, seen) for one in near[:MAX_SIMILAR])
+
+
+def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
+    """The terms of each signature that names a failure of a kind, by id."""
+    return {
+        id_: terms_of_signature(signature)
+        for id_, signature in pack.signatures.items()
+        if not signature.is_generic
+    }
+
+
+# The index of the pack in use; a process hardly ever uses two.
+_built: dict[str, SimilarIndex] = {}
+
+
+def _index_of(pack: SignaturePack) -> SimilarIndex:
+    """Built when a failure without a name is found: most runs never need it."""
+    index = _built.get(pack.digest)
+    if index is None:
+        _built.clear()
+        index = _built[pack.digest] = SimilarIndex(terms_of_pack(pack))
+    return index
+
+
+def _near(signature: str, points: Mapping[str, float]) -> Near:
+    telling = [term for term in points if points[term] >= _MIN_POINTS]
+    ordered = sorted(telling, key=lambda term: (-points[term], term))
+    return Near(signature, sum(points.values()), tuple(ordered))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of the failure: its words, and the classes of its throwables."""
+
+    text: str
+    root_cause: str | None
+    classes: frozenset[str]
+
+    @classmethod
+    def of(cls, observation: Observation) -> _Seen:
+        message, root = observation.event.message, observation.root_cause_type
+        names = (observation.exception_type, root)
+        return cls(
+            text=f"{message}\n{root}: {observation.root_cause_message}",
+            root_cause=root,
+            classes=frozenset(simple_name(name) for name in names if name is not None),
+        )
+
+
+def _similar(signature: Signature, near: Near, seen: _Seen) -> SimilarFailure:
+    return SimilarFailure(
+        signature=signature.id,
+        title=signature.title,
+        agrees=tuple(_agreements(near)),
+        differs=tuple(_differences(signature, seen)) or (_OTHER_CONDITIONS,),
+        reference=next(filter(_LINK.match, signature.references), None),
+    )
+
+
+def _agreements(near: Near) -> Iterator[str]:
+    """The classes and words in common; words of a class in common are not repeated."""
+    classes = [term.removeprefix(CLASS) for term in near.terms if term.startswith(CLASS)]
+    yield from classes
+    said = {word for name in classes for word in words_of(name)}
+    words = [term.removeprefix(WORD) for term in near.terms if term.startswith(WORD)]
+    told = [word for word in words if word not in said][:_MAX_WORDS]
+    if told:
+        yield f"the words {', '.join(told)}"
+
+
+def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
+    """What the signature asks for and the failure does not show."""
+    form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
+    classes = form.root_causes or form.throwables
+    if classes and seen.classes.isdisjoint(map(simple_name, classes)):
+        named = " or ".join(map(simple_name, classes[:_MAX_CLASSES]))
+        yield f"{named} is expected and was not thrown"
+    missing = _missing(form, seen)
+    if missing:
+        yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not in the message'
+    theirs = {part for name in classes if (part := part_of(name)) is not None}
+    here = part_of(seen.root_cause) if seen.root_cause is not None else None
+    if here is not None and theirs and here not in theirs:
+        yield f"it is a failure of {' or '.join(sorted(theirs))}, and this one is of {here}"
+
+
+def _missing(form: Alternative, seen: _Seen) -> list[str]:
+    return [literal for literal in form.literals if literal not in seen.text]

@@ -1,0 +1,143 @@
+"""A failure or a signature in, the weighted terms by which the two can be compared out.
+
+A term is a word (``w:checksum``) or the simple name of an exception class (``c:RocksDBException``).
+Class names also count by their words, so that ``S3Exception`` and ``AmazonS3Exception`` have
+something in common.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from flink_triage.model import Observation
+from flink_triage.traces import extract, mask, mentioned, origin_of
+
+from .samples import event_from_text
+from .signature import Alternative, Signature
+
+CLASS, WORD = "c:", "w:"
+
+# How much a term says, by where it stands: class and message name a failure, prose is about many
+# things.
+_CLASS_WEIGHT, _MESSAGE_WEIGHT, _CLASS_WORD_WEIGHT, _PROSE_WEIGHT = 2.0, 1.0, 0.5, 0.4
+# What a throwable counts, compared with the one that it wraps.
+_NEARNESS = 0.5
+
+# More of a text says nothing new and takes time.
+_MAX_CHARS = 2000
+_MAX_THROWABLES = 8
+# Acronyms stay together (`IO`, `Exception`), and a word keeps a digit that ends it (`S3`).
+_WORDS = re.compile(r"[A-Z]{2,}\d?(?![a-z])|[A-Z]?[a-z]+\d?|[A-Z]\d")
+_MASKED = re.compile(r"<[a-z]+>")
+# Any code throws these for any reason: the class names no failure.
+_STOCK = re.compile(
+    r"java\.(?:text|time|util)\.(?!zip\.|jar\.)"
+    r"|java\.lang\.(?:AssertionError|(?!ClassNotFound)\w*Exception)$"
+)
+# What code of the job may provoke in its own files and connections.
+_OF_JDK = re.compile(r"java\.(?:io|net|nio|util)\.")
+
+Terms = dict[str, float]
+
+
+def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -> Terms:
+    """The terms of the throwables of an event, of its message where there are none.
+
+    ``wrappers`` are depths at which the trace only says that something failed (0 is the root
+    cause).  A failure of the job's own making has no terms.
+    """
+    root = observation.root_cause_type
+    if root is None:
+        of_trace = observation.fingerprint is not None
+        return {} if of_trace else _of_text(observation.event.message)
+    if 0 in wrappers or is_own(observation):
+        return {}
+    pairs = [*_of_throwable(root, observation.root_cause_message or "")]
+    thrown = observation.exception_type
+    if thrown is not None and thrown != root and not wrappers and not observation.first_user_frame:
+        pairs += ((term, weight * _NEARNESS) for term, weight in _of_throwable(thrown, ""))
+    return _merged(pairs)
+
+
+def terms_of_signature(signature: Signature) -> Terms:
+    """The terms of all that a signature file says of its failure."""
+    return _merged(_of_signature(signature))
+
+
+def is_own(observation: Observation) -> bool:
+    """Whether it is of the job's own making: its class, or what its code did with the JDK."""
+    root = observation.root_cause_type or ""
+    if "." in root and origin_of(root) == "user":
+        return True
+    is_of_jdk = _STOCK.match(root) or _OF_JDK.match(root)
+    return is_of_jdk is not None and observation.first_user_frame is not None
+
+
+def simple_name(class_name: str) -> str:
+    """``BadBlock`` for ``org.acme.Store$BadBlock``."""
+    return class_name.rpartition(".")[2].rpartition("$")[2]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, in lower case; a name in camel case is several."""
+    return [word.lower() for word in _WORDS.findall(text) if len(word) > 1]
+
+
+def _of_signature(signature: Signature) -> Iterator[tuple[str, float]]:
+    for alternative in signature.alternatives:
+        yield from _of_alternative(alternative)
+    for text in (signature.title, signature.cause):
+        yield from ((WORD + word, _PROSE_WEIGHT) for word in words_of(text))
+    for example in signature.examples.match:
+        yield from _of_example(example)
+
+
+def _of_alternative(alternative: Alternative) -> Iterator[tuple[str, float]]:
+    for name in (*alternative.throwables, *alternative.root_causes):
+        yield from _of_class(name)
+    for literal in alternative.literals:
+        yield from ((WORD + word, _MESSAGE_WEIGHT) for word in words_of(literal))
+
+
+def _of_example(text: str) -> Iterator[tuple[str, float]]:
+    event = event_from_text(text)
+    said, trace = extract(event.message, event.continuation)
+    if trace is None:
+        yield from _of_text(said).items()
+        return
+    for depth, throwable in enumerate(trace.throwables[::-1][:_MAX_THROWABLES]):
+        for term, weight in _of_throwable(throwable.type, throwable.message):
+            yield term, weight * _NEARNESS**depth
+
+
+def _of_text(said: str) -> Terms:
+    """The words of a message, and the throwables that it mentions."""
+    trace = mentioned(said[:_MAX_CHARS])
+    names = [throwable.type for throwable in trace.throwables] if trace is not None else []
+    return _merged([*(pair for name in names for pair in _of_class(name)), *_of_message(said)])
+
+
+def _of_throwable(name: str, message: str) -> Iterator[tuple[str, float]]:
+    if name and not _STOCK.match(name):
+        yield from _of_class(name)
+    yield from _of_message(message)
+
+
+def _of_class(name: str) -> Iterator[tuple[str, float]]:
+    yield CLASS + simple_name(name), _CLASS_WEIGHT
+    yield from ((WORD + word, _CLASS_WORD_WEIGHT) for word in words_of(name))
+
+
+def _of_message(message: str) -> Iterator[tuple[str, float]]:
+    masked = _MASKED.sub(" ", mask(message[:_MAX_CHARS]))
+    yield from ((WORD + word, _MESSAGE_WEIGHT) for word in words_of(masked))
+
+
+def _merged(pairs: Iterable[tuple[str, float]]) -> Terms:
+    """Each term once, with its greatest weight."""
+    found: Terms = {}
+    for term, weight in pairs:
+        if weight > found.get(term, 0.0):
+            found[term] = weight
+    return found

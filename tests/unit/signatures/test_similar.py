@@ -1,0 +1,104 @@
+"""The closest known failures: the right one is among them, and chance gives none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.closest import look, neighbours_of_own_failures, observe
+from flink_triage.model import SimilarFailure
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures.similar import SimilarIndex, similar_failures, terms_of_pack
+from flink_triage.signatures.terms import terms_of_failure
+
+SENDER = """
+\tat org.apache.kafka.clients.producer.internals.Sender.completeBatch(Sender.java:1)
+\tat org.apache.kafka.clients.producer.internals.Sender.run(Sender.java:1)"""
+NOT_LEADER = (
+    "org.apache.kafka.common.errors.ReplicaElectionException: "
+    f"This server is no leader for that topic-partition, the leader has moved{SENDER}"
+)
+CHAINED = """\
+org.apache.flink.streaming.runtime.tasks.ExceptionInChainedOperatorException: \
+Could not forward element to next operator
+\tat org.apache.flink.streaming.runtime.tasks.CopyingChainingOutput.pushToOperator(C.java:92)
+Caused by: """
+
+
+@pytest.fixture(scope="module")
+def pack() -> SignaturePack:
+    return load_pack([builtin_pack_directory()])
+
+
+def similar(pack: SignaturePack, trace: str) -> tuple[SimilarFailure, ...]:
+    text = f"Sink (1/2)#0 switched from RUNNING to FAILED.\n{trace}"
+    return similar_failures(observe(text), pack)
+
+
+@pytest.mark.parametrize("left_out", ["the example itself", "all examples of the signature"])
+def test_the_right_signature_is_among_three_without_what_is_looked_for(
+    pack: SignaturePack, left_out: str
+) -> None:
+    looked = list(look(pack, left_out, every=31))
+    assert len(looked) > 25
+    assert sum(one.is_right for one in looked) >= 0.6 * len(looked)
+
+
+def test_failures_of_own_code_have_no_neighbours(pack: SignaturePack) -> None:
+    assert neighbours_of_own_failures(pack) == {}
+
+
+def test_what_agrees_and_what_differs_is_told(pack: SignaturePack) -> None:
+    first, *others = similar(pack, NOT_LEADER)
+    assert len(others) <= 2
+    assert first.signature == "kafka/not-leader"
+    assert first.title == pack.signatures["kafka/not-leader"].title
+    assert any("leader" in agrees for agrees in first.agrees)
+    assert any("is expected" in differs for differs in first.differs)
+    assert any("is not in the message" in differs for differs in first.differs)
+
+
+def test_a_failure_of_another_part_says_whose_it_is(pack: SignaturePack) -> None:
+    found = similar(pack, NOT_LEADER.replace("org.apache.kafka.common.errors", "io.grpc"))
+    told = [differs for one in found for differs in one.differs]
+    assert "it is a failure of the Kafka client, and this one is of gRPC" in told
+
+
+def test_a_wrapper_around_it_changes_nothing(pack: SignaturePack) -> None:
+    bare = similar(pack, NOT_LEADER)
+    wrapped = similar(pack, CHAINED + NOT_LEADER)
+    assert [one.signature for one in wrapped] == [one.signature for one in bare]
+    assert similar(pack, CHAINED.removesuffix("\nCaused by: ")) == ()
+
+
+def test_what_is_shown_already_is_not_given(pack: SignaturePack) -> None:
+    observation = observe(f"failed\n{NOT_LEADER}")
+    first = similar_failures(observation, pack)[0].signature
+    without = similar_failures(observation, pack, without={first})
+    assert without
+    assert first not in {one.signature for one in without}
+
+
+def test_what_a_team_ignores_is_not_given(pack: SignaturePack) -> None:
+    observation = observe(f"failed\n{NOT_LEADER}")
+    first = similar_failures(observation, pack)[0].signature
+    ignored = replace(pack.signatures[first], role="benign")
+    heard = replace(pack, signatures={**pack.signatures, first: ignored})
+    found = {one.signature for one in similar_failures(observation, heard)}
+    assert found
+    assert first not in found
+
+
+def test_the_order_of_the_signatures_does_not_matter(pack: SignaturePack) -> None:
+    terms = terms_of_pack(pack)
+    failure = terms_of_failure(observe(f"failed\n{NOT_LEADER}"))
+    turned = dict(reversed(terms.items()))
+    assert SimilarIndex(terms).nearest(failure) == SimilarIndex(turned).nearest(failure)
+
+
+def test_of_a_huge_message_only_the_beginning_counts(pack: SignaturePack) -> None:
+    observation = observe(f"failed\n{NOT_LEADER}")
+    said = f"{observation.root_cause_message} " + " checksum mismatch of a block" * 10**5
+    padded = replace(observation, root_cause_message=said[:3000])
+    assert terms_of_failure(replace(padded, root_cause_message=said)) == terms_of_failure(padded)

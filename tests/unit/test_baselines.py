@@ -1,0 +1,43 @@
+"""What the two simple methods name in a log, and what they cannot know."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from benchmarks.baselines import grep_and_count, most_frequent_exception, text_of
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+
+FULL = "Caused by: java.io.IOException: No space left on device"
+EXPIRED = (
+    "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint expired before completing."
+)
+
+
+@pytest.fixture(scope="module")
+def pack() -> SignaturePack:
+    return load_pack([builtin_pack_directory()])
+
+
+def test_grep_names_what_occurs_most_whatever_came_first(pack: SignaturePack) -> None:
+    ranking = grep_and_count("\n".join([FULL, *[EXPIRED] * 9]), pack)
+    assert ranking.index("checkpoint/expired") < ranking.index("disk/full")
+
+
+def test_grep_wants_the_class_that_a_signature_asks_for(pack: SignaturePack) -> None:
+    assert "disk/full" in grep_and_count(FULL, pack)
+    assert "checkpoint/expired" not in grep_and_count("Checkpoint expired", pack)
+
+
+def test_the_most_frequent_exception_is_named_by_class_and_text(pack: SignaturePack) -> None:
+    numbered = [f"java.io.IOException: No space left on device {n}" for n in range(5)]
+    assert most_frequent_exception("\n".join([EXPIRED, *numbered]), pack)[0] == "disk/full"
+    assert most_frequent_exception("WARN  No space left on device", pack) == []
+
+
+def test_all_files_of_a_deployment_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("one")
+    (tmp_path / "b.log.gz").write_bytes(gzip.compress(b"two"))
+    assert set(text_of(tmp_path).split("\n")) == {"one", "two"}
