@@ -110,7 +110,46 @@ def test_floods_are_counted_as_they_are_read_in_full(
     assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
 
 
-@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs"])
+TOLD_IN_PASSING = (
+    "login with password=q8zw{number} refused",
+    "no answer from java.net.SocketTimeoutException: after {number} ms",
+    "stopped, reason: com.example.ShopException: shelf {number} is empty",
+    "gave up on Totals, task: Totals (3/{number})#1",
+    "no news of job 0123456789abcdef0123456789abcdef",
+    "Node {number} disconnected.",
+    "nothing at com.example.Shop.run(Shop.java:{number})",
+    "caf\u00e9 number {number} is closed",
+    "closed &lt;{number}&gt; for good",
+    "shelf - {number} is empty",
+    "moved [x] - {number} in brackets ] ERROR a.B - that",
+    "Job 0123456789abcdef0123456789abcdef reached terminal state FAILED.",
+)
+
+
+@pytest.mark.parametrize("header", ["{level} a.{name} [] - ", "[t-{name}] {level} a.{name} - "])
+@pytest.mark.parametrize("coarseness", [0, GRAINS - 1])
+def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, header: str, coarseness: int
+) -> None:
+    chance = random.Random(header)
+    words = ["shelf", "stock", "waiting", "closed", "order", "missing", "for", "good"]
+    lines = []
+    for number in range(3_000):
+        head = header.format(level=chance.choice(["WARN ", "ERROR"]), name=chance.choice("BCD"))
+        said = " ".join(chance.choices(words, k=6)) + f" {chance.randrange(10**6)}"
+        if chance.random() < 0.1:
+            said = chance.choice(TOLD_IN_PASSING).format(number=chance.randrange(10, 100))
+        at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
+        lines.append(f"{at} {head}{said}\n")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    columns = Analyzer(pack, block_bytes=1 << 14)
+    assert_equal_reading(full, columns, path, (coarseness,))
+    assert columns.repeats is not None
+    assert columns.repeats.known_events > 2_000
+
+
+@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs", "errors"])
 def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
     pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:

@@ -13,10 +13,13 @@ class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
     ``suspects`` adds to a list where literals may end: all ends of literals, in any order, and
-    perhaps other places; it is the cheap question for much text.  ``contains`` is exact.
+    perhaps other places; it is the cheap question for much text.  ``ends`` and ``contains`` are
+    exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
+
+    def ends(self, data: bytes, into: list[int]) -> None: ...
 
     def contains(self, data: bytes | memoryview) -> bool: ...
 
@@ -64,14 +67,18 @@ class HyperscanFinder:
 
         self._cheap.scan(data, match_event_handler=note, scratch=self._cheap_scratch)
 
-    def contains(self, data: bytes | memoryview) -> bool:
-        found: list[int] = []
+    def ends(self, data: bytes | memoryview, into: list[int]) -> None:
+        append = into.append
 
         def note(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            found.append(end)
+            append(end)
 
-        # Ending the scan at the first hit would cost an exception, more than a few further hits.
         self._exact.scan(data, match_event_handler=note, scratch=self._exact_scratch)
+
+    def contains(self, data: bytes | memoryview) -> bool:
+        found: list[int] = []
+        # Ending the scan at the first hit would cost an exception, more than a few further hits.
+        self.ends(data, found)
         return bool(found)
 
 
@@ -100,6 +107,9 @@ class PlainFinder:
             while position >= 0:
                 into.append(base + position + len(literal))
                 position = text.find(literal, position + 1)
+
+    def ends(self, data: bytes, into: list[int]) -> None:
+        self.suspects(data, 0, into)
 
     def contains(self, data: bytes | memoryview) -> bool:
         text = bytes(data)

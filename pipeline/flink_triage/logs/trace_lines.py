@@ -13,6 +13,12 @@ import re
 # How Python begins its own.
 TRACEBACK = "Traceback (most recent call last):"
 
+# Classes of throwables are told by these, and lines of traces that are no frames and no causes.
+TRACE_WORDS = (
+    *("Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Interrupt", "Timeout"),
+    *("Traceback", "Suppressed:", "CIRCULAR", "... "),
+)
+
 # A line longer than this is no stack-trace line; only its head is looked at by the header rules.
 MAX_HEADER_NAME_CHARS = 512
 _MAX_ELISION_CHARS = 80
