@@ -17,7 +17,7 @@ PACKAGE = PROJECT / "pipeline" / "flink_triage"
 # From what knows nobody to what knows all. A part imports itself and earlier rows, never its own
 # row or a later one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("fields", "grains", "pickles", "plain_yaml", "spread"),
+    ("disk_cache", "fields", "grains", "pickles", "plain_yaml", "spread"),
     ("comparison", "errors", "model", "settings", "user_regex", "yaml_documents"),
     ("logs",),
     ("traces",),

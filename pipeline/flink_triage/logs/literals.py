@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
-import hyperscan
+from .hyperscan_databases import database_of
 
 
 class LiteralFinder(Protocol):
@@ -55,9 +55,9 @@ class HyperscanFinder:
     """Two block-mode databases; safe to share between calls of one thread."""
 
     def __init__(self, literals: Sequence[str]) -> None:
-        self._exact, self._exact_scratch = _database([text.encode() for text in literals])
+        self._exact, self._exact_scratch = database_of([text.encode() for text in literals])
         fragments = [text.encode() for text in fragments_of(literals)]
-        self._cheap, self._cheap_scratch = _database(fragments)
+        self._cheap, self._cheap_scratch = database_of(fragments)
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None:
         append = into.append
@@ -80,18 +80,6 @@ class HyperscanFinder:
         # Ending the scan at the first hit would cost an exception, more than a few further hits.
         self.ends(data, found)
         return bool(found)
-
-
-def _database(literals: Sequence[bytes]) -> tuple[Any, Any]:
-    database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=list(literals),
-        ids=list(range(len(literals))),
-        elements=len(literals),
-        flags=[0] * len(literals),
-        literal=True,
-    )
-    return database, hyperscan.Scratch(database)
 
 
 class PlainFinder:

@@ -15,6 +15,7 @@ from typing import Any
 import hyperscan
 import numpy as np
 
+from .hyperscan_databases import database_of
 from .literals import LiteralFinder
 from .secret_forms import MAYBE, MAYBE_CASED
 from .trace_lines import TRACE_WORDS
@@ -50,12 +51,6 @@ def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
 
 @lru_cache(maxsize=1)
 def _database() -> tuple[Any, Any]:
-    database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     cased = (*MAYBE_CASED, *_TELLING)
-    database.compile(
-        expressions=[*MAYBE, *cased],
-        ids=list(range(len(MAYBE) + len(cased))),
-        elements=len(MAYBE) + len(cased),
-        flags=[hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [0] * len(cased),
-    )
-    return database, hyperscan.Scratch(database)
+    flags = [hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [0] * len(cased)
+    return database_of([*MAYBE, *cased], flags, literal=False)

@@ -24,7 +24,7 @@ from .forms import forms_of_events
 from .layouts.shape import SHAPE_WIDTH, masks_of
 from .literals import LiteralFinder
 from .plain_events import plain_among
-from .repeats import Repeats
+from .repeats import MET_FROM, Repeats
 from .routine import drop_routine, job_of_completed
 from .rows import WholeEvents, rows_at, suspects_of
 from .shaped_lines import ByteSource, Window
@@ -303,9 +303,10 @@ class _Blocks:
             return repeat(None, len(pieces))
         forms = forms_of_events(pieces)
         lines = is_line.nonzero()[0].tolist()
-        plain = plain_among([pieces[index] for index in lines], self._finder)
-        for index in compress(lines, plain):
-            forms[index] = self._build.header_of(pieces[index]) or forms[index]
+        if len(lines) >= MET_FROM:
+            plain = plain_among([pieces[index] for index in lines], self._finder)
+            for index in compress(lines, plain):
+                forms[index] = self._build.header_of(pieces[index]) or forms[index]
         if is_first_headless:
             forms[0] = None
         return forms

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import hyperscan
-
 from flink_triage.logs.form_details import Telling
+from flink_triage.logs.hyperscan_databases import database_of
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.signatures import SignaturePack
 
@@ -42,16 +41,8 @@ class Sensitive:
         )
         self._scan: Callable[..., Any] | None = None
         if literals:
-            database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-            database.compile(
-                expressions=[literal.encode() for literal in literals],
-                ids=list(range(len(literals))),
-                elements=len(literals),
-                flags=[0] * len(literals),
-                literal=True,
-            )
+            database, self._scratch = database_of([literal.encode() for literal in literals])
             self._scan = database.scan
-            self._scratch = hyperscan.Scratch(database)
 
     def places(self, text: str) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
