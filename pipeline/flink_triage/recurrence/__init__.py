@@ -5,9 +5,9 @@ shape if its text differs from one that was analysed in numbers, job ids, UUIDs 
 quotes of a line, each as long as there, outside of frames.  Then it has the same throwables in the
 same columns and the same fingerprint: the grammars of traces and of masks know digits and ids as
 classes of characters only, and masks take all quoted words for one.  Where a quoted word may
-differ, all literals of signatures have to stand where they stood.  What is written in those columns is read
-from the event itself, and each regex that looks at changed text is run again; where it then finds
-another place, or where it is open which words are meant, nothing is recalled and the event is
+differ, all literals of signatures have to stand where they stood.  What is written in those columns
+is read from the event itself, and each regex that looks at changed text is run again; where it then
+finds another place, or where it is open which words are meant, nothing is recalled and the event is
 analysed as any other.
 """
 
