@@ -12,12 +12,18 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+from . import __version__
+
 _EXIT_INTERRUPTED = 130
 _RETRY_SECONDS = 0.01
 
 
 def main() -> int:
     """Run the command on ``sys.argv``; return its exit code."""
+    if sys.argv[1:] == ["--version"]:
+        # All else that the command needs takes a second to import.
+        print(f"flink-triage {__version__}")
+        return 0
     handler = signal.getsignal(signal.SIGINT)
     # A process that a shell started in the background ignores SIGINT; so does this one then.
     is_heard = handler is signal.default_int_handler

@@ -46,21 +46,19 @@ class Grain:
     is_last: bool = False
 
 
-_FEW = 10
 _MINUTES = (1, 5, 15, 60, 180, 720, 1440, 10080, None)
 # In this order, each with those before it.
-_DROPPED = ("subtask", "task", "logger", "job", "path")
+_DROPPED = ("task", "logger", "job", "path")
 
 
 @cache
 def grains_of(keep: int) -> tuple[Grain, ...]:
     """From the finest, which keeps so many of a kind, to the coarsest."""
-    few = min(_FEW, keep)
     without = (frozenset(_DROPPED[:count]) for count in range(1, 1 + len(_DROPPED)))
     return (
         Grain(1, keep, is_finest=True),
-        *(Grain(minutes, few) for minutes in _MINUTES),
-        *(Grain(None, few, drops) for drops in without),
+        *(Grain(minutes, keep) for minutes in _MINUTES),
+        *(Grain(None, keep, drops) for drops in without),
         Grain(None, 2, frozenset(_DROPPED), is_last=True),
     )
 

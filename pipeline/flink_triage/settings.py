@@ -45,12 +45,12 @@ class Settings:
     # Evidence lines kept per diagnosis; the rest is counted.
     max_evidence: int = 5
     # Observations of one kind, file and minute that a diagnosis looks at; the rest is counted.
-    max_observations_per_key: int = 50
+    max_observations_per_key: int = 10
     # Traces, apart from which they are of one kind, that it tells apart in a minute.
     max_traces_per_key: int = 100
     # Observations of a deployment that one process holds (some 4 KB each): of more, longer periods
     # and less detail make up one kind.
-    max_observations: int = 50_000
+    max_observations: int = 20_000
     # What diagnosing one deployment may take, beside reading it: a session cluster with 50,000 jobs
     # takes a minute, 300,000 events that all differ take 1 GB.
     max_diagnosis_seconds: float = 300.0

@@ -294,7 +294,7 @@ class LogFolder(RuleBasedStateMachine):
 
     def _event(self, path: str) -> bytes:
         self.number += 1
-        # Of equal events in a minute of a file only the first fifty have a row of their own.
+        # Of equal events in a minute of a file only the first ten have a row of their own.
         at = DAWN + timedelta(minutes=self.number)
         text = f"{at:%Y-%m-%d %H:%M:%S},000 WARN  org.apache.flink.runtime.Task [] - event "
         return PREFIX[path.split("/")[0]] + f"{text}{self.number:06} was slow\n".encode()

@@ -29,6 +29,8 @@ LOGS = Path(__file__).parents[1] / "logs"
 GRAINS = len(grains_of(DEFAULT_SETTINGS.max_observations_per_key))
 _ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])|[0-9]+")
 _FRAME = re.compile(r"\s+at ")
+# On a busy machine, time passes while a regex waits for its turn.
+PATIENT = replace(DEFAULT_SETTINGS, regex_timeout_seconds=60, signature_budget_seconds=3_600)
 _TIME_CHARS = len("2026-11-21 06:47:23,468")
 
 
@@ -40,7 +42,7 @@ def pack() -> SignaturePack:
 @pytest.fixture(scope="module")
 def full(pack: SignaturePack) -> Analyzer:
     """Reads each event in full: the definition of the result."""
-    return Analyzer(pack, is_recalling=False)
+    return Analyzer(pack, PATIENT, is_recalling=False)
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +112,108 @@ def test_floods_are_counted_as_they_are_read_in_full(
     assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
 
 
-@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs"])
+TOLD_IN_PASSING = (
+    "login with password=q8zw{number} refused",
+    "no answer from java.net.SocketTimeoutException: after {number} ms",
+    "stopped, reason: com.example.ShopException: shelf {number} is empty",
+    "gave up on Totals, task: Totals (3/{number})#1",
+    "no news of job 0123456789abcdef0123456789abcdef",
+    "Node {number} disconnected.",
+    "nothing at com.example.Shop.run(Shop.java:{number})",
+    "caf\u00e9 number {number} is closed",
+    "closed &lt;{number}&gt; for good",
+    "shelf - {number} is empty",
+    "moved [x] - {number} in brackets ] ERROR a.B - that",
+    "Job 0123456789abcdef0123456789abcdef reached terminal state FAILED.",
+)
+
+
+@pytest.mark.parametrize("header", ["{level} a.{name} [] - ", "[t-{name}] {level} a.{name} - "])
+@pytest.mark.parametrize("coarseness", [0, GRAINS - 1])
+def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, header: str, coarseness: int
+) -> None:
+    chance = random.Random(header)
+    words = ["shelf", "stock", "waiting", "closed", "order", "missing", "for", "good"]
+    lines = []
+    for number in range(3_000):
+        head = header.format(level=chance.choice(["WARN ", "ERROR"]), name=chance.choice("BCD"))
+        said = " ".join(chance.choices(words, k=6)) + f" {chance.randrange(10**6)}"
+        if chance.random() < 0.1:
+            said = chance.choice(TOLD_IN_PASSING).format(number=chance.randrange(10, 100))
+        at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
+        lines.append(f"{at} {head}{said}\n")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    columns = Analyzer(pack, block_bytes=1 << 14)
+    assert_equal_reading(full, columns, path, (coarseness,))
+    assert columns.repeats is not None
+    assert columns.repeats.known_events > 2_000
+
+
+QUOTING = (
+    "WARN  com.example.Shop [] - order '{word}' was lost\n"
+    "com.example.ShopException: no shelf holds '{word}' any more\n\tat a.B.c(B.java:1)\n",
+    "WARN  com.example.Shop [] - stopped\n"
+    "java.lang.NumberFormatException: For input string: '{word}'. Invalid character found.\n"
+    "\tat org.apache.flink.table.data.binary.BinaryStringDataUtil.toInt(Util.java:518)\n"
+    "\tat StreamExecCalc$5.processElement(Unknown Source)\n",
+    "WARN  com.example.Shop [] - not 'here'\n"
+    "com.example.ShopException: neither '{word}' nor 'shelf{number}'\n\tat a.B.c(B.java:1)\n",
+    "WARN  com.example.Shop [] - Couldn't read '{word}'\n"
+    "com.example.ShopException: failed '{word}'\n\tat com.example.Shop.run(S.java:1)\n",
+    "WARN  com.example.Shop [] - gave up\njava.lang.IllegalStateException: '{word}': closed\n"
+    "\tat com.example.Shop.run(S.java:1)\nCaused by: com.example.Shelf: '{word}'\n"
+    "\tat com.example.Shop.run(S.java:2)\n",
+)
+ODD_WORDS = (
+    *(
+        "sparkles",
+        "flinkjob",
+        "jobstate",
+        "attempt_",
+        "12345678",
+        "Timeouts",
+        "gradlews",
+        "password",
+    ),
+    *(
+        "TASKMANAGER",
+        "0123456789abcdef01234567",
+        "a.b.Error",
+        "Error",
+        "x y",
+        "",
+        "caf\u00e9",
+        "job_1",
+    ),
+)
+
+
+@pytest.mark.parametrize("said", QUOTING)
+def test_a_word_in_quotes_changes_only_what_it_may(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str
+) -> None:
+    chance = random.Random(said)
+    literals = sorted(text for text in pack.literals if re.fullmatch(r"[\w-]{1,24}", text))
+    lines = []
+    for number in range(1_500):
+        word = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789_-", k=8))
+        if chance.random() < 0.3:
+            word = chance.choice(chance.choice([ODD_WORDS, literals]))
+        at = f"2026-11-21 06:{number // 30:02}:{number % 30:02},000"
+        lines.append(f"{at} {said.format(word=word, number=number % 90 + 10)}")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    columns = Analyzer(pack, PATIENT)
+    assert_equal_reading(full, columns, path, (0,))
+    found = read(columns, range_of(path), None)[0]
+    assert found == read(full, range_of(path), None)[0]
+    if said.count("'") == 4 and "'{word}'. " in said:
+        assert columns.recalled_count > 500
+
+
+@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs", "errors"])
 def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
     pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:

@@ -72,7 +72,7 @@ def fold(
     """Keep some observations of each kind per file and minute; order by file, offset.
 
     If more than ``max_observations`` were kept, those of a longer time are of one kind, then those
-    that differ in subtask, task, logger, job and file: no longer and no more than has to be.  The
+    that differ in task, logger, job and file: no longer and no more than has to be.  The
     sum of ``occurrences`` is unchanged, but for checkpoints in good health.
     """
     return _fold(observations, coarseness, settings)[0]
@@ -227,7 +227,6 @@ def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...]
         None if "job" in drops else event.job_id,
         tuple((m.signature, m.alternative) for m in observation.matches),
         None if "task" in drops else observation.task,
-        None if "subtask" in drops else observation.subtask,
         *told,
     )
     return key, grain.keep

@@ -35,6 +35,9 @@ from .text import (
 )
 from .throwables import holds_trace
 
+# Stands before the message in most layouts.
+_MESSAGE_FOLLOWS = b" - "
+_MAX_HEADERS = 4096
 # What `bytes.isspace` calls a blank.
 _BLANKS = " \t\n\r\x0b\f"
 
@@ -79,12 +82,40 @@ class ShapedEvents:
         # Whether times order as the texts that state them do.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
+        # Whether the bytes between time and message are a header, whatever the message.
+        self._headers: dict[bytes, bool] = {}
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
         columns = sub_minute_columns(shape.columns)
         self._below_minute = (min(columns), max(columns) + 1) if columns else (0, 0)
         self._no_seconds = shape.columns[slice(*self._below_minute)].replace("9", "0")
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
+
+    def header_of(self, data: bytes) -> bytes | None:
+        """A stand-in for all events of one line whose level, logger, thread and job are those of
+        ``data``: its header, in the same columns, with the time left out.
+
+        ``None`` where the message could have a part in how the header is read.
+        """
+        if self.time_columns is None or self._after_time is None:
+            return None
+        after = self.time_columns[2]
+        end = data.find(_MESSAGE_FOLLOWS, after)
+        start = end + len(_MESSAGE_FOLLOWS)
+        if end < 0 or data.find(_MESSAGE_FOLLOWS, start) >= 0:
+            return None
+        if self._level_column is None and data.find(b"]", start) >= 0:
+            return None
+        header = data[after:start]
+        is_whole = self._headers.get(header)
+        if is_whole is None:
+            text = data.decode("latin-1")
+            match = self._after_time.match(text, after, len(text) - 1)
+            is_whole = match is not None and match.start("message") == start
+            if len(self._headers) >= _MAX_HEADERS:
+                self._headers.clear()
+            self._headers[header] = is_whole
+        return b" " * after + header if is_whole else None
 
     def minute_of(self, line: bytes) -> datetime | None:
         """The minute that the shape's columns of a header line state."""

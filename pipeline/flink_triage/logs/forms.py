@@ -8,6 +8,9 @@ tells a digit from a letter there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +41,13 @@ def _among(characters: bytes) -> npt.NDArray[np.bool_]:
 _BEFORE_ID = _among(b"_(=['\"{:")
 _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
+
+
+def forms_of_events(events: Sequence[bytes]) -> list[bytes | None]:
+    """The form of each event."""
+    together = forms_of(b"".join(events))
+    ends = list(accumulate(map(len, events)))
+    return [together[end - len(event) : end] for end, event in zip(ends, events, strict=True)]
 
 
 def forms_of(data: bytes) -> bytes:

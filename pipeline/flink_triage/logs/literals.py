@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Protocol
 
-import hyperscan
+from .hyperscan_databases import database_of
 
 
 class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
     ``suspects`` adds to a list where literals may end: all ends of literals, in any order, and
-    perhaps other places; it is the cheap question for much text.  ``contains`` is exact.
+    perhaps other places; it is the cheap question for much text.  ``ends`` and ``contains`` are
+    exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
+
+    def ends(self, data: bytes, into: list[int]) -> None: ...
 
     def contains(self, data: bytes | memoryview) -> bool: ...
 
@@ -52,9 +55,9 @@ class HyperscanFinder:
     """Two block-mode databases; safe to share between calls of one thread."""
 
     def __init__(self, literals: Sequence[str]) -> None:
-        self._exact, self._exact_scratch = _database([text.encode() for text in literals])
+        self._exact, self._exact_scratch = database_of([text.encode() for text in literals])
         fragments = [text.encode() for text in fragments_of(literals)]
-        self._cheap, self._cheap_scratch = _database(fragments)
+        self._cheap, self._cheap_scratch = database_of(fragments)
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None:
         append = into.append
@@ -64,27 +67,19 @@ class HyperscanFinder:
 
         self._cheap.scan(data, match_event_handler=note, scratch=self._cheap_scratch)
 
-    def contains(self, data: bytes | memoryview) -> bool:
-        found: list[int] = []
+    def ends(self, data: bytes | memoryview, into: list[int]) -> None:
+        append = into.append
 
         def note(_id: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            found.append(end)
+            append(end)
 
-        # Ending the scan at the first hit would cost an exception, more than a few further hits.
         self._exact.scan(data, match_event_handler=note, scratch=self._exact_scratch)
+
+    def contains(self, data: bytes | memoryview) -> bool:
+        found: list[int] = []
+        # Ending the scan at the first hit would cost an exception, more than a few further hits.
+        self.ends(data, found)
         return bool(found)
-
-
-def _database(literals: Sequence[bytes]) -> tuple[Any, Any]:
-    database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-    database.compile(
-        expressions=list(literals),
-        ids=list(range(len(literals))),
-        elements=len(literals),
-        flags=[0] * len(literals),
-        literal=True,
-    )
-    return database, hyperscan.Scratch(database)
 
 
 class PlainFinder:
@@ -100,6 +95,9 @@ class PlainFinder:
             while position >= 0:
                 into.append(base + position + len(literal))
                 position = text.find(literal, position + 1)
+
+    def ends(self, data: bytes, into: list[int]) -> None:
+        self.suspects(data, 0, into)
 
     def contains(self, data: bytes | memoryview) -> bool:
         text = bytes(data)

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 import hyperscan
 
+from .hyperscan_databases import database_of
 from .personal import redact_personal
 from .secret_disguises import DISGUISE, ENCODED, HOLDS_ENCODED, undisguise
 from .secret_forms import (
@@ -60,18 +61,14 @@ class _Prefilter(threading.local):
 
     def __init__(self) -> None:
         once = hyperscan.HS_FLAG_SINGLEMATCH
-        expressions = [*MAYBE, *MAYBE_CASED]
-        self._database = hyperscan.Database()
-        self._database.compile(
-            expressions=expressions,
-            ids=list(range(len(expressions))),
-            flags=[once | hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [once] * len(MAYBE_CASED),
-        )
+        flags = [once | hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [once] * len(MAYBE_CASED)
+        self._database, self._scratch = database_of([*MAYBE, *MAYBE_CASED], flags, literal=False)
         self._hits: list[int] = []
 
     def may_hold_secret(self, text: str) -> bool:
         self._hits.clear()
-        self._database.scan(text.encode("utf-8", "surrogatepass"), match_event_handler=self._note)
+        data = text.encode("utf-8", "surrogatepass")
+        self._database.scan(data, match_event_handler=self._note, scratch=self._scratch)
         return bool(self._hits)
 
     def _note(self, identifier: int, *_: object) -> None:

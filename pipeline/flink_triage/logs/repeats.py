@@ -68,7 +68,7 @@ class _Form:
         # By detail, columns that may hold it; some one of them does.
         self.places: dict[str, list[Span]] = {}
         self.columns: tuple[Span, ...] = ()
-        # Where the subtask may stand that does not tell kinds apart.
+        # Where the subtask may stand, which tells no kinds apart.
         self.subtask: tuple[Span, ...] = ()
         self.is_counted = False
 
@@ -88,9 +88,9 @@ class _Form:
         is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
         # Of a task that is not told apart the name is; else it would have to be read.
         dropped = grain.drops - {"task"}
-        told = (of for name, of in self.places.items() if name not in dropped)
+        told = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
         self.columns = tuple(sorted({span for of in told for span in of}))
-        self.subtask = tuple(self.places["subtask"]) if "subtask" in dropped else ()
+        self.subtask = tuple(self.places["subtask"])
         self.is_counted = not is_kept
 
 

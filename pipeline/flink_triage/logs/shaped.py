@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import accumulate, repeat
+from itertools import compress, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,11 @@ from flink_triage.model import Event
 from .block_levels import UNRESOLVED, code_of, count_volumes, quiet_levels
 from .event_text import BuiltEvent, ShapedEvents
 from .few_events import whole_events
-from .forms import forms_of
+from .forms import forms_of_events
 from .layouts.shape import SHAPE_WIDTH, masks_of
 from .literals import LiteralFinder
-from .repeats import Repeats
+from .plain_events import plain_among
+from .repeats import MET_FROM, Repeats
 from .routine import drop_routine, job_of_completed
 from .rows import WholeEvents, rows_at, suspects_of
 from .shaped_lines import ByteSource, Window
@@ -284,7 +285,9 @@ class _Blocks:
             view.lines[candidates].tolist(),
             is_judged[candidates].tolist(),
             pieces,
-            self._forms(pieces, is_first_headless),
+            self._forms(
+                pieces, is_first_headless, is_judged[candidates] & (line_counts[candidates] == 1)
+            ),
             strict=True,
         ):
             level = self._read_event(start, line, data, judged, form)
@@ -292,15 +295,18 @@ class _Blocks:
                 levels[index] = code_of(level)
         count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
 
-    def _forms(self, pieces: Sequence[bytes], is_first_headless: bool) -> Iterable[bytes | None]:
+    def _forms(
+        self, pieces: Sequence[bytes], is_first_headless: bool, is_line: npt.NDArray[np.bool_]
+    ) -> Iterable[bytes | None]:
         """The forms of events, where repeats are counted; of what has no header, none."""
         if self._repeats is None or not pieces:
             return repeat(None, len(pieces))
-        together = forms_of(b"".join(pieces))
-        ends = list(accumulate(map(len, pieces)))
-        forms: list[bytes | None] = [
-            together[end - len(piece) : end] for end, piece in zip(ends, pieces, strict=True)
-        ]
+        forms = forms_of_events(pieces)
+        lines = is_line.nonzero()[0].tolist()
+        if len(lines) >= MET_FROM:
+            plain = plain_among([pieces[index] for index in lines], self._finder)
+            for index in compress(lines, plain):
+                forms[index] = self._build.header_of(pieces[index]) or forms[index]
         if is_first_headless:
             forms[0] = None
         return forms

@@ -13,6 +13,12 @@ import re
 # How Python begins its own.
 TRACEBACK = "Traceback (most recent call last):"
 
+# Classes of throwables are told by these, and lines of traces that are no frames and no causes.
+TRACE_WORDS = (
+    *("Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Interrupt", "Timeout"),
+    *("Traceback", "Suppressed:", "CIRCULAR", "... "),
+)
+
 _MAX_ELISION_CHARS = 80
 
 # Indentation, mail quotes, and the escaped indentation of flattened traces.

@@ -1,12 +1,14 @@
 """An event seen before with other numbers and ids: its analysis, without parsing it again.
 
 A ``Recurrences`` is asked before an event is analysed and told afterwards.  An event has a known
-shape if its text differs from one that was analysed in numbers, job ids and UUIDs only, each as
-long as there, outside of frames.  Then it has the same throwables in the same columns and the same
-fingerprint: the grammars of traces and of masks know digits and ids as classes of characters only.
-What is written in those columns is read from the event itself, and each regex that looks at
-changed text is run again; where it then finds another place, or where it is open which words are
-meant, nothing is recalled and the event is analysed as any other.
+shape if its text differs from one that was analysed in numbers, job ids, UUIDs and the only word in
+quotes of a line, each as long as there, outside of frames.  Then it has the same throwables in the
+same columns and the same fingerprint: the grammars of traces and of masks know digits and ids as
+classes of characters only, and masks take all quoted words for one.  Where a quoted word may
+differ, all literals of signatures have to stand where they stood.  What is written in those columns
+is read from the event itself, and each regex that looks at changed text is run again; where it then
+finds another place, or where it is open which words are meant, nothing is recalled and the event is
+analysed as any other.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Recurrences:
         text = "\n".join(outline.lines)
         for shape in shapes:
             if shape.pattern.fullmatch(text):
-                if self._sensitive.places(text) != shape.literals:
+                if self._sensitive.places(text, is_any=shape.has_words) != shape.literals:
                     continue
                 self._recalled += 1
                 return again(shape, event, outline.lines, self._settings)

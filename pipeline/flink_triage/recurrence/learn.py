@@ -16,7 +16,7 @@ from flink_triage.signatures.event_text import MAX_REGEX_CHARS, EventText, Piece
 from flink_triage.signatures.literals import LiteralIndex
 from flink_triage.signatures.signature import Alternative, Signature
 
-from .outline import Outline, line_pattern
+from .outline import Outline, holds_quoted_word, line_pattern
 from .places import in_print, message_place, place_of_task, slots_of
 from .sensitive import Sensitive
 from .shape import Analysis, Misfit, Probe, Recipe, Shape, spans_of
@@ -67,9 +67,11 @@ class Learner:
         used |= {place[0] for recipe in recipes for place in recipe.excerpts}
         used |= {place[0] for r in recipes for _, places in r.captures for place in places}
         lines_text = "\n".join(outline.lines)
+        has_words = any(map(holds_quoted_word, outline.lines))
         return Shape(
             re.compile("\n".join(map(line_pattern, outline.lines))),
-            self._sensitive.places(lines_text),
+            self._sensitive.places(lines_text, is_any=has_words),
+            has_words,
             replace(analysis, trace=None),
             (*(throwable.text for throwable in printed), analysis.message, text.whole.text),
             tuple(

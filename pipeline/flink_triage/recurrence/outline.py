@@ -12,15 +12,21 @@ from flink_triage.model import Event, Process
 VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-    r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z]))",
-    re.DOTALL,
+    r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z])"
+    # A word in quotes, too short for an id: masks take all of them for one.
+    r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
+    re.DOTALL | re.ASCII,
 )
+# A quoted word that names no product, and nothing that an id may stand behind.
+_QUOTED_WORD = r"(?![\w-]*(?i:flink|manager|servlet|attempt|spark|gradle|daemon|job))[A-Za-z0-9_-]"
 # A frame belongs to the line before it.
 _FRAME_LIKE = r"[\t ]+(?:at|\.\.\.) "
 _NO_FRAME = re.compile(rf"\n(?!{_FRAME_LIKE})")
 _JOINING = "+-:.,_@/"
 
 
+_ID_CHARS = 32
+_BETWEEN_QUOTES = re.compile(rf"(?<![0-9A-Za-z])'({_QUOTED_WORD}{{1,24}})'(?![0-9A-Za-z])")
 # Behind an id: what no name of a host or a class goes on with.
 _ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
 
@@ -32,17 +38,28 @@ def line_pattern(line: str) -> str:
         return re.escape(line)
     parts = VARIABLE.split(line)
     pattern = [re.escape(parts[0])]
+    has_words = holds_quoted_word(line)
     for index in range(1, len(parts), 2):
         text = parts[index]
         if text.isdigit():
             is_escape = parts[index - 1].endswith("#")
             pattern.append(f"{'(?!01)' if is_escape else ''}[0-9]{{{len(text)}}}")
+        elif len(text) < _ID_CHARS and parts[index - 1].endswith("'"):
+            pattern.append(f"{_QUOTED_WORD}{{{len(text)}}}" if has_words else re.escape(text))
         elif _is_joined(parts, index) or text.isalpha():
             pattern.append(text)
         else:
             pattern.append(_id_pattern(parts, index))
         pattern.append(re.escape(parts[index + 1]))
     return "".join(pattern)
+
+
+def holds_quoted_word(line: str) -> bool:
+    """Whether a word between the only two quotes of a line may be another one."""
+    if line.count("'") != 2 or '"' in line or "`" in line:
+        return False
+    found = _BETWEEN_QUOTES.search(line)
+    return found is not None and not found[1].isdigit()
 
 
 def _id_pattern(parts: Sequence[str], index: int) -> str:

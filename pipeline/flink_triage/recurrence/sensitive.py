@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
-
-import hyperscan
+from collections.abc import Callable, Collection
 
 from flink_triage.logs.form_details import Telling
+from flink_triage.logs.hyperscan_databases import database_of
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.signatures import SignaturePack
 
@@ -28,38 +26,33 @@ def telling_of(pack: SignaturePack) -> Telling:
 
 
 class Sensitive:
-    """Finds the literals that hold digits, or letters that an id's end may lend."""
+    """Finds the literals that hold digits, or letters that an id's end may lend; or all of them."""
 
     def __init__(self, pack: SignaturePack) -> None:
-        literals = sorted(
-            {
-                literal
-                for signature in pack.signatures.values()
-                for alternative in (*signature.alternatives, *signature.vetoes)
-                for literal in alternative.literals
-                if _AT_AN_EDGE.search(literal)
-            }
-        )
-        self._scan: Callable[..., Any] | None = None
-        if literals:
-            database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-            database.compile(
-                expressions=[literal.encode() for literal in literals],
-                ids=list(range(len(literals))),
-                elements=len(literals),
-                flags=[0] * len(literals),
-                literal=True,
-            )
-            self._scan = database.scan
-            self._scratch = hyperscan.Scratch(database)
+        literals = {
+            literal
+            for signature in pack.signatures.values()
+            for alternative in (*signature.alternatives, *signature.vetoes)
+            for literal in alternative.literals
+        }
+        self._all = _scanner(literals)
+        self._at_an_edge = _scanner({text for text in literals if _AT_AN_EDGE.search(text)})
 
-    def places(self, text: str) -> list[tuple[int, int]]:
+    def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
+        """Which of them end where, in some order; with ``is_any`` of all literals."""
         found: list[tuple[int, int]] = []
-        if self._scan is None:
-            return found
 
         def note(number: int, _start: int, end: int, *_: object) -> None:
             found.append((number, end))
 
-        self._scan(text.encode("utf-8", "replace"), match_event_handler=note, scratch=self._scratch)
+        scan = self._all if is_any else self._at_an_edge
+        if scan is not None:
+            scan(text.encode("utf-8", "replace"), note)
         return found
+
+
+def _scanner(literals: Collection[str]) -> Callable[[bytes, Callable[..., None]], None] | None:
+    if not literals:
+        return None
+    database, scratch = database_of([literal.encode() for literal in sorted(literals)])
+    return lambda data, note: database.scan(data, match_event_handler=note, scratch=scratch)

@@ -73,13 +73,15 @@ class Recipe:
 class Shape:
     """``pieces`` are those of the exemplar; ``varying`` says how some of them are read anew.
 
-    ``pattern`` is that of the lines, ``literals`` are the sensitive ones in them and their places.
+    ``pattern`` is that of the lines, ``literals`` are the sensitive ones in them and their places,
+    or all of them where ``has_words``: where words in quotes may differ.
     ``whole`` lists the pieces of the last one, in order, where it is needed.  ``root`` and
     ``task_of`` are a piece and the column in it where its message begins.
     """
 
     pattern: re.Pattern[str]
     literals: list[tuple[int, int]]
+    has_words: bool
     analysis: Analysis
     pieces: tuple[str, ...]
     varying: tuple[tuple[int, str, tuple[Slot, ...]], ...]

@@ -11,6 +11,8 @@ from typing import Any
 
 import hyperscan
 
+from flink_triage.logs.hyperscan_databases import database_of
+
 
 class LiteralIndex:
     """Compiled at the first search, and again after it was sent to another process."""
@@ -36,21 +38,10 @@ class LiteralIndex:
             found.add(index)
 
         if self._database is None:
-            self._database = self._compile()
-        self._database.scan(_encode(text), match_event_handler=remember)
+            self._database = database_of(self._literals, hyperscan.HS_FLAG_SINGLEMATCH)
+        database, scratch = self._database
+        database.scan(_encode(text), match_event_handler=remember, scratch=scratch)
         return found
-
-    def _compile(self) -> Any:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        count = len(self._literals)
-        database.compile(
-            expressions=self._literals,
-            ids=list(range(count)),
-            elements=count,
-            flags=[hyperscan.HS_FLAG_SINGLEMATCH] * count,
-            literal=True,
-        )
-        return database
 
 
 def _encode(text: str) -> bytes:

@@ -23,6 +23,7 @@ from flink_triage.model import SkippedSignature
 from ..yaml_documents import Problem, read_document
 from .error_forms import FORMS_DIRECTORY
 from .loader import load_signature
+from .pack_cache import keep_pack, kept_pack
 from .schema import Checked, Schema, check, hint, load_schema
 from .shipped import builtin_pack_directory as builtin_pack_directory
 from .signature import Ignored, Signature
@@ -134,9 +135,14 @@ def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
 @lru_cache(maxsize=8)
 def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp  # it only tells one state of the files from another
-    pack, problems = read_pack([Path(directory) for directory in directories])
+    paths = [Path(directory) for directory in directories]
+    kept = kept_pack(paths)
+    if isinstance(kept, SignaturePack):
+        return kept
+    pack, problems = read_pack(paths)
     if problems:
         raise SignaturePackError([str(problem) for problem in problems])
+    keep_pack(paths, pack)
     return pack
 
 
@@ -144,6 +150,9 @@ def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> Signa
 def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp
     paths = [Path(directory) for directory in directories]
+    kept = kept_pack(paths)
+    if isinstance(kept, SignaturePack):
+        return kept
     skipped: list[Problem] = []
     while True:
         # A skipped file may have replaced a signature, which now has to be checked.
@@ -151,6 +160,9 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         fatal = [p for p in problems if not _is_in_any(p.path, paths[1:])]
         if fatal:
             raise SignaturePackError([str(problem) for problem in fatal])
+        if not (problems or skipped):
+            keep_pack(paths, pack)
+            return pack
         if not problems:
             return replace(pack, skipped=tuple(_skipped(p, paths) for p in skipped))
         skipped.extend(problems)

@@ -12,6 +12,7 @@ from flink_triage.logs.trace_lines import (
     MORE,
     NAME,
     SUPPRESSED,
+    TRACE_WORDS,
     TRACEBACK,
     is_elision,
     is_throwable_type,
@@ -35,10 +36,7 @@ _IN_LINE = re.compile(
 )
 # A line that holds none of these is no part of a trace: what classes of throwables and lines of
 # traces are told by.
-_TELLING = re.compile(
-    r"Exception|Error|Throwable|Failure|Fault|ThreadDeath|Interrupt|Timeout|Traceback"
-    r"|Suppressed:|CIRCULAR| by[:\uff1a]|\.\.\. |at[ \t]"
-)
+_TELLING = re.compile("|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]")))
 # Words after which a bare "Type: message" without any frame is the failure and no mention of it.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")

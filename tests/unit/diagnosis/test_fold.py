@@ -62,13 +62,13 @@ def total(observations: Sequence[Observation]) -> int:
 
 def test_what_says_the_same_within_a_minute_is_kept_at_its_ends_and_counted(observe):
     observations = observe(
-        taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(40))
+        taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(10))
     )
     kept = fold(observations, FEW)
     assert [o.event.offset for o in kept] == [
         o.event.offset for o in [*observations[:4], observations[-1]]
     ]
-    assert [o.occurrences for o in kept] == [1, 1, 1, 36, 1]
+    assert [o.occurrences for o in kept] == [1, 1, 1, 6, 1]
     assert kept[3].last_logged_at == observations[-2].event.logged_at
     assert all(in_parts(shuffled(observations, seed), FEW, seed) == kept for seed in range(20))
 
@@ -232,6 +232,28 @@ def test_subtasks_and_files_that_are_not_told_apart_are_still_named(observe):
     assert subtasks == {Subtask("Totals", n, 300) for n in range(1, 301)}
     assert {host for o in kept for host in o.reach.hosts} == {f"host-{n}" for n in range(40)}
     assert {path for o in kept for path in o.reach.paths} == {f"file-{n}" for n in range(7)}
+
+
+def test_subtasks_of_a_task_are_one_kind_that_names_them(observe):
+    (one,) = observe(taskmanager=line(1, "x", "WARN") + FULL)
+    observations = [
+        replace(
+            one,
+            task=task,
+            subtask=1 + number,
+            parallelism=300,
+            event=replace(one.event, offset=2 * number + (task == "Sink")),
+        )
+        for number in range(300)
+        for task in ("Totals", "Sink")
+    ]
+    kept = fold(observations, DEFAULT_SETTINGS)
+    assert [o.task for o in kept].count("Totals") == DEFAULT_SETTINGS.max_observations_per_key
+    assert len(kept) == 2 * DEFAULT_SETTINGS.max_observations_per_key
+    assert {subtask for o in kept for subtask in o.reach.subtasks} == {
+        Subtask(task, n, 300) for task in ("Totals", "Sink") for n in range(1, 301)
+    }
+    assert all(in_parts(observations, DEFAULT_SETTINGS, seed) == kept for seed in range(10))
 
 
 def test_checkpoints_of_jobs_that_take_turns_fold_between_other_events(observe):

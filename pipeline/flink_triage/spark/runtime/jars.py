@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from flink_triage.disk_cache import cache_directory
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.spark.runtime.java import find_java
 
@@ -62,12 +63,6 @@ def installed_version(distribution: str) -> str | None:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
-
-
-def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/flink-triage``, by default under ``~/.cache``."""
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "flink-triage"
 
 
 def jar_directory() -> Path:

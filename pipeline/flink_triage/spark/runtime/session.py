@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 import pyspark
 from pyspark.sql import SparkSession
 
+from flink_triage.disk_cache import cache_directory
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
-from flink_triage.spark.runtime.jars import cache_directory, ensure_jars, ensure_s3a_jars
+from flink_triage.spark.runtime.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.runtime.java import Java, find_java
 
 # The first with the iterator form of applyInArrow; Delta names the Spark line in its artifact from

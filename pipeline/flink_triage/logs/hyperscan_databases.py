@@ -1,0 +1,48 @@
+"""Expressions in, a Hyperscan database and its scratch space out; compiled once per machine."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import hyperscan
+
+from flink_triage.disk_cache import read_cached, write_cached
+
+
+def database_of(
+    expressions: Sequence[bytes], flags: int | Sequence[int] = 0, *, literal: bool = True
+) -> tuple[Any, Any]:
+    """A database in block mode whose ids are the places of the expressions.
+
+    ``flags`` are those of all, or one for each.  A scratch space serves one thread.
+    """
+    each = [flags] * len(expressions) if isinstance(flags, int) else list(flags)
+    about = (version("hyperscan"), platform.machine(), platform.system(), literal, each)
+    key = hashlib.sha256(repr((about, list(expressions))).encode()).hexdigest()
+    database = _kept(key)
+    if database is None:
+        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        database.compile(
+            expressions=list(expressions),
+            ids=list(range(len(expressions))),
+            elements=len(expressions),
+            flags=each,
+            literal=literal,
+        )
+        write_cached("hyperscan", key, hyperscan.dumpb(database))
+    return database, hyperscan.Scratch(database)
+
+
+def _kept(key: str) -> Any:
+    data = read_cached("hyperscan", key)
+    if data is None:
+        return None
+    try:
+        return hyperscan.loadb(data, hyperscan.HS_MODE_BLOCK)
+    except (hyperscan.error, ValueError):
+        # Of another processor, or cut off.
+        return None
