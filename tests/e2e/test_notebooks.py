@@ -143,7 +143,7 @@ def test_events_and_traces_of_an_incident_are_explored_in_the_tables(on_spark: K
 
 def test_a_signature_is_drafted_checked_and_used() -> None:
     cells = executed(book("03"))
-    assert "Code of the job threw an exception" in cells["log"]
+    assert "Exception in user code" in cells["log"]
     assert 'throwable: "com.acme.session.SessionExpiredException"' in cells["draft"]
     assert "lint: 0" in cells["check"]
     assert "test: 0" in cells["check"]

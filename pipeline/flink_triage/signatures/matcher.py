@@ -62,7 +62,7 @@ class Matcher:
         self,
         pack: SignaturePack,
         settings: Settings = DEFAULT_SETTINGS,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._signatures = pack.signatures
         self._settings = settings

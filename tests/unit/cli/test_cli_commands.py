@@ -345,7 +345,16 @@ def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
     assert "folder.yaml:1: file: " in told
 
 
-def test_the_script_for_bash_completes_commands() -> None:
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("dia", "diagnose", id="a command"),
+        pytest.param("signatures sh", "show", id="an action"),
+        pytest.param("diagnose logs --format sa", "sarif", id="a value"),
+        pytest.param("run --ware", "--warehouse", id="a flag"),
+    ],
+)
+def test_the_script_for_bash_completes(words: str, expected: str) -> None:
     pytest.importorskip("shtab")
     script = subprocess.run(
         [sys.executable, "-m", "flink_triage", "--print-completion", "bash"],
@@ -353,11 +362,15 @@ def test_the_script_for_bash_completes_commands() -> None:
         text=True,
         check=True,
     ).stdout
-    ask = "COMP_WORDS=(flink-triage diag); COMP_CWORD=1; _shtab_flink_triage; echo ${COMPREPLY[@]}"
+    count = len(words.split())
+    ask = f"COMP_WORDS=(flink-triage {words}); COMP_CWORD={count}; _shtab_flink_triage"
     done = subprocess.run(
-        ["bash", "--norc", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True
+        ["bash", "--norc", "-c", f"{script}\n{ask}; echo ${{COMPREPLY[@]}}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.split() == ["diagnose"]
+    assert done.stdout.split() == [expected]
 
 
 def test_a_script_needs_an_extra(

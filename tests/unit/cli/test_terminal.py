@@ -116,34 +116,3 @@ def test_progress_says_stage_bytes_and_rate_and_goes_away() -> None:
 def test_quiet_shows_no_progress() -> None:
     logs = Path(__file__).parents[2] / "logs" / "healthy" / "orders-2.1.1" / "logs"
     assert "MiB/s" not in on_a_terminal("diagnose", str(logs), "--quiet")
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("flink-triage dia", {"diagnose"}),
-        ("flink-triage signatures sh", {"show"}),
-        ("flink-triage diagnose logs --format sa", {"sarif"}),
-        ("flink-triage diagnose logs --fail-on c", {"critical"}),
-        ("flink-triage run --ware", {"--warehouse"}),
-    ],
-)
-def test_the_shell_completes_commands_flags_and_values(
-    tmp_path: Path, line: str, expected: set[str]
-) -> None:
-    answer = tmp_path / "answer"
-    subprocess.run(
-        [sys.executable, "-c", COMMAND],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(PACKAGE),
-            "_ARGCOMPLETE": "1",
-            "_ARGCOMPLETE_IFS": "\n",
-            "_ARGCOMPLETE_STDOUT_FILENAME": str(answer),
-            "COMP_LINE": line,
-            "COMP_POINT": str(len(line)),
-        },
-        check=True,
-        capture_output=True,
-    )
-    assert {word.strip() for word in answer.read_text().split("\n") if word.strip()} == expected

@@ -63,7 +63,8 @@ def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[O
                 offset=o.event.offset + number * 10_000_000,
                 logged_at=o.event.logged_at + move if o.event.logged_at else None,
             )
-            told.append(replace(o, event=event))
+            last = o.last_logged_at + move if o.last_logged_at else None
+            told.append(replace(o, event=event, last_logged_at=last))
     return told
 
 

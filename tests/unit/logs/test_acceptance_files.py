@@ -239,7 +239,7 @@ def test_members_one_after_another_are_one_file(packer: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("packer", sorted(_PACKERS))
 def test_a_stream_that_breaks_off_keeps_its_good_prefix(packer: str, tmp_path: Path) -> None:
-    noise = "".join(f"{zlib.crc32(str(n).encode()):08x}" * 9 + "\n" for n in range(5_000))
+    noise = "".join(f"{zlib.crc32(str(n).encode()):08x}" * 9 + "\n" for n in range(20_000))
     data = _PACKERS[packer](_TEXT + noise.encode())
     (tmp_path / "a.log").write_bytes(data[: len(data) * 2 // 3])
     scanned = _scan(tmp_path)
