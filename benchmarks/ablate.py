@@ -18,8 +18,8 @@ import yaml
 
 from benchmarks.evaluate import LABELS, Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
-from flink_triage.diagnosis.ranking import BEHIND_CAUSE
-from flink_triage.diagnosis.scoring import SCORING
+from flink_triage.diagnosis.ranking.rank import BEHIND_CAUSE
+from flink_triage.diagnosis.ranking.scoring import SCORING
 from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable

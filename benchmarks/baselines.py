@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.signatures import Alternative, Signature, SignaturePack
 
 Ranking = list[str]

@@ -8,8 +8,8 @@ labelled root cause.
 
 The share of labels that a kind answers right is pulled towards that of the wider kind, as by
 ``_STRENGTH`` labels of it (the mean of a Beta posterior), so that a kind seen twice says little.
-The samples are kept in ``calibration.tsv``; ``diagnosis/confidence.tsv`` is made of them.  Tested
-is by leaving out one label at a time, as views of one failure are alike.
+``calibration.tsv`` holds the samples, and ``diagnosis/ranking/confidence.tsv`` is made of them.
+Tests leave out one label at a time, as views of one failure are alike.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import yaml
 
 from benchmarks.evaluate import Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
-from flink_triage.diagnosis.causes import Candidate
-from flink_triage.diagnosis.confidence import kind_of
+from flink_triage.diagnosis.ranking.causality import Candidate
+from flink_triage.diagnosis.ranking.confidence import kind_of
 from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable
@@ -34,7 +34,7 @@ from flink_triage.signatures import SignaturePack
 
 SAMPLES = Path(__file__).with_name("calibration.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
-TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "confidence.tsv"
+TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
 _LABELS = _ROOT / "tests" / "labels.yaml"
 # A wider kind counts as so many labels; from 1 to 8, log loss (cross-validated) is 0.12 to 0.13.
 _STRENGTH = 4.0

@@ -18,7 +18,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.floods import FLOODS, write_flood
@@ -273,7 +273,7 @@ def _write(
     shared = random.Random(number)
     job_id = f"{shared.getrandbits(128):032x}"
     deployment = _Deployment(random.Random(1000 * number + member), job_id)
-    start = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(minutes=number)
+    start = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=number)
     events = events_of(material, deployment, start, trace_share)
     left = int(size)
     with path.open("wb") as log:

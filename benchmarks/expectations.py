@@ -19,7 +19,7 @@ import yaml
 
 from flink_triage.local import Options, run_local
 from flink_triage.model import SEVERITIES, Diagnosis, Incident
-from flink_triage.report.result_json import dump_json, to_json
+from flink_triage.report.formats.result_json import dump_json, to_json
 
 _KEY = re.compile(r"[a-z0-9.\-]+(: .*)?")
 _UNITS = {

@@ -14,7 +14,7 @@ import random
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"
@@ -204,7 +204,7 @@ _ROLE = {"session": "standalonesession", "jobs": "standalonesession"}
 def write_flood(form: str, output: Path, size_bytes: int) -> None:
     """Write one deployment of ``size_bytes`` to ``output``."""
     chance = random.Random(form)
-    at = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
     events = FLOODS[form](chance)
     number, left = 0, size_bytes
     output.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import mean
 
@@ -45,7 +45,7 @@ STANDING = {
     "bills": (EXPIRED, HEALTHY),
 }
 NEW_EACH_HOUR = HEALTHY
-BEGAN = datetime(2026, 1, 5, tzinfo=timezone.utc)
+BEGAN = datetime(2026, 1, 5, tzinfo=UTC)
 COMPARED_RUNS = 5
 WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
@@ -62,11 +62,11 @@ def dated(text: str, hour: int) -> str:
     """A recorded log as that of another hour: other times, and executions of its own."""
     first = _TIME.search(text)
     assert first is not None, "a log without times"
-    start = datetime.fromisoformat(first[0]).replace(tzinfo=timezone.utc, minute=0, second=0)
+    start = datetime.fromisoformat(first[0]).replace(tzinfo=UTC, minute=0, second=0)
     move = BEGAN + timedelta(hours=hour) - start
 
     def later(match: re.Match[str]) -> str:
-        at = datetime.fromisoformat(match[0]).replace(tzinfo=timezone.utc) + move
+        at = datetime.fromisoformat(match[0]).replace(tzinfo=UTC) + move
         return f"{at:%Y-%m-%d %H:%M:%S}"
 
     text = _TIME.sub(later, text)

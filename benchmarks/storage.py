@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 
 from flink_triage.local import Options, scan_inputs
-from flink_triage.logs.files import list_inputs, open_binary
+from flink_triage.logs.inputs.files import list_inputs, open_binary
 from flink_triage.settings import MIB
 
 BLOCK_BYTES = 2 * MIB

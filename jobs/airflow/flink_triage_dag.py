@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from airflow.exceptions import AirflowException, AirflowFailException
@@ -36,7 +36,7 @@ def is_first_of_day(dag_run: Any) -> bool:
 with DAG(
     dag_id="flink_triage",
     schedule="7 * * * *",
-    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
     # What a missed hour would have read, the next one reads.
     catchup=False,
     # On S3 only one writer at a time is safe, so maintenance is a task of the same run.

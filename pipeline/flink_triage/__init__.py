@@ -23,12 +23,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .api import diagnose
-    from .local import Options
-    from .model import Diagnosis, Incident, Result
-    from .report import from_json, render, to_json
-    from .spark.pipeline import run
-    from .spark.query.results import create_views, read_result, read_table
+    from flink_triage.api import diagnose
+    from flink_triage.local import Options
+    from flink_triage.model import Diagnosis, Incident, Result
+    from flink_triage.report import from_json, render, to_json
+    from flink_triage.spark.pipeline import run
+    from flink_triage.spark.query.results import create_views, read_result, read_table
 
 _HOME = {
     "Diagnosis": "model",
@@ -53,7 +53,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     # Who asks for a name of this module is a person or a notebook: results show themselves there.
-    importlib.import_module(".report.notebook", __name__).show_richly()
+    importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 
 

@@ -12,7 +12,7 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from . import __version__
+from flink_triage import __version__
 
 _EXIT_INTERRUPTED = 130
 _RETRY_SECONDS = 0.01
@@ -29,7 +29,7 @@ def main() -> int:
     is_heard = handler is signal.default_int_handler
     if is_heard:
         signal.signal(signal.SIGINT, _end)
-    from .cli import main as command
+    from flink_triage.cli import main as command
 
     try:
         if is_heard:

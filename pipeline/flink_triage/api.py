@@ -13,9 +13,9 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from .local import Options, Progress, run_local
-from .model import Result
-from .settings import Settings
+from flink_triage.local import Options, Progress, run_local
+from flink_triage.model import Result
+from flink_triage.settings import Settings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

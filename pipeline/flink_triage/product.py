@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from .model import Product, StackTrace
-from .traces import origin_of
+from flink_triage.model import Product, StackTrace
+from flink_triage.traces import origin_of
 
 # Products that embed the libraries that Flink embeds; class prefixes of their own code.
 _OTHER_PRODUCTS = (

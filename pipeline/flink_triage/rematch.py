@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .model import Match, Observation, StackTrace, Throwable
-from .recurrence import line_offset
-from .signatures import Matcher, SignaturePack
-from .traces import mask
+from flink_triage.model import Match, Observation, StackTrace, Throwable
+from flink_triage.recurrence import line_offset
+from flink_triage.signatures import Matcher, SignaturePack
+from flink_triage.traces import mask
 
 # As a fingerprint compares messages: what stands behind so many characters may differ.
 _COMPARED_CHARS = 200

@@ -11,17 +11,17 @@ from collections import OrderedDict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
-from .grains import grains_of
-from .logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
-from .logs.repeats import Counted, Repeats
-from .logs.scan import Scanner
-from .logs.shaped import BLOCK_BYTES
-from .logs.tally import Tally
-from .model import (
+from flink_triage.grains import grains_of
+from flink_triage.logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
+from flink_triage.logs.readers.block_reader import BLOCK_BYTES
+from flink_triage.logs.readers.byte_account import Tally
+from flink_triage.logs.readers.repeated_events import Counted, Repeats
+from flink_triage.logs.readers.scan import Scanner
+from flink_triage.model import (
     ByteRange,
     Event,
     Fingerprint,
@@ -33,12 +33,12 @@ from .model import (
     TraceCount,
     TraceRow,
 )
-from .product import product_of, product_of_thread
-from .recurrence import Analysis, Recurrences, line_offset, outline_of, telling_of
-from .settings import DEFAULT_SETTINGS, Settings
-from .signatures import Matcher, SignaturePack, load_pack
-from .spread import Spread, Subtask
-from .traces import extract, fingerprint, first_user_frame
+from flink_triage.product import product_of, product_of_thread
+from flink_triage.recurrence import Analysis, Recurrences, line_offset, outline_of, telling_of
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures import Matcher, SignaturePack, load_pack
+from flink_triage.spread import Spread, Subtask
+from flink_triage.traces import extract, fingerprint, first_user_frame
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
 _CACHE_ENTRIES = 1024
@@ -82,7 +82,7 @@ class Analyzer:
         self,
         pack: SignaturePack | Sequence[Path],
         settings: Settings = DEFAULT_SETTINGS,
-        default_timezone: tzinfo = timezone.utc,
+        default_timezone: tzinfo = UTC,
         *,
         is_recalling: bool = True,
         block_bytes: int = BLOCK_BYTES,

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from .plain_yaml import MAX_DEPTH
+from flink_triage.plain_yaml import MAX_DEPTH
 
 MAX_FILE_BYTES = 256 * 1024
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"

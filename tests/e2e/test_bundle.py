@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -319,7 +319,7 @@ def test_a_wrong_argument_is_tried_once(bundle: Config, name: str) -> None:
 @pytest.mark.parametrize("name", JOBS)
 def test_conditions_read_values_that_the_task_leaves(bundle: Config, name: str) -> None:
     result = run_local([str(RECORDED)], Options())
-    left = values_of(result, datetime.now(timezone.utc)).keys() | {"exit_code"}
+    left = values_of(result, datetime.now(UTC)).keys() | {"exit_code"}
     for task in job_named(bundle, name)["tasks"]:
         for _, text in databricks_cli.texts(task):
             for reference in databricks_cli.DYNAMIC.findall(text):

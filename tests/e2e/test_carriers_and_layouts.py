@@ -13,7 +13,7 @@ import json
 import lzma
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -42,7 +42,7 @@ def each_line(carry: Callable[[int, str], str]) -> Transform:
 
 def newest_first(text: str) -> list[tuple[str, str]]:
     """Times and lines as log stores list them."""
-    start = datetime(2026, 11, 21, 5, tzinfo=timezone.utc)
+    start = datetime(2026, 11, 21, 5, tzinfo=UTC)
     times = (start + timedelta(milliseconds=i) for i in count())
     return [(f"{at:%FT%T.%f}Z", s) for at, s in zip(times, _lines(text), strict=False)][::-1]
 

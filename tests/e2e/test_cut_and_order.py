@@ -16,13 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flink_triage.diagnosis import diagnose
-from flink_triage.diagnosis.fold import fold
+from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.local import in_files
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.lifecycle import LITERALS
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import (
     ByteRange,
     Event,

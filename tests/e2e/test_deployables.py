@@ -11,7 +11,7 @@ import shlex
 import subprocess
 import sys
 from contextlib import nullcontext
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +23,7 @@ from jsonschema import Draft202012Validator
 
 from flink_triage import __version__
 from flink_triage.cli.main import build_parser
-from flink_triage.logs.files import InputFile, deployment_of
+from flink_triage.logs.inputs.files import InputFile, deployment_of
 
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "jobs"
@@ -160,7 +160,7 @@ def test_pods_of_one_deployment_are_one(manifest: Path, folder: str, expected: s
     group_by = build_parser().parse_args(words_of(manifest)).group_by
     root = "s3a://flink-logs/kubernetes"
     path = f"{root}/{folder}/20260101-000000-1.log.gz"
-    file = InputFile(path, 1, datetime.now(timezone.utc), root)
+    file = InputFile(path, 1, datetime.now(UTC), root)
     assert deployment_of(file, group_by) == expected
 
 
@@ -212,7 +212,7 @@ def test_the_dag_maintains_after_the_first_run_of_a_day(dag: dict[str, Any]) -> 
     assert order == {"report": "ingest", "is_due": "report", "maintain": "is_due"}
     is_due = dag["is_due"].given["python_callable"]
     for hour in (0, 1, 23):
-        started = datetime(2026, 11, 21, hour, 7, tzinfo=timezone.utc)
+        started = datetime(2026, 11, 21, hour, 7, tzinfo=UTC)
         assert is_due(dag_run=SimpleNamespace(start_date=started)) == (hour == 0)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.storage import main
-from flink_triage.logs.storage import StorageOptions, use_options
+from flink_triage.logs.inputs.storage import StorageOptions, use_options
 from tests.e2e.object_store import ACCESS, SECRET, Gate, Store, gate_before, served
 from tests.e2e.places import ROOT, bare_environment, copy_logs, whole, whole_local
 

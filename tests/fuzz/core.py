@@ -18,11 +18,11 @@ from pathlib import Path
 from types import FrameType
 
 from flink_triage.diagnosis import diagnose
-from flink_triage.diagnosis.fold import fold
+from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.local import in_files
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.model import FileProfile
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import KIB, Settings

@@ -21,7 +21,7 @@ from typing import Any
 import lz4.frame
 from backports import zstd
 
-from flink_triage.logs.compression import DecompressedStream, open_decompressed
+from flink_triage.logs.inputs.compression import DecompressedStream, open_decompressed
 from flink_triage.settings import GIB, MIB
 
 PACKERS: Mapping[str, Callable[[], Any]] = {

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from flink_triage.logs.files import list_inputs, open_binary
+from flink_triage.logs.inputs.files import list_inputs, open_binary
 from tests.fuzz.core import told, watched
 
 SECONDS_PER_TREE = 20

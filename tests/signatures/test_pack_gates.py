@@ -10,8 +10,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from flink_triage.diagnosis.caught import OWN_CODE
-from flink_triage.diagnosis.requests import REQUESTED
+from flink_triage.diagnosis.context.handled_exceptions import OWN_CODE
+from flink_triage.diagnosis.context.unmet_slot_requests import REQUESTED
 from flink_triage.logs.layouts import parse_header
 from flink_triage.logs.lifecycle import parse_lifecycle
 from flink_triage.model import Match

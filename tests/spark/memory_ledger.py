@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from flink_triage.logs.files import InputFile, Listing, deployment_of
+from flink_triage.logs.inputs.files import InputFile, Listing, deployment_of
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.identify import Look, Wanted, look_at
 from flink_triage.spark.ingest.identity import heads_agree

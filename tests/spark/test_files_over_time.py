@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 )
 
 from flink_triage.local import Options, pack_of
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.model import Observation
 from flink_triage.rematch import rematch
 from flink_triage.signatures import Matcher, SignaturePack
@@ -63,16 +63,14 @@ NAMING = build_pack(
         ),
     ]
 )
-ANALYZERS = {
-    pack.digest: Analyzer(pack, OPTIONS.settings, timezone.utc) for pack in (BUILT_IN, NAMING)
-}
+ANALYZERS = {pack.digest: Analyzer(pack, OPTIONS.settings, UTC) for pack in (BUILT_IN, NAMING)}
 SETTLE = OPTIONS.settings.settle_seconds
 NUMBER = re.compile(rb"event (\d{6}) ")
 LOGGER = re.compile(rb"\.r(untime|\d{6})\.")
 # One deployment's files are as a container runtime leaves them, which are read line by line.
 PREFIX = {"orders": b"", "clicks": b"2026-01-01T00:00:00.000000000Z stdout F "}
 HEADER = re.compile(rb"^(?:\S+Z stdout F )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
-DAWN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+DAWN = datetime(2026, 1, 1, tzinfo=UTC)
 # Enough INFO lines to make a file larger than the head by which it is known.
 BULK = tuple(
     b"2026-01-01 00:00:%02d,000 INFO  org.apache.flink.runtime.Filler [] - line %05d of many\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -86,7 +86,7 @@ def test_a_deployment_without_logs_on_one_side_is_not_said_to_be_cured(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
     house, _, _ = history
-    empty = Period("a year", None, datetime(2027, 1, 1, tzinfo=timezone.utc))
+    empty = Period("a year", None, datetime(2027, 1, 1, tzinfo=UTC))
     found = compare(spark, house, period_of(f"..{NOON}"), empty)
     assert {cause.change for cause in found.causes} == {"no logs"}
 

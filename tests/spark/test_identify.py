@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.storage import NO_OPTIONS
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.inputs.storage import NO_OPTIONS
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ingest import identify
 from flink_triage.spark.ingest.identify import Wanted, look_at, look_at_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ import flink_triage
 from flink_triage.errors import EnvironmentProblem, OutputHeldError
 from flink_triage.spark.tables.lock import LOCK_NAME, held
 
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOLDER = """
 import sys
 from datetime import datetime, timezone

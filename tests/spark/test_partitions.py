@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tarfile
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.local import Options, run_local
-from flink_triage.logs.files import InputFile
+from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.report import to_json
 from flink_triage.settings import MIB, Settings
@@ -115,7 +115,7 @@ def test_what_a_team_ignores_is_ignored_and_said(
 def test_ranges_go_into_few_bins_of_bounded_size(ranges: int, bins: int) -> None:
     size = 64 * MIB
     byte_range = ByteRange(FileProfile("a.log", ranges * size), "a", 0, None)
-    file = InputFile("a.log", ranges * size, datetime(2026, 1, 1, tzinfo=timezone.utc), "a.log")
+    file = InputFile("a.log", ranges * size, datetime(2026, 1, 1, tzinfo=UTC), "a.log")
     tasks = [
         RangeTask(
             number=number,

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -310,7 +310,7 @@ def test_a_held_warehouse_is_left_alone(
 ) -> None:
     folder = tmp_path / "warehouse"
     with (
-        held(folder, datetime.now(timezone.utc)),
+        held(folder, datetime.now(UTC)),
         pytest.raises(OutputHeldError),
     ):
         run(spark, [str(logs)], str(folder), settled)

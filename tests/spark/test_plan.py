@@ -7,12 +7,12 @@ import gzip
 import os
 import tracemalloc
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from flink_triage.logs.files import InputFile, Listing, list_inputs
+from flink_triage.logs.inputs.files import InputFile, Listing, list_inputs
 from flink_triage.model import Quarantined
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.identity import HEAD_BYTES, OpenFile
@@ -21,7 +21,7 @@ from flink_triage.spark.ingest.plan import WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 
-NOW = datetime(2030, 1, 1, tzinfo=timezone.utc)
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SETTINGS = Settings()
 FIRST = "".join(f"2026-01-01 00:00:{n % 60:02},000 INFO  a.B [] - line {n}\n" for n in range(9000))
 MORE = "2026-01-01 01:00:00,000 ERROR a.B [] - more\n"

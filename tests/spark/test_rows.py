@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import fields, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
@@ -60,7 +60,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spread import Spread, Subtask
 
-AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 VALUES: dict[str, object] = {
     "str": "text",
     "int": 7,

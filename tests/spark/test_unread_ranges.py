@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.local import Options, pack_of
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Header, commit, open_batch
@@ -26,7 +26,7 @@ from flink_triage.stages import Analyzer
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9, range_bytes=20_000))
-ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, timezone.utc)
+ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, UTC)
 LOGS = (
     "kafka/offset-commit-failed/broker-frozen-1.20.1",
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
@@ -51,7 +51,7 @@ def logs(recorded_logs: Path, tmp_path: Path) -> Path:
 
 
 def planned(logs: Path, ledger: MemoryLedger):  # type: ignore[no-untyped-def]
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     plan = plan_over(list_inputs([str(logs)]), ledger, OPTIONS.settings, now)
     return plan, cut_ranges(plan.work, OPTIONS.settings, now)
 
@@ -74,7 +74,7 @@ def read(
         batches += batches_of(leaving(parts, task) if task.number in gone else parts)
     staged = spark.createDataFrame(pa.Table.from_batches(batches))
     house = Warehouse(str(logs.parent / f"warehouse-{uuid4().hex}"))
-    header = Header(1, "run", "read", datetime.now(timezone.utc), {}, ())
+    header = Header(1, "run", "read", datetime.now(UTC), {}, ())
     commit(spark, house, header, planned_rows(plan, tasks), staged)
     batch = open_batch(spark, house, 1)
     traces = rows_of(derive.stack_traces(batch))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -19,7 +19,7 @@ from flink_triage.alerts.sending import MAX_TRIES, VARIABLES
 from flink_triage.errors import UsageError
 from flink_triage.model import Coverage, Diagnosis, Incident, Remediation, Result, Run
 
-NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DIAGNOSIS = Diagnosis(
     1, "a/b", "A title", "major", "trigger", 0.9, 1.0, (), 1, NOW, NOW, (), (), {}, (), (),
     "cause", Remediation("Do it"),
@@ -176,7 +176,7 @@ def test_retry_after_is_honoured(retry_after: str, least: float, most: float) ->
 def test_retry_after_may_be_a_date() -> None:
     (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
     waited: list[float] = []
-    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=20), usegmt=True)
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
     with receiver(429, retry_after=date) as (address, _):
         assert send(message, address, wait=waited.append) is None
     assert 5 <= waited[0] <= 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.disk_cache import cache_directory, read_cached, write_cached
-from flink_triage.logs.hyperscan_databases import database_of
+from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.signatures import builtin_pack_directory, pack
 from flink_triage.signatures.pack import load_usable_pack
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from flink_triage.logs.files import InputFile
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import InputFile
+from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.model import Match, Observation
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -39,7 +39,7 @@ class Read:
 
 
 def read(path: Path, analyzer: Analyzer) -> Read:
-    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
     profile = probe(file, DEFAULT_SETTINGS)
     if profile.problem:
         return Read((), {}, False)

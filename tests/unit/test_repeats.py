@@ -6,20 +6,20 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from benchmarks.floods import FLOODS, write_flood
-from flink_triage.diagnosis.fold import fold
+from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.grains import grains_of
-from flink_triage.logs import repeats
-from flink_triage.logs.files import InputFile
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
-from flink_triage.logs.tally import Tally
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import InputFile
+from flink_triage.logs.inputs.plan import plan_ranges
+from flink_triage.logs.readers import repeated_events as repeats
+from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Observation, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
@@ -52,7 +52,7 @@ def learning_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def range_of(path: Path) -> ByteRange:
-    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
     return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
 
 

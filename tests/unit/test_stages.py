@@ -6,17 +6,17 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from flink_triage.diagnosis.fold import fold
-from flink_triage.logs import tally
-from flink_triage.logs.files import InputFile
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
-from flink_triage.logs.tally import Tally
+from flink_triage.diagnosis.timeline.fold import fold
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import InputFile
+from flink_triage.logs.inputs.plan import plan_ranges
+from flink_triage.logs.readers import byte_account as tally
+from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Event, FileProfile, TraceCount
 from flink_triage.recurrence import Recurrences, outline_of
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -37,7 +37,7 @@ def pack() -> SignaturePack:
 
 
 def _range_of(path: Path) -> ByteRange:
-    file = InputFile(str(path), path.stat().st_size, datetime.now(timezone.utc), str(path.parent))
+    file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
     return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
 
 

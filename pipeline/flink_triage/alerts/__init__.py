@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .changes import Change, changes_between
-from .messages import KINDS, Message, messages_for
-from .sending import address_of, send
+from flink_triage.alerts.changes import Change, changes_between
+from flink_triage.alerts.messages import KINDS, Message, messages_for
+from flink_triage.alerts.sending import address_of, send
 
 __all__ = [
     "KINDS",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model import Incident, Result, Status
+from flink_triage.model import Incident, Result, Status
 
 
 @dataclass(frozen=True, slots=True)

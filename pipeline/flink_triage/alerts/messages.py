@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
-from ..model import Incident
-from .changes import Change
+from flink_triage.alerts.changes import Change
+from flink_triage.model import Incident
 
 Kind = Literal["slack", "webhook", "alertmanager"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -23,7 +23,7 @@ MAX_SLACK_SECTIONS = 45
 MAX_SLACK_CHARS = 2_800
 MAX_ALERTS = 500
 MAX_TEXT_CHARS = 1_000
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import IO
 
-from ..errors import UsageError
-from .messages import Kind, Message
+from flink_triage.alerts.messages import Kind, Message
+from flink_triage.errors import UsageError
 
 VARIABLES: Mapping[Kind, str] = {
     "slack": "FLINK_TRIAGE_SLACK_URL",
@@ -82,7 +82,7 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
             if error.code != 429 and error.code < 500:
                 return problem
             asked = error.headers.get("Retry-After", "")
-            seconds = max(seconds, _seconds_asked(asked, datetime.now(timezone.utc)))
+            seconds = max(seconds, _seconds_asked(asked, datetime.now(UTC)))
         except (OSError, http.client.HTTPException) as error:
             problem = str(getattr(error, "reason", "") or type(error).__name__)
     return f"{problem}, {MAX_TRIES} times"
@@ -97,5 +97,5 @@ def _seconds_asked(retry_after: str, now: datetime) -> float:
     except ValueError:
         return 0.0
     if at.tzinfo is None:  # "-0000", which stands for UTC here
-        at = at.replace(tzinfo=timezone.utc)
+        at = at.replace(tzinfo=UTC)
     return (at - now).total_seconds()

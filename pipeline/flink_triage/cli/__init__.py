@@ -1,5 +1,5 @@
 """The console command ``flink-triage``."""
 
-from .main import main
+from flink_triage.cli.main import main
 
 __all__ = ["main"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-from ..alerts import KINDS, Message, address_of, changes_between, messages_for, send
-from ..alerts.messages import Kind
-from ..errors import UsageError
-from ..model import Result
+from flink_triage.alerts import KINDS, Message, address_of, changes_between, messages_for, send
+from flink_triage.alerts.messages import Kind
+from flink_triage.errors import UsageError
+from flink_triage.model import Result
 
 
 def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
 def alert(before: Result | None, after: Result, addresses: Mapping[Kind, str]) -> None:
     """Tell what became of the incidents; without an address, on stderr."""
     changes = changes_between(before, after)
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     for kind, address in addresses.items():
         for message in messages_for(kind, changes, after.run.run_id, now):
             _tell(message, address)

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
-from datetime import datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ..errors import UsageError
-from ..local import Options
-from ..logs.layouts.own import check_layout
-from ..logs.text import encoding_named
-from ..model import SEVERITIES
-from ..remediation.versions import NEWEST, parse_version
-from ..report import FORMATS
-from ..settings import DEFAULT_SETTINGS, Reading
+from flink_triage.errors import UsageError
+from flink_triage.local import Options
+from flink_triage.logs.layouts.own import check_layout
+from flink_triage.logs.text.decode import encoding_named
+from flink_triage.model import SEVERITIES
+from flink_triage.remediation.versions import NEWEST, parse_version
+from flink_triage.report import FORMATS
+from flink_triage.settings import DEFAULT_SETTINGS, Reading
 
 FAIL_ON = (*SEVERITIES, "none")
 _AGO = re.compile(r"(\d{1,9})\s*(s|m|min|h|d|w)", re.ASCII)
@@ -164,7 +164,7 @@ def _reading(arguments: argparse.Namespace) -> Reading:
 
 def _timezone(name: str) -> tzinfo:
     if name.upper() in ("UTC", "Z"):
-        return timezone.utc
+        return UTC
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError):

@@ -7,17 +7,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ..api import diagnose as diagnose_here
-from ..errors import UsageError
-from ..local import Options, pack_of
-from ..model import Result
-from ..report.clean import clean
-from .alerting import addresses_of, alert
-from .arguments import options_of
-from .demo import demo_logs
-from .outputs import write_outputs
-from .progress import ProgressLine
-from .standard_input import piped_inputs
+from flink_triage.api import diagnose as diagnose_here
+from flink_triage.cli.alerting import addresses_of, alert
+from flink_triage.cli.arguments import options_of
+from flink_triage.cli.demo import demo_logs
+from flink_triage.cli.outputs import write_outputs
+from flink_triage.cli.progress import ProgressLine
+from flink_triage.cli.standard_input import piped_inputs
+from flink_triage.errors import UsageError
+from flink_triage.local import Options, pack_of
+from flink_triage.model import Result
+from flink_triage.report.facts.clean import clean
 
 _EXIT_ENVIRONMENT = 4
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     addresses = addresses_of(arguments)
     need_tables(arguments)
     if arguments.rematch:
-        from .engines import match_again
+        from flink_triage.cli.engines import match_again
 
         _warn_of_skipped_files(options)
         known, after = match_again(options, arguments)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         return write_outputs(after, arguments)
     if not addresses:
         return _on_spark(arguments.paths, options, arguments, arguments.warehouse)
-    from .engines import run_after_the_last
+    from flink_triage.cli.engines import run_after_the_last
 
     _warn_of_skipped_files(options)
     before, after = run_after_the_last(arguments.paths, options, arguments)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     need_tables(arguments)
-    from .engines import last_result
+    from flink_triage.cli.engines import last_result
 
     return write_outputs(last_result(arguments), arguments)
 
@@ -70,11 +70,11 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def doctor(arguments: argparse.Namespace) -> int:
     if arguments.worker:
-        from .engines import checks_of_worker
+        from flink_triage.cli.engines import checks_of_worker
 
         checks = checks_of_worker(arguments)
     else:
-        from ..spark.runtime.doctor import check_environment
+        from flink_triage.spark.runtime.doctor import check_environment
 
         checks = check_environment()
     for check in checks:
@@ -84,7 +84,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 
 
 def signatures(arguments: argparse.Namespace) -> int:
-    from . import signature_commands
+    from flink_triage.cli import signature_commands
 
     return signature_commands.ACTIONS[arguments.action](arguments)
 
@@ -104,7 +104,7 @@ def _warn_of_skipped_files(options: Options) -> None:
 def _on_spark(
     paths: list[str], options: Options, arguments: argparse.Namespace, warehouse: str | None
 ) -> int:
-    from .engines import run_on_spark
+    from flink_triage.cli.engines import run_on_spark
 
     _warn_of_skipped_files(options)
     if warehouse is None and not getattr(arguments, "catalog", None):
@@ -119,7 +119,7 @@ def need_tables(arguments: argparse.Namespace) -> None:
 
     Raises ``EnvironmentProblem`` where Spark is not installed.
     """
-    from .engines import need_spark
+    from flink_triage.cli.engines import need_spark
 
     if bool(arguments.catalog) != bool(arguments.schema):
         raise UsageError("--catalog and --schema go together")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from ..errors import EnvironmentProblem
+from flink_triage.errors import EnvironmentProblem
 
 # Folders of tests/logs; the wheel carries the same ones under _demo.
 DEMO_LOGS = (

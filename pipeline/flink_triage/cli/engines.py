@@ -8,17 +8,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import EnvironmentProblem
-from ..local import Options
-from ..logs.files import Listing
-from ..logs.storage import is_uri
-from ..model import Result
+from flink_triage.errors import EnvironmentProblem
+from flink_triage.local import Options
+from flink_triage.logs.inputs.files import Listing
+from flink_triage.logs.inputs.storage import is_uri
+from flink_triage.model import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.runtime.doctor import Check
-    from ..spark.tables.warehouse import Warehouse
+    from flink_triage.spark.runtime.doctor import Check
+    from flink_triage.spark.tables.warehouse import Warehouse
 
 Progress = Callable[[str], None]
 
@@ -39,8 +39,8 @@ def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
     """Run the pipeline; what was published before it (None at first), and after."""
-    from ..spark.query.results import read_result
-    from ..spark.tables.published import published_runs
+    from flink_triage.spark.query.results import read_result
+    from flink_triage.spark.tables.published import published_runs
 
     house = _house(arguments.warehouse, arguments)
     spark, listing = _session_for(paths, options, arguments)
@@ -56,8 +56,8 @@ def _run(
     house: Warehouse,
     arguments: argparse.Namespace | None,
 ) -> Result:
-    from ..spark.pipeline import run
-    from ..spark.query.results import read_result
+    from flink_triage.spark.pipeline import run
+    from flink_triage.spark.query.results import read_result
 
     skipped = getattr(arguments, "skip_batch", None)
     progress = _progress(arguments)
@@ -67,7 +67,7 @@ def _run(
 
 def last_result(arguments: argparse.Namespace) -> Result:
     """What the newest published runs found."""
-    from ..spark.query.results import read_result
+    from flink_triage.spark.query.results import read_result
 
     house = _published_house(arguments)
     return read_result(_session(arguments, size_bytes=0), house)
@@ -75,8 +75,8 @@ def last_result(arguments: argparse.Namespace) -> Result:
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
     """Look for today's signatures in the stored events; what was published before, and after."""
-    from ..spark.pipeline import diagnose_again
-    from ..spark.query.results import read_result
+    from flink_triage.spark.pipeline import diagnose_again
+    from flink_triage.spark.query.results import read_result
 
     house = _published_house(arguments)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
@@ -88,7 +88,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
 def maintain_tables(arguments: argparse.Namespace) -> None:
     """Join small files of the tables, and remove what is old."""
     house = _published_house(arguments)
-    from ..spark.maintain import Upkeep, maintain
+    from flink_triage.spark.maintain import Upkeep, maintain
 
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
@@ -98,7 +98,7 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
 def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
     """What a worker of the session can do with ``--worker PATH``."""
     need_spark()
-    from .worker_checks import check_worker, first_file
+    from flink_triage.cli.worker_checks import check_worker, first_file
 
     first_file(arguments.worker)
     return check_worker(_session(arguments, size_bytes=0), arguments.worker)
@@ -111,7 +111,7 @@ def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]
 
 
 def _size_of_tables(arguments: argparse.Namespace) -> int | None:
-    from ..spark.starting import bytes_of, files_below
+    from flink_triage.spark.starting import bytes_of, files_below
 
     warehouse = arguments.warehouse
     return bytes_of(files_below(warehouse)) if warehouse and not is_uri(warehouse) else None
@@ -119,7 +119,7 @@ def _size_of_tables(arguments: argparse.Namespace) -> int | None:
 
 def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
     need_spark()
-    from ..spark.tables.warehouse import Warehouse
+    from flink_triage.spark.tables.warehouse import Warehouse
 
     catalog = getattr(arguments, "catalog", None)
     schema = getattr(arguments, "schema", None)
@@ -132,7 +132,7 @@ def _published_house(arguments: argparse.Namespace) -> Warehouse:
     A server's disk is its own.
     """
     house = _house(arguments.warehouse, arguments)
-    from ..spark.tables.schemas import RUNS
+    from flink_triage.spark.tables.schemas import RUNS
 
     if not getattr(arguments, "remote", None) and house.is_on_disk(RUNS) is False:
         raise house.unpublished()
@@ -140,7 +140,7 @@ def _published_house(arguments: argparse.Namespace) -> Warehouse:
 
 
 def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:
-    from ..spark.runtime.session import get_session
+    from flink_triage.spark.runtime.session import get_session
 
     return get_session(size_bytes=size_bytes, **_where(arguments))
 
@@ -148,7 +148,7 @@ def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) ->
 def _session_for(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace | None
 ) -> tuple[SparkSession, Listing | None]:
-    from ..spark.starting import session_and_listing
+    from flink_triage.spark.starting import session_and_listing
 
     return session_and_listing(paths, options, **_where(arguments))
 

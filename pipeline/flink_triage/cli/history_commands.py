@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-from ..comparison import Period
-from ..errors import UsageError
-from ..report.comparison import render_comparison, render_recurrences
+from flink_triage.comparison import Period
+from flink_triage.errors import UsageError
+from flink_triage.report.formats.comparison import render_comparison, render_recurrences
 
 _ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"
 _RUN_ID = re.compile(r"[0-9a-fTZ-]{8,80}")
@@ -42,11 +42,11 @@ def add_history_commands(
 
 def run_compare(arguments: argparse.Namespace) -> int:
     before, after = period_of(arguments.before), period_of(arguments.after)
-    from .commands import need_tables
-    from .engines import open_tables
+    from flink_triage.cli.commands import need_tables
+    from flink_triage.cli.engines import open_tables
 
     need_tables(arguments)
-    from ..spark.query.history import compare
+    from flink_triage.spark.query.history import compare
 
     spark, house = open_tables(arguments)
     comparison = compare(spark, house, before, after, arguments.deployment)
@@ -55,11 +55,11 @@ def run_compare(arguments: argparse.Namespace) -> int:
 
 
 def run_history(arguments: argparse.Namespace) -> int:
-    from .commands import need_tables
-    from .engines import open_tables
+    from flink_triage.cli.commands import need_tables
+    from flink_triage.cli.engines import open_tables
 
     need_tables(arguments)
-    from ..spark.query.history import recurrences
+    from flink_triage.spark.query.history import recurrences
 
     spark, house = open_tables(arguments)
     sys.stdout.write(render_recurrences(recurrences(spark, house), arguments.format))
@@ -86,4 +86,4 @@ def _time(text: str, value: str) -> datetime | None:
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
     except ValueError:
         raise UsageError(f"compare: {text!r} is not {_ALLOWED}") from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=timezone.utc)
+    return at if at.tzinfo is not None else at.replace(tzinfo=UTC)

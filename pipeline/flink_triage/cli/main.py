@@ -18,23 +18,23 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import __version__
-from ..errors import EnvironmentProblem, FlinkTriageError, UsageError
-from ..model import Result
-from ..report.clean import clean
-from ..settings import DEFAULT_SETTINGS
-from ..signatures.schema import hint
-from . import commands
-from .alerting import add_alert_arguments
-from .arguments import (
+from flink_triage import __version__
+from flink_triage.cli import commands
+from flink_triage.cli.alerting import add_alert_arguments
+from flink_triage.cli.arguments import (
     add_input_arguments,
     add_output_arguments,
     add_spark_arguments,
     add_warehouse_arguments,
 )
-from .examples import epilog
-from .history_commands import add_history_commands
-from .upkeep_commands import add_upkeep_command
+from flink_triage.cli.examples import epilog
+from flink_triage.cli.history_commands import add_history_commands
+from flink_triage.cli.upkeep_commands import add_upkeep_command
+from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
+from flink_triage.model import Result
+from flink_triage.report.facts.clean import clean
+from flink_triage.settings import DEFAULT_SETTINGS
+from flink_triage.signatures.schema import hint
 
 _EXIT_ENVIRONMENT = 4
 _EXIT_BUG = 70

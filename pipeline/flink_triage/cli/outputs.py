@@ -11,10 +11,10 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from ..diagnosis.guarded import UNDIAGNOSED
-from ..errors import EnvironmentProblem, FlinkTriageError, UsageError
-from ..model import SEVERITIES, Result
-from ..report import Format, render_pieces, wants_color
+from flink_triage.diagnosis.guarded import UNDIAGNOSED
+from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
+from flink_triage.model import SEVERITIES, Result
+from flink_triage.report import Format, render_pieces, wants_color
 
 _EXIT_FINDINGS = 1
 _EXIT_NOTHING_TO_READ = 2

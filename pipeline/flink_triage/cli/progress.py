@@ -6,7 +6,7 @@ import sys
 import time
 from types import TracebackType
 
-from ..settings import MIB
+from flink_triage.settings import MIB
 
 # Redrawing more often than this tells a person nothing.
 _SECONDS_BETWEEN = 0.2

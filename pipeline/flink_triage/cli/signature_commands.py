@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..diagnosis.unknown import is_unknown
-from ..errors import EnvironmentProblem, UsageError
-from ..local import Options, scan_inputs
-from ..report.clean import clean, one_line
-from ..signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.diagnosis.episodes.unknown_failures import is_unknown
+from flink_triage.errors import EnvironmentProblem, UsageError
+from flink_triage.local import Options, scan_inputs
+from flink_triage.report.facts.clean import clean, one_line
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 
 _EXIT_PROBLEMS = 2
 
@@ -58,8 +58,8 @@ def _directories(arguments: argparse.Namespace) -> list[Path]:
 
 
 def lint(arguments: argparse.Namespace) -> int:
-    from ..remediation import OptionTable, check_pack
-    from ..signatures.lint import lint as problems_of
+    from flink_triage.remediation import OptionTable, check_pack
+    from flink_triage.signatures.lint import lint as problems_of
 
     directories = _directories(arguments)
     problems = [str(problem) for problem in problems_of(directories)]
@@ -72,7 +72,7 @@ def lint(arguments: argparse.Namespace) -> int:
 
 
 def test(arguments: argparse.Namespace) -> int:
-    from ..signatures.samples import check_examples
+    from flink_triage.signatures.samples import check_examples
 
     pack = load_pack(_directories(arguments))
     problems = [str(problem) for problem in check_examples(pack)]
@@ -89,7 +89,7 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def new(arguments: argparse.Namespace) -> int:
-    from ..signatures.draft import draft
+    from flink_triage.signatures.draft import draft
 
     options = replace(Options(), signature_directories=tuple(Path(d) for d in arguments.signatures))
     scanned = scan_inputs(arguments.paths, options, lambda done, total: None)
@@ -115,7 +115,7 @@ def new(arguments: argparse.Namespace) -> int:
 
 
 def export(arguments: argparse.Namespace) -> int:
-    from ..signatures.export import export as export_pack
+    from flink_triage.signatures.export import export as export_pack
 
     target = Path(arguments.output)
     try:

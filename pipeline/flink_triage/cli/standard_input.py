@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..errors import EnvironmentProblem, UsageError
-from ..settings import DEFAULT_SETTINGS, MIB
+from flink_triage.errors import EnvironmentProblem, UsageError
+from flink_triage.settings import DEFAULT_SETTINGS, MIB
 
 _CHUNK = MIB
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-from ..errors import FlinkTriageError
-from ..model import SEVERITIES, Result
-from .main import main as command
+from flink_triage.cli.main import main as command
+from flink_triage.errors import FlinkTriageError
+from flink_triage.model import SEVERITIES, Result
 
 # Databricks sets it on clusters and on serverless compute.
 _ON_DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
@@ -29,7 +29,7 @@ class TaskFailedError(FlinkTriageError):
 
 def main() -> None:
     """Run the command on the task's parameters; returns None, and raises for any failure."""
-    began_at = datetime.now(timezone.utc)
+    began_at = datetime.now(UTC)
     try:
         code = command(on_result=lambda result: _set_values(values_of(result, began_at)))
     except SystemExit as wrong_use:

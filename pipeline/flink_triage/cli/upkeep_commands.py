@@ -29,10 +29,10 @@ def add_upkeep_command(
 
 
 def run_maintain(arguments: argparse.Namespace) -> int:
-    from .commands import need_tables
+    from flink_triage.cli.commands import need_tables
 
     need_tables(arguments)
-    from .engines import maintain_tables
+    from flink_triage.cli.engines import maintain_tables
 
     maintain_tables(arguments)
     return 0

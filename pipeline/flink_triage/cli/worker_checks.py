@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from .. import __version__
-from ..errors import FlinkTriageError, UsageError
-from ..local import Options, run_local
-from ..logs.files import open_binary
-from ..logs.storage import is_uri
-from ..settings import KIB, MIB
-from .demo import demo_logs
+from flink_triage import __version__
+from flink_triage.cli.demo import demo_logs
+from flink_triage.errors import FlinkTriageError, UsageError
+from flink_triage.local import Options, run_local
+from flink_triage.logs.inputs.files import open_binary
+from flink_triage.logs.inputs.storage import is_uri
+from flink_triage.settings import KIB, MIB
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..spark.runtime.doctor import Check
+    from flink_triage.spark.runtime.doctor import Check
 
 # What the diagnosis of a deployment with much trouble has resident (docs/performance.md).
 WORKER_BYTES = 600 * MIB
@@ -95,7 +95,7 @@ def _resident_bytes() -> int:
 
 
 def _asked(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
-    from ..spark.runtime.doctor import Check
+    from flink_triage.spark.runtime.doctor import Check
 
     def in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-from ..model import Evidence, Incident, Observation, UnknownFailure
-from ..remediation import OptionTable
-from ..settings import DEFAULT_SETTINGS, Settings
-from ..signatures import SignaturePack
-from .carrying import Carried, carry, is_in_time, split, tells_the_same
-from .causes import SERIOUS, Candidate
-from .episodes import find_episodes
-from .fold import fold
-from .incidents import build_incident, evidence_of
-from .quiet import quiet_incident
-from .reach import Ranked, rank_episodes
-from .timeline import DeploymentTimeline, build_timeline
-from .unknown import group_unknown, is_unknown
+from flink_triage.diagnosis.episodes.episodes import find_episodes
+from flink_triage.diagnosis.episodes.unknown_failures import group_unknown, is_unknown
+from flink_triage.diagnosis.incidents.build import build_incident
+from flink_triage.diagnosis.incidents.evidence import evidence_of
+from flink_triage.diagnosis.incidents.no_incident import quiet_incident
+from flink_triage.diagnosis.incremental import Carried, carry, is_in_time, split, tells_the_same
+from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
+from flink_triage.diagnosis.ranking.cluster_incidents import Ranked, rank_episodes
+from flink_triage.diagnosis.timeline.fold import fold
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, build_timeline
+from flink_triage.model import Evidence, Incident, Observation, UnknownFailure
+from flink_triage.remediation import OptionTable
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures import SignaturePack
 
 _OUTCOME_ORDER = {"failed": 0, "ongoing": 1, "unknown": 2, "recovered": 3}
 _SEVERITY_ORDER = {"critical": 0, "major": 1, "minor": 2, "info": 3}
-_LAST = datetime(9999, 1, 1, tzinfo=timezone.utc)
+_LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

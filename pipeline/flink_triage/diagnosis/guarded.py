@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TypeVar
 
-from ..settings import MIB, Settings
+from flink_triage.settings import MIB, Settings
 
 T = TypeVar("T")
 

@@ -14,39 +14,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
-from .. import __version__
-from ..diagnosis.cited import cited_traces
-from ..diagnosis.unknown import merge_unknown
-from ..logs.files import InputFile, Listing, deployment_of, list_inputs, nothing_to_read
-from ..logs.plan import binned, plan_ranges
-from ..logs.redact import redact_path
-from ..logs.storage import is_uri
-from ..model import (
-    ByteRange,
-    Coverage,
-    FileProfile,
-    Observation,
-    Quarantined,
-    Result,
-    Run,
-    SkippedSignature,
-)
-from ..settings import MIB
-from ..signatures import SignaturePack
-from ..stages import RangeResult
-from .options import (
-    Options,
-    Progress,
-    ignored_in,
-    pack_of,
-    with_layouts,
-    within,
-    witness_of_log,
-)
-from .pool import Mapper, mapper
-from .work import (
+from flink_triage import __version__
+from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
+from flink_triage.diagnosis.incidents.cited_traces import cited_traces
+from flink_triage.local.pool import Mapper, mapper
+from flink_triage.local.work import (
     Account,
     Bench,
     Concluded,
@@ -59,6 +33,38 @@ from .work import (
     in_files,
     probe_file,
 )
+from flink_triage.logs.inputs.files import (
+    InputFile,
+    Listing,
+    deployment_of,
+    list_inputs,
+    nothing_to_read,
+)
+from flink_triage.logs.inputs.plan import binned, plan_ranges
+from flink_triage.logs.inputs.storage import is_uri
+from flink_triage.logs.text.redact import redact_path
+from flink_triage.model import (
+    ByteRange,
+    Coverage,
+    FileProfile,
+    Observation,
+    Quarantined,
+    Result,
+    Run,
+    SkippedSignature,
+)
+from flink_triage.options import (
+    Options,
+    Progress,
+    ignored_in,
+    pack_of,
+    with_layouts,
+    within,
+    witness_of_log,
+)
+from flink_triage.settings import MIB
+from flink_triage.signatures import SignaturePack
+from flink_triage.stages import RangeResult
 
 __all__ = [
     "Options",
@@ -106,7 +112,7 @@ def run_local(
     Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` when a
     directory of signatures is missing.
     """
-    started_at = datetime.now(timezone.utc)
+    started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:
         concluded = _concluded(opened, progress)
     bench = opened.bench
@@ -116,7 +122,7 @@ def run_local(
     exemplars = _first_exemplars(concluded)
     return Result(
         tool={"name": "flink-triage", "version": __version__},
-        run=Run(uuid.uuid4().hex, started_at, datetime.now(timezone.utc), bench.pack.digest),
+        run=Run(uuid.uuid4().hex, started_at, datetime.now(UTC), bench.pack.digest),
         coverage=_coverage(opened, concluded),
         incidents=incidents,
         unknown=unknown,

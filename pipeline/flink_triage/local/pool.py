@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from ..signatures import SignaturePack
-from .options import Options
-from .work import Bench
+from flink_triage.local.work import Bench
+from flink_triage.options import Options
+from flink_triage.signatures import SignaturePack
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
-from ..diagnosis import diagnose
-from ..diagnosis.cited import cut_trace, whole_trace
-from ..diagnosis.fold import Folder, fold
-from ..diagnosis.guarded import Undiagnosed, guarded
-from ..logs.files import InputFile
-from ..logs.profile import probe
-from ..logs.tally import Tally
-from ..model import (
+from flink_triage.diagnosis import diagnose
+from flink_triage.diagnosis.guarded import Undiagnosed, guarded
+from flink_triage.diagnosis.incidents.cited_traces import cut_trace, whole_trace
+from flink_triage.diagnosis.timeline.fold import Folder, fold
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import InputFile
+from flink_triage.logs.readers.byte_account import Tally
+from flink_triage.model import (
     ByteRange,
     FileProfile,
     Incident,
@@ -30,11 +30,11 @@ from ..model import (
     SkippedSignature,
     UnknownFailure,
 )
-from ..remediation import OptionTable
-from ..settings import Settings
-from ..signatures import SignaturePack
-from ..stages import Analyzer, RangeResult, collector_at_rest
-from .options import Options, within, witness_of_log
+from flink_triage.options import Options, within, witness_of_log
+from flink_triage.remediation import OptionTable
+from flink_triage.settings import Settings
+from flink_triage.signatures import SignaturePack
+from flink_triage.stages import Analyzer, RangeResult, collector_at_rest
 
 Numbered = tuple[int, ByteRange]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import regex as re
 
-from ..model import Lifecycle
+from flink_triage.model import Lifecycle
 
 _ID = r"[0-9a-f]{32}"
 # "Map -> Sink (2/4)#1 (attempt id)", the JobManager prints no "#1" and 1.16+ ends the id in "_1".

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from datetime import datetime
 from typing import TypeVar
 
-from ..model import Event
+from flink_triage.model import Event
 
 T = TypeVar("T")
 

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from flink_triage.logs.lifecycle import task_in_text
-from flink_triage.logs.trace_lines import continues_trace, is_cause, is_suppressed
+from flink_triage.logs.text.trace_lines import continues_trace, is_cause, is_suppressed
 from flink_triage.model import Event, StackTrace, Throwable
-
-from .outline import VARIABLE, Outline
-from .shape import Analysis, Misfit, Slot
+from flink_triage.recurrence.outline import VARIABLE, Outline
+from flink_triage.recurrence.shape import Analysis, Misfit, Slot
 
 # `traces.fingerprint` cuts longer messages, maybe inside an id.
 _MAX_MESSAGE_CHARS = 800

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from flink_triage.logs.lifecycle import job_id_in_text, task_in_text
 from flink_triage.model import Event, Match
+from flink_triage.recurrence.shape import Analysis, Recipe, Shape, spans_of
 from flink_triage.settings import Settings
-
-from .shape import Analysis, Recipe, Shape, spans_of
 
 
 def again(shape: Shape, event: Event, lines: Sequence[str], settings: Settings) -> Analysis | None:

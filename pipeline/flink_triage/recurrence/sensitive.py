@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 
-from flink_triage.logs.form_details import Telling
-from flink_triage.logs.hyperscan_databases import database_of
 from flink_triage.logs.lifecycle import LITERALS
+from flink_triage.logs.readers.event_form_details import Telling
+from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.signatures import SignaturePack
 
 _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]+$|[0-9]")

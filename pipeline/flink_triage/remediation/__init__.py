@@ -1,11 +1,11 @@
 """Diagnosis and effective configuration in, checked changes for the running Flink line out."""
 
-from .check import check_pack
-from .merge import merge_changes
-from .options import Option, OptionTable, Setting, options_directory
-from .patch import PatchForm, default_form, render_patch
-from .resolve import resolve
-from .versions import LINES, NEWEST, flink_line, line_note
+from flink_triage.remediation.check import check_pack
+from flink_triage.remediation.merge import merge_changes
+from flink_triage.remediation.options import Option, OptionTable, Setting, options_directory
+from flink_triage.remediation.patch import PatchForm, default_form, render_patch
+from flink_triage.remediation.resolve import resolve
+from flink_triage.remediation.versions import LINES, NEWEST, flink_line, line_note
 
 __all__ = [
     "LINES",

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flink_triage.errors import UsageError
-
-from .values import unit_of
-from .versions import LINES, NEWEST
+from flink_triage.remediation.values import unit_of
+from flink_triage.remediation.versions import LINES, NEWEST
 
 Row = Mapping[str, str]
 Facts = tuple[str, str, str, str, str]  # status, type, default, other names, scope

@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+from flink_triage.remediation.conditions import is_pattern
+from flink_triage.remediation.options import OptionTable, options_directory
+from flink_triage.remediation.values import is_placeholder
+from flink_triage.remediation.versions import lines_in
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, Signature
-
-from .conditions import is_pattern
-from .options import OptionTable, options_directory
-from .values import is_placeholder
-from .versions import lines_in
 
 _KAFKA_PREFIX = re.compile(r"(?:properties|kafka|producer|consumer)\.(?=[a-z])")
 _INT_LIMITS = {"INT": 2**31 - 1, "LONG": 2**63 - 1, "SHORT": 2**15 - 1}

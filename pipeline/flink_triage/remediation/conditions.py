@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 
 import regex
 
-from flink_triage.signatures.signature import When
-from flink_triage.user_regex import problem_of_regex
-
-from .options import OptionTable
-from .versions import (
+from flink_triage.remediation.options import OptionTable
+from flink_triage.remediation.versions import (
     LAST_WITH_AKKA,
     NEWEST,
     flink_line,
@@ -19,6 +16,8 @@ from .versions import (
     parse_version,
     version_in,
 )
+from flink_triage.signatures.signature import When
+from flink_triage.user_regex import problem_of_regex
 
 _REGEX_TIMEOUT_SECONDS = 0.25
 _PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")

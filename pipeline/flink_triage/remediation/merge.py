@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from flink_triage.model import ConfigChange
-
-from .options import OptionTable
-from .values import is_placeholder
-from .versions import NEWEST, flink_line
+from flink_triage.remediation.options import OptionTable
+from flink_triage.remediation.values import is_placeholder
+from flink_triage.remediation.versions import NEWEST, flink_line
 
 Ranked = tuple[int, ConfigChange]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from .versions import LINES
+from flink_triage.remediation.versions import LINES
 
 # First and last index into LINES; then status, type, default, other names and scope.
 Row = tuple[int, int, tuple[str, ...]]

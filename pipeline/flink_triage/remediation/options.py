@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
+from flink_triage.remediation import values
+from flink_triage.remediation.option_file import Row, read_rows
+from flink_triage.remediation.versions import LINES, NEWEST
 from flink_triage.signatures.pack import builtin_pack_directory
-
-from . import values
-from .option_file import Row, read_rows
-from .versions import LINES, NEWEST
 
 # Answers that are kept; a configuration in a log may hold any number of names.
 _ASKED = 8192

@@ -12,11 +12,10 @@ import yaml
 from flink_triage.errors import UsageError
 from flink_triage.model import ConfigChange
 from flink_triage.plain_yaml import load_plain_yaml
-
-from .secrets import hide
-from .texts import one_line
-from .values import is_placeholder
-from .versions import LINES, flink_line
+from flink_triage.remediation.secrets import hide
+from flink_triage.remediation.texts import one_line
+from flink_triage.remediation.values import is_placeholder
+from flink_triage.remediation.versions import LINES, flink_line
 
 PatchForm = Literal["flink-conf.yaml", "config.yaml", "FlinkDeployment"]
 FORMS: tuple[PatchForm, ...] = ("flink-conf.yaml", "config.yaml", "FlinkDeployment")

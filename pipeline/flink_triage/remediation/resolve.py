@@ -7,15 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from flink_triage.model import Action, ConfigChange, Remediation, TriedFix
+from flink_triage.remediation import values
+from flink_triage.remediation.computed import new_amount, outside_text, stated
+from flink_triage.remediation.conditions import Running, check, is_akka
+from flink_triage.remediation.options import OptionTable, Setting
+from flink_triage.remediation.secrets import HIDDEN, hide, is_sensitive
+from flink_triage.remediation.texts import fill, one_line
+from flink_triage.remediation.versions import LINES, line_note
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, RemediationSpec
-
-from . import values
-from .computed import new_amount, outside_text, stated
-from .conditions import Running, check, is_akka
-from .options import OptionTable, Setting
-from .secrets import HIDDEN, hide, is_sensitive
-from .texts import fill, one_line
-from .versions import LINES, line_note
 
 _VERB: dict[Action, str] = {"set": "set", "raise": "raise", "lower": "lower"}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flink_triage.logs.redact import redact
-from flink_triage.logs.secret_forms import is_secret_key
+from flink_triage.logs.text.redact import redact
+from flink_triage.logs.text.secret_forms import is_secret_key
 
 HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT: what Flink itself prints instead
 

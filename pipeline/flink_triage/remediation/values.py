@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import yaml
 
-from ..plain_yaml import load_plain_yaml
+from flink_triage.plain_yaml import load_plain_yaml
 
 Parsed = bool | int | float | str | tuple[object, ...]
 

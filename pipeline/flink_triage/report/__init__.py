@@ -12,19 +12,19 @@ from typing import Literal, get_args
 from flink_triage.errors import UsageError
 from flink_triage.json_values import encode
 from flink_triage.model import Result
-from flink_triage.report.github import render_github
-from flink_triage.report.html import render_html
-from flink_triage.report.markdown import render_markdown
-from flink_triage.report.patches import PatchRenderer
-from flink_triage.report.result_json import (
+from flink_triage.report.facts.patches import PatchRenderer
+from flink_triage.report.formats.github import render_github
+from flink_triage.report.formats.html import render_html
+from flink_triage.report.formats.markdown import render_markdown
+from flink_triage.report.formats.result_json import (
     dump_json,
     from_json,
     json_pieces,
     schema_text,
     to_json,
 )
-from flink_triage.report.sarif import sarif_of
-from flink_triage.report.text import render_text, wants_color
+from flink_triage.report.formats.sarif import sarif_of
+from flink_triage.report.formats.text import render_text, wants_color
 
 Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)

@@ -1,9 +1,8 @@
 """YAML signatures in, matches with evidence out."""
 
-from ..yaml_documents import Problem
-from .episodes import episode_match
-from .matcher import Matcher
-from .pack import (
+from flink_triage.signatures.episodes import episode_match
+from flink_triage.signatures.matcher import Matcher
+from flink_triage.signatures.pack import (
     SignaturePack,
     build_pack,
     builtin_pack_directory,
@@ -11,7 +10,7 @@ from .pack import (
     load_usable_pack,
     read_pack,
 )
-from .signature import (
+from flink_triage.signatures.signature import (
     Alternative,
     ComputedValue,
     ConfigSpec,
@@ -22,6 +21,7 @@ from .signature import (
     Versions,
     When,
 )
+from flink_triage.yaml_documents import Problem
 
 __all__ = [
     "Alternative",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .event_text import EventText
-from .literals import LiteralIndex
-from .pack import SignaturePack
-from .signature import Alternative, Signature
+from flink_triage.signatures.event_text import EventText
+from flink_triage.signatures.literals import LiteralIndex
+from flink_triage.signatures.pack import SignaturePack
+from flink_triage.signatures.signature import Alternative, Signature
 
 
 @dataclass(frozen=True, slots=True)

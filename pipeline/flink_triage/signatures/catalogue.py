@@ -11,13 +11,22 @@ from itertools import groupby
 from pathlib import Path
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures.left_out import leave_out, render_left_out
+from flink_triage.signatures.matcher import Matcher
+from flink_triage.signatures.pack import (
+    SignaturePack,
+    build_pack,
+    builtin_pack_directory,
+    load_pack,
+)
+from flink_triage.signatures.samples import (
+    event_from_text,
+    match_text,
+    overlap_matrix,
+    untested_alternatives,
+)
+from flink_triage.signatures.signature import Alternative, ComputedValue, ConfigSpec, Signature
 from flink_triage.traces import extract
-
-from .left_out import leave_out, render_left_out
-from .matcher import Matcher
-from .pack import SignaturePack, build_pack, builtin_pack_directory, load_pack
-from .samples import event_from_text, match_text, overlap_matrix, untested_alternatives
-from .signature import Alternative, ComputedValue, ConfigSpec, Signature
 
 _JIRA = re.compile(r"^[A-Z][A-Z0-9]+-\d+$")
 _TIMING_ROUNDS = 5

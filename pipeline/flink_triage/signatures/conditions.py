@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from flink_triage.logs.trace_lines import is_throwable_type
+from flink_triage.logs.text.trace_lines import is_throwable_type
 from flink_triage.model import Frame, StackTrace, Throwable
 
 _AKKA = "akka."

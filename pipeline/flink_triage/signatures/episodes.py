@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 
-from .signature import Signature
+from flink_triage.signatures.signature import Signature
 
 Hit = tuple[datetime | None, int]
 

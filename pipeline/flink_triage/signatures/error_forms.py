@@ -15,8 +15,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from ..yaml_documents import MappingNode, Node, Scalar, read_document
-from .shipped import builtin_pack_directory
+from flink_triage.signatures.shipped import builtin_pack_directory
+from flink_triage.yaml_documents import MappingNode, Node, Scalar, read_document
 
 FORMS_DIRECTORY = "error-forms"
 FAMILY = "of"

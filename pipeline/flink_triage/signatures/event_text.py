@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flink_triage.model import Event, Process, StackTrace, Throwable
+from flink_triage.signatures.conditions import chain_with_depths, is_any_type, is_untold, told_types
+from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
-
-from .conditions import chain_with_depths, is_any_type, is_untold, told_types
-from .signature import Alternative
 
 # A regex looks at so much of a text, around the literal that led to it: a careless regex takes
 # time with the square of the text, and 8 KiB still end within its timeout.

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 
 from flink_triage.model import Process, Throwable
-
-from .event_text import EventText
+from flink_triage.signatures.event_text import EventText
 
 _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager", "client")
 

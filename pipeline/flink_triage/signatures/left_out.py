@@ -12,12 +12,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures.matcher import Matcher
+from flink_triage.signatures.pack import SignaturePack, build_pack
+from flink_triage.signatures.samples import event_from_text, match_text
+from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
-
-from .matcher import Matcher
-from .pack import SignaturePack, build_pack
-from .samples import event_from_text, match_text
-from .signature import Signature
 
 # So many parts of a class name tell the library: "org.apache.kafka", "com.mysql.cj".
 _LIBRARY_PARTS = 3

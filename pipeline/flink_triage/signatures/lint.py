@@ -13,13 +13,12 @@ from pathlib import Path
 import regex
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
-
-from ..yaml_documents import Problem
-from .event_text import MAX_REGEX_CHARS
-from .pack import SignaturePack, read_pack
-from .samples import check_examples
-from .signature import PLACES, Alternative, ComputedValue, Signature
-from .stated import capture_names
+from flink_triage.signatures.event_text import MAX_REGEX_CHARS
+from flink_triage.signatures.pack import SignaturePack, read_pack
+from flink_triage.signatures.samples import check_examples
+from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue, Signature
+from flink_triage.signatures.stated import capture_names
+from flink_triage.yaml_documents import Problem
 
 # Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,
 # for signatures do not import remediation.

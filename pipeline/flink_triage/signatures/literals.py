@@ -11,7 +11,7 @@ from typing import Any
 
 import hyperscan
 
-from flink_triage.logs.hyperscan_databases import database_of
+from flink_triage.logs.text.hyperscan_databases import database_of
 
 
 class LiteralIndex:

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from flink_triage.model import TriedFix
-
-from ..user_regex import problem_of_regex
-from ..yaml_documents import MappingNode, Node, Problem, parse_document, read_document
-from .error_forms import expand, problems_of_error, words_of
-from .schema import Checked, Schema, check
-from .signature import (
+from flink_triage.signatures.error_forms import expand, problems_of_error, words_of
+from flink_triage.signatures.schema import Checked, Schema, check
+from flink_triage.signatures.signature import (
     Alternative,
     ComputedValue,
     ConfigSpec,
@@ -29,6 +26,8 @@ from .signature import (
     Versions,
     When,
 )
+from flink_triage.user_regex import problem_of_regex
+from flink_triage.yaml_documents import MappingNode, Node, Problem, parse_document, read_document
 
 _MODES: tuple[MatchMode, ...] = ("any", "all", "sequence")
 _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -16,15 +16,14 @@ import regex
 
 from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures.candidates import Candidates
+from flink_triage.signatures.conditions import all_frames, fails_in_user_code, is_frame, is_logger
+from flink_triage.signatures.event_text import EventText, Piece, excerpt, regex_window, says_enough
+from flink_triage.signatures.failed_process import failed_process
+from flink_triage.signatures.pack import SignaturePack
+from flink_triage.signatures.respelling import Respelling
+from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract
-
-from .candidates import Candidates
-from .conditions import all_frames, fails_in_user_code, is_frame, is_logger
-from .event_text import EventText, Piece, excerpt, regex_window, says_enough
-from .failed_process import failed_process
-from .pack import SignaturePack
-from .respelling import Respelling
-from .signature import Alternative, Signature
 
 # Levels of other logging systems, and those above ERROR that a signature need not list.
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}

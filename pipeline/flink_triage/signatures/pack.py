@@ -19,14 +19,13 @@ from pathlib import Path
 from flink_triage.errors import SignaturePackError
 from flink_triage.logs.layouts.own import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
-
-from ..yaml_documents import Problem, read_document
-from .error_forms import FORMS_DIRECTORY
-from .loader import load_signature
-from .pack_cache import keep_pack, kept_pack
-from .schema import Checked, Schema, check, hint, load_schema
-from .shipped import builtin_pack_directory as builtin_pack_directory
-from .signature import Ignored, Signature
+from flink_triage.signatures.error_forms import FORMS_DIRECTORY
+from flink_triage.signatures.loader import load_signature
+from flink_triage.signatures.pack_cache import keep_pack, kept_pack
+from flink_triage.signatures.schema import Checked, Schema, check, hint, load_schema
+from flink_triage.signatures.shipped import builtin_pack_directory as builtin_pack_directory
+from flink_triage.signatures.signature import Ignored, Signature
+from flink_triage.yaml_documents import Problem, read_document
 
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from flink_triage.disk_cache import read_cached, write_cached
+from flink_triage.yaml_documents import MAX_FILE_BYTES
 
 _KIND = "signatures"
 # Code that reads signatures: where it changes, so may the pack.
@@ -42,9 +44,17 @@ def _key(directories: Sequence[Path]) -> str:
         files = (*directory.rglob("*.y*ml"), *directory.glob("*.json"))
         digest.update(f"{directory}\0{directory.is_dir()}\0".encode())
         for path in sorted(files):
-            try:
-                content = path.read_bytes()
-            except OSError as error:
-                content = str(error).encode()
+            content = _content(path)
             digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a signature file, as far as one is read; a FIFO or device has none."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            return b"is not a regular file"
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return str(error).encode()

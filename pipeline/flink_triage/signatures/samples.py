@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from flink_triage.logs.layouts import parse_header
 from flink_triage.model import Event, Match
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures.matcher import Matcher
+from flink_triage.signatures.pack import SignaturePack, build_pack
+from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
-
-from ..yaml_documents import Problem
-from .matcher import Matcher
-from .pack import SignaturePack, build_pack
-from .signature import Signature
+from flink_triage.yaml_documents import Problem
 
 # What stands first when several signatures fire on one event; the sample's owner must be there.
 _ROLE_RANK = {

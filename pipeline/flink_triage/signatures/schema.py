@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..yaml_documents import MappingNode, Node, Problem, Scalar, SequenceNode
+from flink_triage.yaml_documents import MappingNode, Node, Problem, Scalar, SequenceNode
 
 Schema = Mapping[str, Any]
 

@@ -14,11 +14,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from flink_triage.model import Observation, SimilarFailure
-from flink_triage.traces import part_of
-
-from .pack import SignaturePack
-from .signature import Alternative, Signature
-from .terms import (
+from flink_triage.signatures.pack import SignaturePack
+from flink_triage.signatures.signature import Alternative, Signature
+from flink_triage.signatures.terms import (
     CLASS,
     WORD,
     Terms,
@@ -27,6 +25,7 @@ from .terms import (
     terms_of_signature,
     words_of,
 )
+from flink_triage.traces import part_of
 
 MAX_SIMILAR = 3
 # Below either, what agrees is chance: so many points, and such a share of what the failure says.

@@ -11,10 +11,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from flink_triage.model import Observation
+from flink_triage.signatures.samples import event_from_text
+from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract, mask, mentioned, origin_of
-
-from .samples import event_from_text
-from .signature import Alternative, Signature
 
 CLASS, WORD = "c:", "w:"
 

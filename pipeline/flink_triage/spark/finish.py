@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any
 
@@ -179,7 +179,7 @@ def skip_batch(
     row = {
         "run_id": run_ids[0],
         "batch": number,
-        "started_at": datetime.now(timezone.utc),
+        "started_at": datetime.now(UTC),
         "file_count": 0,
         "read_bytes": 0,
         "row_counts": [],
@@ -197,7 +197,7 @@ def _append_run(
     pack: SignaturePack,
     undiagnosed: tuple[FailedDiagnosis, ...],
 ) -> PublishedRun:
-    finished_at = datetime.now(timezone.utc)
+    finished_at = datetime.now(UTC)
     if runs:
         # What is newest is told by this time: a clock that was set back must not hide a run.
         finished_at = max(finished_at, runs[-1].finished_at + timedelta(microseconds=1))

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.errors import EnvironmentProblem, UsageError
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.storage import use_options
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.inputs.storage import use_options
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.query.results import cited_now
 from flink_triage.spark.runtime.errors import explained
@@ -80,7 +80,7 @@ def maintain(
     """
     upkeep = upkeep or Upkeep()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
-    now = datetime.now(timezone.utc)
+    now = datetime.now(UTC)
     with explained(house.place), house.hold(now):
         runs = published_runs(spark, house)
         newest_of(house, runs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 from flink_triage import __version__
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, pack_of, with_layouts
-from flink_triage.logs.files import Listing, deployment_of, list_inputs, nothing_to_read
-from flink_triage.logs.storage import StorageOptions, local_path, use_options
+from flink_triage.logs.inputs.files import Listing, deployment_of, list_inputs, nothing_to_read
+from flink_triage.logs.inputs.storage import StorageOptions, local_path, use_options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.diagnose.incremental import basis_of
 from flink_triage.spark.failpoints import failpoint
@@ -122,7 +122,7 @@ def diagnose_again(
     """
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
-    started_at = datetime.now(timezone.utc)
+    started_at = datetime.now(UTC)
     pack = pack_of(options)
 
     def attempt() -> str:

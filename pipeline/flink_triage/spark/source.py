@@ -14,13 +14,13 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from flink_triage.diagnosis.fold import Folder
+from flink_triage.diagnosis.timeline.fold import Folder
 from flink_triage.errors import UsageError
 from flink_triage.local import Options, pack_of
-from flink_triage.logs.files import InputFile, deployment_of, list_inputs
-from flink_triage.logs.plan import binned
-from flink_triage.logs.profile import probe
-from flink_triage.logs.tally import Tally
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import InputFile, deployment_of, list_inputs
+from flink_triage.logs.inputs.plan import binned
+from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.tables.row_types import spark_schema

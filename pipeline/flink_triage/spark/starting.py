@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pyspark.sql import SparkSession
 
 from flink_triage.local import Options, pack_of, with_layouts
-from flink_triage.logs.files import Listing, list_inputs, nothing_to_read, root_of
-from flink_triage.logs.storage import is_uri
+from flink_triage.logs.inputs.files import Listing, list_inputs, nothing_to_read, root_of
+from flink_triage.logs.inputs.storage import is_uri
 from flink_triage.spark.runtime.session import get_session
 
 

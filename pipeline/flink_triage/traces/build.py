@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from flink_triage.logs.trace_lines import HEADER, is_throwable_type
+from flink_triage.logs.text.trace_lines import HEADER, is_throwable_type
 from flink_triage.model import Frame, Relation, StackTrace, Throwable
 
 MAX_THROWABLES = 256

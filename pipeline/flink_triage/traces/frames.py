@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from flink_triage.logs.trace_lines import FRAME
+from flink_triage.logs.text.trace_lines import FRAME
 from flink_triage.model import Frame, Origin
 
 NATIVE_METHOD = "Native Method"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from flink_triage.logs.trace_lines import (
+from flink_triage.logs.text.trace_lines import (
     CAUSE,
     FRAME,
     HEADER,

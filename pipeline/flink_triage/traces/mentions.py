@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from flink_triage.logs.trace_lines import is_throwable_type
+from flink_triage.logs.text.trace_lines import is_throwable_type
 from flink_triage.model import StackTrace, Throwable
 
 _MAX_CHARS = 16 * 1024

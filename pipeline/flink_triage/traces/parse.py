@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from flink_triage.logs.trace_lines import (
+from flink_triage.logs.text.trace_lines import (
     CAUSE,
     CIRCULAR,
     HEADER,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from flink_triage.logs.trace_lines import TRACEBACK, is_throwable_header
+from flink_triage.logs.text.trace_lines import TRACEBACK, is_throwable_header
 from flink_triage.model import Frame, Origin, Throwable
 from flink_triage.traces.frames import PYTHON_STRING
 from flink_triage.traces.lines import Line

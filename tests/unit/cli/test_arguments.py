@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -91,7 +91,7 @@ def since(text: str, zone: str = "UTC") -> datetime:
     ],
 )
 def test_how_long_ago(text: str, ago: timedelta) -> None:
-    assert abs(datetime.now(timezone.utc) - ago - since(text)) < timedelta(seconds=5)
+    assert abs(datetime.now(UTC) - ago - since(text)) < timedelta(seconds=5)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
@@ -106,6 +106,6 @@ def test_a_time_of_day_is_the_last_one(zone: str, shift: timedelta) -> None:
 
 
 def test_an_iso_time_keeps_its_zone() -> None:
-    assert since("2026-11-21T05:52:20Z") == datetime(2026, 11, 21, 5, 52, 20, tzinfo=timezone.utc)
+    assert since("2026-11-21T05:52:20Z") == datetime(2026, 11, 21, 5, 52, 20, tzinfo=UTC)
     tokyo = since("2026-11-21", "Asia/Tokyo")
     assert tokyo.utcoffset() == timedelta(hours=9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -103,7 +103,7 @@ def result() -> Result:
 def test_a_run_is_new_when_it_was_published_by_the_task(
     result: Result, finished: timedelta | None, is_new: str
 ) -> None:
-    began_at = datetime(2026, 11, 21, 6, tzinfo=timezone.utc)
+    began_at = datetime(2026, 11, 21, 6, tzinfo=UTC)
     finished_at = None if finished is None else began_at + finished
     published = replace(result, run=replace(result.run, finished_at=finished_at))
     assert values_of(published, began_at)["is_new"] == is_new

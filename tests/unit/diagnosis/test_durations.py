@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flink_triage.diagnosis import durations as d
-from flink_triage.diagnosis.stops import REACH
+from flink_triage.diagnosis.context.orderly_shutdown import REACH
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from test_incidents import FULL, NPE, completed, failed, line, state
 
 from flink_triage.diagnosis import diagnose_deployment
-from flink_triage.diagnosis.fold import Folder, fold
+from flink_triage.diagnosis.timeline.fold import Folder, fold
 from flink_triage.grains import grains_of
 from flink_triage.model import Fingerprint, Incident, Observation
 from flink_triage.remediation import OptionTable

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from test_incidents import completed, line, signatures, state
-from test_stops import ENTRYPOINT, banner, sigterm
+from test_orderly_shutdown import ENTRYPOINT, banner, sigterm
 
 from flink_triage.diagnosis import diagnose_on
-from flink_triage.diagnosis.lost_jobmanager import LOST
+from flink_triage.diagnosis.context.lost_jobmanager import LOST
 from flink_triage.remediation import OptionTable
 
 RUNS = banner(0) + state(1, "CREATED", "RUNNING") + completed(60, 1)

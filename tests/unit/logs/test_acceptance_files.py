@@ -16,9 +16,9 @@ import pytest
 
 from flink_triage.cli.main import main
 from flink_triage.local import Options, Scanned, scan_inputs
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
@@ -287,7 +287,7 @@ def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_cannot_be_read_to_its_end_is_partial(tmp_path: Path) -> None:
-    from flink_triage.logs.compression import DecompressedStream
+    from flink_triage.logs.inputs.compression import DecompressedStream
 
     class Breaking(io.RawIOBase):
         """A file whose storage fails after the first bytes, as NFS does."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flink_triage.cli.main import main
 from flink_triage.local import Options, scan_inputs
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.logs.layouts.headers import parse_header
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange, Event, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.traces import extract
@@ -233,7 +233,7 @@ def test_a_broken_json_line_is_kept_as_text(tmp_path: Path) -> None:
     assert sum(v.line_count for v in scan.volumes) == 3
 
 
-_NINE = datetime(2026, 11, 21, 6, 48, 23, 468000, tzinfo=timezone.utc)
+_NINE = datetime(2026, 11, 21, 6, 48, 23, 468000, tzinfo=UTC)
 _WHOLE = _NINE.replace(microsecond=0)
 
 

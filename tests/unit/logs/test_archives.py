@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from flink_triage.local import Options, scan_inputs
-from flink_triage.logs.files import Listing, deployment_of, list_inputs, open_binary
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import Listing, deployment_of, list_inputs, open_binary
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS, MIB, Settings
 from tests.fuzz.archives import zipped

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.local import Options, run_local
-from flink_triage.logs.compression import open_decompressed
+from flink_triage.logs.inputs.compression import open_decompressed
 from flink_triage.settings import MIB
 from tests.fuzz.streams import (
     BOMB_BYTES,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flink_triage.errors import UsageError
-from flink_triage.logs.deployments import name_apart
-from flink_triage.logs.files import InputFile, deployment_of, list_inputs
+from flink_triage.logs.inputs.deployments import name_apart
+from flink_triage.logs.inputs.files import InputFile, deployment_of, list_inputs
 
-AT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def names(files: list[tuple[str, str]], group_by: str = "directory") -> list[str]:

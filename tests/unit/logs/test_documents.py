@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from flink_triage.local import Options, run_local
-from flink_triage.logs.documents import is_document
-from flink_triage.logs.prose import is_of_collector, mentions_failure
+from flink_triage.logs.detect.documents import is_document
+from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
 
 HEAP = "java.lang.OutOfMemoryError: Java heap space"
 DOCUMENTS = {

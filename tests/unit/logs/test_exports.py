@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange, Event
 from flink_triage.settings import DEFAULT_SETTINGS
 

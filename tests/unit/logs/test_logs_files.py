@@ -10,16 +10,16 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flink_triage.errors import UsageError
-from flink_triage.logs.files import deployment_of, list_inputs
-from flink_triage.logs.plan import plan_ranges
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import deployment_of, list_inputs
+from flink_triage.logs.inputs.plan import plan_ranges
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange, Event, FileProfile, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
@@ -302,7 +302,7 @@ def test_folders_that_no_path_reaches_are_named(nest: Callable[[int], int], tmp_
 def test_a_listing_began_before_any_file_was_looked_at(tmp_path: Path) -> None:
     """By that time it is told how long a file has been quiet, however long a JVM then starts."""
     (tmp_path / "jobmanager.log").write_text("2026-05-10 10:00:00,000 INFO  a.B [] - one\n")
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     listing = list_inputs([str(tmp_path)])
-    assert before <= listing.began_at <= datetime.now(timezone.utc)
+    assert before <= listing.began_at <= datetime.now(UTC)
     assert [file.path for file in listing.files] == [str(tmp_path / "jobmanager.log")]

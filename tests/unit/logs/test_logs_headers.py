@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from flink_triage.logs.layouts import LAYOUTS, parse_header
 from flink_triage.logs.layouts.headers import header_kind_of
 from flink_triage.logs.layouts.json_lines import parse_json_line
 
-_AT = datetime(2026, 11, 21, 6, 47, 23, 468000, tzinfo=timezone.utc)
+_AT = datetime(2026, 11, 21, 6, 47, 23, 468000, tzinfo=UTC)
 _SECOND = _AT.replace(microsecond=0)
 _JOB = "caf54c11130659b87c41175d9fcdc6f0"
 

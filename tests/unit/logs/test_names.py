@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flink_triage.local import Options, run_local
-from flink_triage.logs.files import list_inputs, open_binary
-from flink_triage.logs.names import on_disk, shown
+from flink_triage.logs.inputs.files import list_inputs, open_binary
+from flink_triage.logs.inputs.path_names import on_disk, shown
 from flink_triage.report import render
 
 FAILURE = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 
 import pytest
 
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange, Event, FileProfile
 from flink_triage.settings import DEFAULT_SETTINGS
 
@@ -120,9 +120,7 @@ def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int])
     path = tmp_path / "paste.txt"
     path.write_text("\n".join(lines) + "\n")
     profile = FileProfile(str(path), path.stat().st_size)
-    scan = Scanner((), DEFAULT_SETTINGS).scan(
-        ByteRange(profile, "d"), default_timezone=timezone.utc
-    )
+    scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), default_timezone=UTC)
     assert [event.line for event in scan.events] == starts
     assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
 
@@ -159,7 +157,7 @@ def test_a_message_may_stand_below_its_header(
     tmp_path: Path, header: str, below: str, level: str, hour: int
 ) -> None:
     (event, after) = _events(tmp_path, [header, below, _FIRST, _FRAME, header, below])
-    at = datetime(2026, 11, 21, hour, 47, 23, tzinfo=timezone.utc)
+    at = datetime(2026, 11, 21, hour, 47, 23, tzinfo=UTC)
     assert (event.logged_at, event.level, event.message) == (at, level, _SWITCHED)
     assert (event.line, event.continuation) == (2, f"{_FIRST}\n{_FRAME}")
     assert event.lifecycle is not None
@@ -186,12 +184,12 @@ def test_a_trace_without_a_header_has_the_time_of_its_transport(
     lines = [f"{prefix}{line}" for line in (f'Exception in thread "main" {_FIRST}', _FRAME)]
     two_east = timezone(timedelta(hours=2))
     (event,) = _events(tmp_path, lines, carrier, two_east)
-    at = datetime(2026, 11, 21, 6, 47, tzinfo=timezone.utc) + timedelta(seconds=second)
+    at = datetime(2026, 11, 21, 6, 47, tzinfo=UTC) + timedelta(seconds=second)
     assert (event.logged_at, event.continuation) == (at, _FRAME)
 
 
 def _events(
-    folder: Path, lines: list[str], carrier: str = "none", zone: tzinfo = timezone.utc
+    folder: Path, lines: list[str], carrier: str = "none", zone: tzinfo = UTC
 ) -> tuple[Event, ...]:
     path = folder / "paste.txt"
     path.write_text("\n".join(lines) + "\n")

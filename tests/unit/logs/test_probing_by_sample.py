@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.logs import profile
-from flink_triage.logs.files import list_inputs
+from flink_triage.logs.detect import profile
+from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.model import FileProfile
 from flink_triage.settings import DEFAULT_SETTINGS
 

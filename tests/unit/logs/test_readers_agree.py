@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flink_triage.logs.readers.scan import Scanner
 from flink_triage.logs.routine import drop_routine, routine_key
-from flink_triage.logs.scan import Scanner
 from flink_triage.model import ByteRange, Event, FileProfile, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,10 @@ from flink_triage.cli.arguments import options_of
 from flink_triage.cli.main import build_parser
 from flink_triage.errors import UsageError
 from flink_triage.local import Options, scan_inputs, with_layouts
-from flink_triage.logs.files import list_inputs
-from flink_triage.logs.personal import redact_personal
-from flink_triage.logs.profile import probe
-from flink_triage.logs.scan import Scanner
+from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.logs.readers.scan import Scanner
+from flink_triage.logs.text.personal import redact_personal
 from flink_triage.model import ByteRange, RangeScan
 from flink_triage.settings import Reading, Settings
 
@@ -98,7 +98,7 @@ def test_a_layout_of_ones_own_tells_events_apart(tmp_path: Path) -> None:
     path.write_text(_OWN_LOG)
     (event,) = _scan(path, Reading(layouts=(_OWN,))).events
     assert (event.level, event.thread, event.message) == ("E", "task-1", "it failed")
-    assert event.logged_at == datetime(2026, 11, 21, 6, 48, 23, tzinfo=timezone.utc)
+    assert event.logged_at == datetime(2026, 11, 21, 6, 48, 23, tzinfo=UTC)
     assert event.continuation is not None
     assert event.continuation.count("\n") == 1
 

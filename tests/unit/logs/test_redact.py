@@ -12,8 +12,8 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from flink_triage.logs.redact import redact
-from flink_triage.logs.secret_forms import PEM_REST
+from flink_triage.logs.text.redact import redact
+from flink_triage.logs.text.secret_forms import PEM_REST
 
 CANARY = "cAnArY7Zq9"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.local import Options, scan_inputs
-from flink_triage.logs.redact import redact
+from flink_triage.logs.text.redact import redact
 from tests.secrets.carriers import CARRIERS, log_of
 from tests.secrets.shapes import CLASSES, HARMLESS, SECRETS, word
 

@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flink_triage.errors import UsageError
-from flink_triage.logs import storage
-from flink_triage.logs.storage import StorageOptions, is_uri, list_stored, local_path, split_uri
+from flink_triage.logs.inputs import storage
+from flink_triage.logs.inputs.storage import (
+    StorageOptions,
+    is_uri,
+    list_stored,
+    local_path,
+    split_uri,
+)
 
 pa = pytest.importorskip("pyarrow")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.logs import trace_lines as grammar
+from flink_triage.logs.text import trace_lines as grammar
 
 FRAMES = {
     "a jar that a web page took for a link": "\tat a.b.C.m(File.java:12) ~",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ from flink_triage.api import diagnose
 from flink_triage.cli.main import main
 from flink_triage.model import Coverage, Result
 from flink_triage.report import FORMATS, render
-from flink_triage.report.facts import coverage_line
+from flink_triage.report.facts.wording import coverage_line
 from tests.secrets.carriers import CARRIERS, log_of
 from tests.secrets.shapes import SECRETS, word
 
@@ -60,7 +60,7 @@ def test_no_report_holds_a_secret(form: str, result: Result) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_alert_holds_a_secret(kind: str, result: Result) -> None:
     changes = changes_between(None, result)
-    messages = messages_for(kind, changes, "run", datetime.now(timezone.utc))  # type: ignore[arg-type]
+    messages = messages_for(kind, changes, "run", datetime.now(UTC))  # type: ignore[arg-type]
     bodies = [message.body.decode() for message in messages]
     assert bodies
     assert [_leaks(body) for body in bodies] == [[]] * len(bodies)

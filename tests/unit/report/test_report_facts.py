@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from flink_triage.model import Evidence
-from flink_triage.report import facts
+from flink_triage.report.facts import wording as facts
 from tests.unit.report import examples
 
 

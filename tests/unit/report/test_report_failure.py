@@ -8,7 +8,7 @@ import pytest
 
 from flink_triage.model import Evidence, Incident, Result
 from flink_triage.report import render
-from flink_triage.report.failure import Failure, failure_of
+from flink_triage.report.facts.unnamed_failure import Failure, failure_of
 from tests.unit.report import examples
 
 RUN = "\tat java.lang.Thread.run(Thread.java:829) [?:?]"

@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from flink_triage.model import Incident
-from flink_triage.report.graph import graph_of
-from flink_triage.report.lanes import overview_of
+from flink_triage.report.drawings.cause_graph import graph_of
+from flink_triage.report.drawings.job_lanes import overview_of
 from tests.unit.report import examples
 
 

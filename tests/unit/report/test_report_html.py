@@ -13,8 +13,8 @@ import pytest
 
 from flink_triage.model import ConfigChange
 from flink_triage.report import render, render_html
-from flink_triage.report.html import _environment
-from flink_triage.report.page import Limits, link_of
+from flink_triage.report.formats.html import _environment
+from flink_triage.report.formats.html_page import Limits, link_of
 from tests.unit.report import examples, hostile
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, is_dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args, get_type_hints
 
 import jsonschema
@@ -64,7 +64,7 @@ def test_hostile_text_survives_and_is_pure_ascii(text: str) -> None:
 def test_any_text_number_and_time_survives(
     text: str, number: int, share: float, moment: datetime
 ) -> None:
-    at = moment.replace(tzinfo=timezone.utc)
+    at = moment.replace(tzinfo=UTC)
     incident = replace(
         examples.diagnosed_incident(),
         started_at=at,

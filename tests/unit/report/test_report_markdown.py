@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flink_triage.report import render
-from flink_triage.report.markdown import MAX_CHARS, code, fenced, prose
+from flink_triage.report.formats.markdown import MAX_CHARS, code, fenced, prose
 from tests.unit.report import examples, hostile
 
 _FENCE = re.compile(r"(`{3,})([a-z]*)")

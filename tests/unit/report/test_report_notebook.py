@@ -8,7 +8,7 @@ import pytest
 
 import flink_triage as ft
 from flink_triage.model import Diagnosis, Incident, Result
-from flink_triage.report.notebook import html_of
+from flink_triage.report.formats.notebook import html_of
 from tests.unit.report import examples, hostile
 
 VALUES = {

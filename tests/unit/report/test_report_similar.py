@@ -10,7 +10,7 @@ import pytest
 
 from flink_triage.model import Incident, Result
 from flink_triage.report import from_json, render, to_json
-from flink_triage.report.notebook import html_of
+from flink_triage.report.formats.notebook import html_of
 from tests.unit.report import examples
 
 NOT_DIAGNOSES = "losest known failures, not diagnoses"

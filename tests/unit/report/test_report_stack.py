@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from flink_triage.diagnosis.cited import cut_trace
-from flink_triage.report.stack import blocks_of
+from flink_triage.diagnosis.incidents.cited_traces import cut_trace
+from flink_triage.report.facts.folded_stack import blocks_of
 
 TRACE = """\
 org.apache.flink.util.FlinkException: outer

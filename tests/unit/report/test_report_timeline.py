@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from flink_triage.model import Incident, TimelineEntry
-from flink_triage.report.timeline import chart_of
+from flink_triage.report.drawings.incident_timeline import chart_of
 from tests.unit.report import examples
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from signature_builders import signature
 
 from flink_triage.signatures import Alternative, Signature, episode_match
 
-START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+START = datetime(2026, 1, 1, tzinfo=UTC)
 THREE = tuple(Alternative(literals=(f"text {n}",)) for n in range(3))
 
 

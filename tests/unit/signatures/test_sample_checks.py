@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 from signature_builders import SMALL_PACK, signature
 
@@ -27,7 +27,7 @@ def test_a_sample_with_header_becomes_an_event_with_its_parts() -> None:
         offset=0,
         size_bytes=len(text),
         line=1,
-        logged_at=datetime(2026, 11, 21, 5, 48, 45, 519000, tzinfo=timezone.utc),
+        logged_at=datetime(2026, 11, 21, 5, 48, 45, 519000, tzinfo=UTC),
         level="WARN",
         logger="org.apache.flink.X",
         thread=None,

@@ -1,8 +1,14 @@
 """Layouts: what a header line looks like, and how its parts are read."""
 
-from .headers import ERROR_AND_ABOVE, WARN_AND_ABOVE, Header, canonical_level, parse_header
-from .known import LAYOUTS, Layout
-from .timestamps import parse_timestamp
+from flink_triage.logs.layouts.headers import (
+    ERROR_AND_ABOVE,
+    WARN_AND_ABOVE,
+    Header,
+    canonical_level,
+    parse_header,
+)
+from flink_triage.logs.layouts.known import LAYOUTS, Layout
+from flink_triage.logs.layouts.timestamps import parse_timestamp
 
 __all__ = [
     "ERROR_AND_ABOVE",

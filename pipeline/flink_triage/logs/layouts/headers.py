@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone, tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..throwables import LineKind, kind_of
-from ..trace_lines import TRACEBACK
-from .known import GROUPED, JUL, LAYOUTS, LEVELS, Layout
-from .timestamps import match_timestamp, time_of_columns, timestamp_of
+from flink_triage.logs.layouts.known import GROUPED, JUL, LAYOUTS, LEVELS, Layout
+from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
+from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
+from flink_triage.logs.text.trace_lines import TRACEBACK
 
 # No header's fixed part is longer: operator names stand in thread names and reach some hundreds
 # of characters, and the message is never looked into.
@@ -93,7 +93,7 @@ def canonical_level(word: str | None) -> str | None:
 
 
 def parse_header(
-    line: str, default_timezone: tzinfo = timezone.utc, layout: str | None = None
+    line: str, default_timezone: tzinfo = UTC, layout: str | None = None
 ) -> Header | None:
     """The header on this line, or ``None``; ``layout`` names the one to try first."""
     first = _BY_NAME.get(layout) if layout else None
@@ -119,7 +119,7 @@ def header_kind_of(line: str) -> HeaderKind | None:
         found = _match(layout, line)
         if found is not None:
             return HeaderKind(layout.name, found[0]["logger"])
-    header = _without_layout(line, timezone.utc)
+    header = _without_layout(line, UTC)
     return HeaderKind(header.layout, header.logger) if header is not None else None
 
 

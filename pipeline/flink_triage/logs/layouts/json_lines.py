@@ -11,11 +11,11 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from .headers import Header, HeaderKind, canonical_level, header_kind_of
-from .timestamps import parse_timestamp
+from flink_triage.logs.layouts.headers import Header, HeaderKind, canonical_level, header_kind_of
+from flink_triage.logs.layouts.timestamps import parse_timestamp
 
 _TIME = (
     "@timestamp",
@@ -130,7 +130,7 @@ def kind_of_line(text: str) -> HeaderKind | None:
     return HeaderKind(header.layout, header.logger) if header is not None else None
 
 
-def parse_json_line(line: str, default_timezone: tzinfo = timezone.utc) -> Header | None:
+def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
     """The event on this line, or ``None`` when it is no JSON object with a message or a stack."""
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
@@ -205,7 +205,7 @@ def unwrap_json_line(line: str) -> Wrapped | None:
     if _first_text(flat, _LEVEL) is not None:
         return None
     source = "/".join(str(flat[name]) for name in _SOURCE if isinstance(flat.get(name), str))
-    moment = _time(flat, timezone.utc)
+    moment = _time(flat, UTC)
     return Wrapped(message.removesuffix("\n"), source, moment.isoformat() if moment else "")
 
 
@@ -272,7 +272,7 @@ def _from_number(number: float, nanos: int = 0) -> datetime | None:
         value /= 1000
     if not 0 < value < 4e9:
         return None
-    return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=round(value, 6))
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=round(value, 6))
 
 
 def _stack(fields: Mapping[str, Any], flat: Mapping[str, Any]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from .timestamps import TIMESTAMP
+from flink_triage.logs.layouts.timestamps import TIMESTAMP
 
 LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
 _LEVEL = rf"(?P<level>{LEVELS})"

@@ -14,6 +14,8 @@ from pathlib import Path
 import regex
 
 from flink_triage.errors import UsageError
+from flink_triage.logs.layouts.headers import MAX_HEADER_CHARS, Header, canonical_level
+from flink_triage.logs.layouts.timestamps import parse_timestamp
 from flink_triage.user_regex import problem_of_regex
 from flink_triage.yaml_documents import (
     MappingNode,
@@ -23,9 +25,6 @@ from flink_triage.yaml_documents import (
     SequenceNode,
     read_document,
 )
-
-from .headers import MAX_HEADER_CHARS, Header, canonical_level
-from .timestamps import parse_timestamp
 
 LAYOUT_FILE = "layouts.yaml"
 OWN_LAYOUT = "own"

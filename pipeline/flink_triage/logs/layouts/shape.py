@@ -17,8 +17,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .known import LEVELS
-from .timestamps import match_timestamp
+from flink_triage.logs.layouts.known import LEVELS
+from flink_triage.logs.layouts.timestamps import match_timestamp
 
 # Four 64-bit words: the longest timestamp, "[2026-11-21T06:54:27.012+08:00] ", fills them.
 SHAPE_WIDTH = 32

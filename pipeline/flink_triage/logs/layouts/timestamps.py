@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 
 _FRACTION = r"(?:[.,:](?P<{0}>\d{{1,9}}))?"
@@ -42,7 +42,7 @@ TIMESTAMP = rf"""
 _TIMESTAMP = re.compile(TIMESTAMP, re.VERBOSE)
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def match_timestamp(text: str, start: int = 0) -> re.Match[str] | None:
@@ -91,7 +91,7 @@ def time_of_columns(second: str, fraction: str, default_timezone: tzinfo) -> dat
     return _with_fraction(moment, fraction)
 
 
-def parse_timestamp(text: str, default_timezone: tzinfo = timezone.utc) -> datetime | None:
+def parse_timestamp(text: str, default_timezone: tzinfo = UTC) -> datetime | None:
     """UTC time written at the start of ``text``, or ``None``."""
     match = _TIMESTAMP.match(text.strip())
     return timestamp_of(match, default_timezone) if match else None
@@ -143,7 +143,7 @@ def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> dateti
             min(int(hms[6:8]), 59),
             tzinfo=zone,
         )
-        return local.astimezone(timezone.utc)
+        return local.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -151,7 +151,7 @@ def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> dateti
 @lru_cache(maxsize=256)
 def _zone(offset: str) -> tzinfo:
     if offset in ("Z", "UTC", "GMT"):
-        return timezone.utc
+        return UTC
     digits = offset[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])
     # No zone is a day or more away; `timezone` refuses such offsets.

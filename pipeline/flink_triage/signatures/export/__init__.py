@@ -10,16 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..pack import SignaturePack
-from .failure_enricher import RULES_FILE, EnricherRules, failure_enricher, render_rules
-from .java_regex import Untranslatable, escape_java, to_java
-from .label_mapper import (
+from flink_triage.signatures.export.failure_enricher import (
+    RULES_FILE,
+    EnricherRules,
+    failure_enricher,
+    render_rules,
+)
+from flink_triage.signatures.export.java_regex import Untranslatable, escape_java, to_java
+from flink_triage.signatures.export.label_mapper import (
     LABEL_MAPPER_KEY,
     LabelMapper,
     LabelMapperForm,
     label_mapper,
     render_label_mapper,
 )
+from flink_triage.signatures.pack import SignaturePack
 
 ExportKind = Literal["failure-enricher", "label-mapper"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from flink_triage.signatures.export.java_regex import Untranslatable, to_java
+from flink_triage.signatures.pack import SignaturePack, build_pack
+from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import frames as origins
-
-from ..pack import SignaturePack, build_pack
-from ..signature import Alternative, Signature
-from .java_regex import Untranslatable, to_java
 
 RULES_FILE = "flink-triage-rules.tsv"
 RULES_VERSION = "1"

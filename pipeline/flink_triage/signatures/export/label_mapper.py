@@ -13,9 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pack import SignaturePack
-from ..signature import Alternative, Signature
-from .java_regex import JAVA_FLAGS, Untranslatable, escape_java, to_java
+from flink_triage.signatures.export.java_regex import (
+    JAVA_FLAGS,
+    Untranslatable,
+    escape_java,
+    to_java,
+)
+from flink_triage.signatures.pack import SignaturePack
+from flink_triage.signatures.signature import Alternative, Signature
 
 LABEL_MAPPER_KEY = "kubernetes.operator.exception.label.mapper"
 LabelMapperForm = Literal["config.yaml", "flink-conf.yaml"]

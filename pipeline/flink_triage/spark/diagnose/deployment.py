@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from flink_triage.diagnosis import Carried, Continued, diagnose_on
-from flink_triage.diagnosis.fold import Folder
+from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
 from flink_triage.diagnosis.guarded import Undiagnosed, guarded
-from flink_triage.diagnosis.unknown import merge_unknown
+from flink_triage.diagnosis.timeline.fold import Folder
 from flink_triage.json_values import decode, encode
 from flink_triage.local import Options, within
 from flink_triage.model import Incident, Observation, UnknownFailure

@@ -10,10 +10,10 @@ from datetime import datetime
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from flink_triage.logs.files import InputFile
-from flink_triage.logs.plan import binned
-from flink_triage.logs.profile import PROBE_BYTES, probe
-from flink_triage.logs.storage import StorageOptions, is_uri, use_options
+from flink_triage.logs.detect.profile import PROBE_BYTES, probe
+from flink_triage.logs.inputs.files import InputFile
+from flink_triage.logs.inputs.plan import binned
+from flink_triage.logs.inputs.storage import StorageOptions, is_uri, use_options
 from flink_triage.model import FileProfile
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings

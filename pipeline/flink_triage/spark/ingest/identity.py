@@ -10,13 +10,13 @@ import hashlib
 import io
 import os
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import BinaryIO
 
-from flink_triage.logs.compression import DecompressedStream, compression_of
-from flink_triage.logs.files import InputFile, open_binary
-from flink_triage.logs.storage import is_uri, stat_stored
+from flink_triage.logs.inputs.compression import DecompressedStream, compression_of
+from flink_triage.logs.inputs.files import InputFile, open_binary
+from flink_triage.logs.inputs.storage import is_uri, stat_stored
 from flink_triage.settings import DEFAULT_SETTINGS, KIB, MIB
 
 # Lengths at which the head of a file is hashed: two files of different lengths are compared at
@@ -115,8 +115,8 @@ class OpenFile:
         """Size and times now; of a member of an archive those that were listed."""
         if isinstance(self.raw, io.FileIO):
             info = os.fstat(self.raw.fileno())
-            modified_at = datetime.fromtimestamp(info.st_mtime, timezone.utc)
-            changed_at = datetime.fromtimestamp(info.st_ctime, timezone.utc)
+            modified_at = datetime.fromtimestamp(info.st_mtime, UTC)
+            changed_at = datetime.fromtimestamp(info.st_ctime, UTC)
             return Stamp(info.st_size, modified_at, max(modified_at, changed_at))
         listed = self._listed
         if is_uri(listed.path):

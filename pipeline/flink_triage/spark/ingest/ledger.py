@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from flink_triage.logs.files import InputFile
+from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import FileProfile, Process, Quarantined
 from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, digest
 from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from flink_triage.logs.files import InputFile
-from flink_triage.logs.profile import PROBE_BYTES
+from flink_triage.logs.detect.profile import PROBE_BYTES
+from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import FileProfile, Quarantined
 from flink_triage.spark.ingest.identify import Look, Wanted
 from flink_triage.spark.ingest.identity import NOTHING, Mark, digest, heads_agree

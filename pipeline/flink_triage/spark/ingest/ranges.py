@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from flink_triage.logs.files import InputFile
+from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings

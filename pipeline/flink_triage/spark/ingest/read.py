@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from flink_triage.diagnosis.fold import Folder
-from flink_triage.logs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
-from flink_triage.logs.tally import Tally
+from flink_triage.diagnosis.timeline.fold import Folder
+from flink_triage.logs.inputs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
+from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import Observation, RangeScan
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack

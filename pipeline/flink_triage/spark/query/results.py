@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.diagnosis import worst_first
-from flink_triage.diagnosis.cited import cited_traces, shown_traces, whole_trace
-from flink_triage.diagnosis.unknown import merge_unknown
+from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
+from flink_triage.diagnosis.incidents.cited_traces import cited_traces, shown_traces, whole_trace
 from flink_triage.errors import UsageError
 from flink_triage.json_values import decode
-from flink_triage.logs.redact import redact_path
+from flink_triage.logs.text.redact import redact_path
 from flink_triage.model import (
     Coverage,
     Incident,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from flink_triage.logs.storage import StorageOptions, is_uri
+from flink_triage.logs.inputs.storage import StorageOptions, is_uri
 
 PREFIXES = ("fs.s3a.", "fs.azure.account.key")
 # What spark-submit itself hands from the driver's environment to S3A, and where to.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate, islice, pairwise
 from operator import attrgetter
 from types import MappingProxyType
@@ -329,7 +329,7 @@ _READ = (
     "flink_version",
     "spread",
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _observation(deployment: str, *values: Any) -> Observation:

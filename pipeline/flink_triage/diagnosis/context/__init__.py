@@ -1,0 +1,1 @@
+"""Observations read in the light of their neighbours."""

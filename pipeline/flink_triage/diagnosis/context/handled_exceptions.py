@@ -1,0 +1,82 @@
+"""Lines in; out, which exceptions the job's own code logged and went on from.
+
+Code that falls back to a default may log each exception at ERROR with its trace, and quote the
+words of any failure.  Such a line fails nothing: no task fails soon after it, and the job goes on
+to complete a checkpoint or its work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from flink_triage.diagnosis.context.failures import FAILING_STATES, failure_word
+from flink_triage.diagnosis.durations import TASK_FAILS, WELL_WITHIN
+from flink_triage.logs.routine import COMPLETED
+from flink_triage.model import Observation
+from flink_triage.signatures.conditions import is_logger
+from flink_triage.traces import origin_of
+
+# The signature of the pack that says no more than that code of the job threw.
+OWN_CODE = "operator/user-code-exception"
+# Layouts may cut a logger's name to its last part, or its packages to letters.
+_WHOLE_NAME = re.compile(r"[a-z]\w+\.")
+
+
+def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
+    """Indices of lines that tell of an exception in own code, and that nothing failed of.
+
+    What the job once went on from, it logs and does not fail of: where the same exception stands
+    beside a failure, too, that has another cause, or tells the exception itself.
+    """
+    found: set[int] = set()
+    fails_at: datetime | None = None
+    well_at: datetime | None = None
+    for index in reversed(range(len(timed))):
+        observation, at = timed[index]
+        if _is_failure(observation):
+            fails_at = at
+        elif is_well(observation):
+            well_at = at
+        elif _is_own_remark(observation) and well_at is not None:
+            goes_on = well_at - at <= WELL_WITHIN
+            if goes_on and (fails_at is None or fails_at - at > TASK_FAILS):
+                found.add(index)
+    survived = {timed[index][0].fingerprint for index in found} - {None}
+    return found | {
+        index
+        for index, (observation, _) in enumerate(timed)
+        if observation.fingerprint in survived and _is_own_remark(observation)
+    }
+
+
+def _is_own_remark(observation: Observation) -> bool:
+    event, told = observation.event, {match.signature for match in observation.matches}
+    if event.lifecycle is not None or event.logger is None or not told:
+        return False
+    if told == {OWN_CODE}:
+        # A bare class name may be of either; what follows the line decides for it alone.
+        return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
+    # The words of a failure that are quoted, and no exception.
+    is_whole_name = _WHOLE_NAME.match(event.logger) is not None
+    return observation.fingerprint is None and is_whole_name and origin_of(event.logger) == "user"
+
+
+def _is_failure(observation: Observation) -> bool:
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None:
+        return False
+    return failure_word(observation) is not None or lifecycle.to_state in FAILING_STATES
+
+
+def is_well(observation: Observation) -> bool:
+    """Whether a line says that a job completed a checkpoint or its work, or that it ran until it
+    was cancelled or the JobManager stopped.
+    """
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None:
+        return False
+    is_stop = lifecycle.kind == "signal" and observation.process == "jobmanager"
+    is_end = lifecycle.to_state in ("FINISHED", "CANCELLING")
+    return lifecycle.kind == COMPLETED or is_end or is_stop

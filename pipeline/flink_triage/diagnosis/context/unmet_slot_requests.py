@@ -1,0 +1,61 @@
+"""Requests for TaskManagers in; out, which of them a job missed.
+
+On YARN and native Kubernetes the ResourceManager asks for a container or pod where slots are
+missing.  Each request is a line like any other.  It tells of trouble only where a job was refused
+slots while nothing had come up for it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+
+from flink_triage.diagnosis.durations import SLOTS_MISSED
+from flink_triage.model import Observation
+
+REQUESTED, REGISTERED = "taskmanager-requested", "taskmanager-registered"
+_NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException"
+
+
+def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
+    """Indices of the requests that were answered, or that no job has missed so far.
+
+    A TaskManager that registers for the first time is taken for the answer to the oldest request;
+    no version logs which it is.
+    """
+    waiting: deque[tuple[int, int]] = deque()
+    requests: set[int] = set()
+    missed: set[int] = set()
+    known: dict[str | None, datetime] = {}
+    for index, (observation, at) in enumerate(timed):
+        lifecycle = observation.event.lifecycle
+        while waiting and at - timed[waiting[0][0]][1] > SLOTS_MISSED:
+            waiting.popleft()
+        if lifecycle is not None and lifecycle.kind == REQUESTED:
+            requests.add(index)
+            waiting.append((index, observation.occurrences))
+        elif lifecycle is not None and lifecycle.kind == REGISTERED:
+            before = known.get(lifecycle.resource_id)
+            if before is None or at - before > SLOTS_MISSED:
+                _answer(waiting, observation.occurrences)
+            known[lifecycle.resource_id] = at
+        elif waiting and _is_refusal(observation):
+            missed.update(request for request, _ in waiting)
+    return requests - missed
+
+
+def _answer(waiting: deque[tuple[int, int]], count: int) -> None:
+    while count and waiting:
+        request, wanted = waiting.popleft()
+        if wanted > count:
+            waiting.appendleft((request, wanted - count))
+        count -= min(wanted, count)
+
+
+def _is_refusal(observation: Observation) -> bool:
+    """Whether a job did not get the slots that it asked for."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is not None and lifecycle.kind == "task-failed":
+        return lifecycle.from_state == "SCHEDULED"
+    return _NO_SLOTS in (observation.exception_type, observation.root_cause_type)

@@ -1,0 +1,1 @@
+"""Stretches of trouble."""

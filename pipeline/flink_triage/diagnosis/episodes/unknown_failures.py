@@ -1,0 +1,120 @@
+"""Failures that no signature names: found in an episode, and grouped over all deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flink_triage.diagnosis.episodes.episodes import Episode
+from flink_triage.diagnosis.timeline.timeline import Moment
+from flink_triage.model import Evidence, Observation, SimilarFailure, UnknownFailure
+from flink_triage.signatures import SignaturePack
+from flink_triage.signatures.similar import similar_failures
+
+if TYPE_CHECKING:
+    from flink_triage.diagnosis.ranking.causality import Candidate
+
+
+def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
+    """Whether a stack trace has a root cause that no signature speaks of.
+
+    A wrapper never does.  A symptom does not where it stands around a throwable without a name:
+    what it is a symptom of is written below it.  A library that goes into detail about its own
+    failure says nothing new.
+    """
+    if observation.fingerprint is None:
+        return False
+    is_root_named = any(match.depth_from_root == 0 for match in observation.matches)
+    is_root_named |= _library_of(observation.exception_type) == _library_of(
+        observation.root_cause_type
+    )
+    matched = [(pack.signatures[m.signature], m.depth_from_root) for m in observation.matches]
+    return not any(
+        (signature.is_answer or signature.role == "benign")
+        and (signature.role != "symptom" or not depth or is_root_named)
+        for signature, depth in matched
+    )
+
+
+def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
+    """The first fault of ``episode`` with a stack trace that no signature explains.
+
+    One that has lost its beginning, and with it its name, stands behind those that have one.
+    """
+    unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
+    return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
+
+
+def similar_to(
+    unknown: Moment | None, ranked: Sequence[Candidate], pack: SignaturePack
+) -> tuple[SimilarFailure, ...]:
+    """Known failures that resemble an unknown fault and that its incident does not show."""
+    if unknown is None:
+        return ()
+    shown = {candidate.signature.id for candidate in ranked}
+    return similar_failures(unknown.observation, pack, shown)
+
+
+@lru_cache(maxsize=1024)
+def _library_of(type_name: str | None) -> str:
+    """``org.apache.kafka`` of ``org.apache.kafka.common.errors.DisconnectException``."""
+    return ".".join((type_name or "").split(".")[:3])
+
+
+def group_unknown(
+    faults: Iterable[tuple[Observation, Evidence]], max_evidence: int, pack: SignaturePack
+) -> tuple[UnknownFailure, ...]:
+    """Faults that no signature names by root-cause fingerprint, most frequent first."""
+    groups: dict[str, list[tuple[Observation, Evidence]]] = {}
+    for observation, evidence in faults:
+        assert observation.fingerprint is not None  # else it is not unknown
+        groups.setdefault(observation.fingerprint.root_cause, []).append((observation, evidence))
+    unknown = [_unknown(key, group, max_evidence, pack) for key, group in groups.items()]
+    return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
+
+
+def merge_unknown(
+    failures: Iterable[UnknownFailure], max_evidence: int
+) -> tuple[UnknownFailure, ...]:
+    """Groups of several deployments, or of parts of one in order of time, as one."""
+    merged: dict[str, UnknownFailure] = {}
+    for failure in failures:
+        known = merged.get(failure.fingerprint)
+        if known is None:
+            merged[failure.fingerprint] = failure
+            continue
+        merged[failure.fingerprint] = replace(
+            known,
+            count=known.count + failure.count,
+            first_user_frame=known.first_user_frame or failure.first_user_frame,
+            deployments=tuple(sorted({*known.deployments, *failure.deployments})),
+            evidence=(*known.evidence, *failure.evidence)[:max_evidence],
+            first_seen_at=min(
+                (at for at in (known.first_seen_at, failure.first_seen_at) if at is not None),
+                default=None,
+            ),
+        )
+    return tuple(sorted(merged.values(), key=lambda u: (-u.count, u.fingerprint)))
+
+
+def _unknown(
+    key: str,
+    group: Sequence[tuple[Observation, Evidence]],
+    max_evidence: int,
+    pack: SignaturePack,
+) -> UnknownFailure:
+    first = group[0][0]
+    return UnknownFailure(
+        fingerprint=key,
+        count=sum(o.occurrences for o, _ in group),
+        exception_type=first.exception_type,
+        root_cause_type=first.root_cause_type,
+        root_cause_message=first.root_cause_message,
+        first_user_frame=next((o.first_user_frame for o, _ in group if o.first_user_frame), None),
+        deployments=tuple(sorted({o.deployment for o, _ in group})),
+        evidence=tuple(e for _, e in group[:max_evidence]),
+        first_seen_at=min((e.at for _, e in group if e.at is not None), default=None),
+        similar=similar_failures(first, pack),
+    )

@@ -1,0 +1,1 @@
+"""Episodes to incidents."""

@@ -1,0 +1,293 @@
+"""An episode and its ranked candidates in, an incident with diagnoses out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+
+from flink_triage.diagnosis.context.handled_exceptions import is_well
+from flink_triage.diagnosis.context.read_from_text import FROM_TEXT, IS_TEXT, is_prose
+from flink_triage.diagnosis.durations import WELL_WITHIN
+from flink_triage.diagnosis.episodes.episodes import Episode, in_order
+from flink_triage.diagnosis.episodes.unknown_failures import first_unknown, similar_to
+from flink_triage.diagnosis.incidents.evidence import evidence_of, hit_evidence
+from flink_triage.diagnosis.incidents.missing_evidence import missing_evidence, other_causes
+from flink_triage.diagnosis.incidents.shown_timeline import timeline_entries
+from flink_triage.diagnosis.ranking.causality import (
+    Candidate,
+    Hit,
+    has_stopped_something,
+    was_survived,
+)
+from flink_triage.diagnosis.ranking.cluster_incidents import blast_radius
+from flink_triage.diagnosis.ranking.confidence import confidence
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, Moment
+from flink_triage.model import Diagnosis, Incident, Observation, Verdict
+from flink_triage.remediation import OptionTable, merge_changes, resolve
+from flink_triage.settings import Settings
+from flink_triage.signatures import Signature, SignaturePack
+
+# A sentence, not a dump: the whole message stands in the evidence.
+MAX_QUOTED_CHARS = 200
+
+
+def build_incident(
+    timeline: DeploymentTimeline,
+    episode: Episode,
+    ranked: Sequence[Candidate],
+    pack: SignaturePack,
+    options: OptionTable,
+    settings: Settings,
+) -> Incident | None:
+    """The incident of ``episode`` with its ``ranked`` candidates.
+
+    ``None`` when it holds nothing that anyone must act on.
+    """
+    answers = [c for c in ranked if c.signature.is_answer]
+    unknown = first_unknown(episode, pack)
+    if episode.is_caught or not (episode.has_failed or _matters(timeline, episode, answers)):
+        return None
+    verdict = _verdict(answers, unknown, episode)
+    wrappers = [c for c in ranked if not c.signature.is_answer]
+    hollow = None if answers else _hollow(wrappers, unknown)
+    ordered = [*answers, *wrappers]
+    shown = [*(hit.moment for answer in answers for hit in answer.hits), *episode.faults]
+    version = timeline.version_at(moment.observation.event.path for moment in shown)
+    diagnoses = tuple(
+        _diagnosis(number, candidate, ranked, timeline, version, options, settings)
+        for number, candidate in enumerate(ordered, start=1)
+        if answers
+    )
+    first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
+    started = episode.first_fault.at
+    # What the JVM wrote to .out has no time; the first fault that has one says since when.
+    began_at = next((m.time for m in episode.faults if m.time is not None), None)
+    return Incident(
+        incident_id=incident_id(timeline.deployment, _first_job(episode), started, "incident"),
+        deployment=timeline.deployment,
+        job_id=episode.job_id,
+        job_name=timeline.job_names.get(episode.job_id) if episode.job_id else None,
+        flink_version=version,
+        started_at=began_at,
+        ended_at=episode.ended_at,
+        verdict=verdict,
+        outcome=episode.outcome,
+        restarts=episode.restarts,
+        first_fault=evidence_of(first, settings) if first is not None else None,
+        last_healthy=episode.last_healthy,
+        diagnoses=diagnoses,
+        similar=similar_to(unknown, ranked, pack) if verdict == "undetermined" else (),
+        timeline=timeline_entries(timeline, episode, settings),
+        summary=_summary(verdict, episode, answers, unknown, hollow),
+        missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),
+        blast_radius=blast_radius(timeline, episode),
+        other_causes=other_causes(answers, wrappers, pack),
+        config=merge_changes(
+            [(d.rank, d.remediation.config) for d in diagnoses],
+            version,
+            table=options,
+        ),
+        notes=tuple(_notes(timeline, diagnoses)),
+    )
+
+
+def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
+    yield from (skew.sentence for skew in timeline.skews)
+    if timeline.events is not None:
+        yield (
+            f"Of {timeline.events:,} notable events of this deployment {len(timeline.moments):,} "
+            "were read one by one and the others counted with them; --since and --until read a "
+            "shorter time more closely."
+        )
+    if diagnoses and IS_TEXT in diagnoses[0].reasons:
+        yield IS_TEXT
+
+
+def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
+    """Whether trouble that stopped no job is an incident.
+
+    An exception without a name, logged by a job that went on, is listed among the unknown failures.
+    What is minor and only contributes tells of no trouble where the job recovered.
+    """
+    is_over = episode.outcome == "recovered" or _jobs_went_on(timeline, episode)
+    if answers:
+        told = (c.signature for c in answers if c.signature.severity != "info")
+        return any(not (is_over and _is_by_the_way(signature)) for signature in told)
+    return not is_over
+
+
+def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
+    """Whether trouble that names no job was followed by a checkpoint or the end of some job."""
+    if episode.job_id is not None or episode.outcome != "unknown":
+        return False
+    after = episode.last_fault.at + timedelta.resolution
+    return any(is_well(m.observation) for m in timeline.between(after, after + WELL_WITHIN))
+
+
+def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Episode) -> Verdict:
+    if not answers:
+        return "undetermined"
+    best = answers[0]
+    is_by_the_way = _is_by_the_way(best.signature)
+    if unknown is None or not (best.signature.role == "symptom" or is_by_the_way):
+        return "diagnosed"
+    if not unknown.observation.root_cause_type:
+        # Frames whose beginning was cut off name no other failure.
+        return "diagnosed"
+    stopped_something = has_stopped_something(unknown)
+    if is_by_the_way:
+        is_in_it = any(has_stopped_something(hit.moment) for hit in best.hits)
+        return "undetermined" if stopped_something and not is_in_it else "diagnosed"
+    if stopped_something and (
+        in_order(unknown) < in_order(best.hits[0].moment) or was_survived(best, episode)
+    ):
+        return "undetermined"
+    return "diagnosed" if best.depth == 0 else "undetermined"
+
+
+def _is_by_the_way(signature: Signature) -> bool:
+    return (signature.role, signature.severity) == ("contributing", "minor")
+
+
+def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
+    """The wrapper below which the first fault has no cause: all that is said is that it failed."""
+    for candidate in wrappers:
+        if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
+            return candidate.signature
+    return None
+
+
+def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
+    """Where the cause shows first; the first fault of all where the job had failed before that."""
+    if not answers or _had_failed_before(episode, answers[0]):
+        return episode.first_fault
+    return answers[0].hits[0].moment
+
+
+def _had_failed_before(episode: Episode, cause: Candidate) -> bool:
+    return any(a.failed_at and a.faults for a in episode.attempts[: min(cause.attempts)])
+
+
+def _first_job(episode: Episode) -> str | None:
+    """The job that was hit first: others may join in later, and the incident is still this one."""
+    parts = episode.parts or (episode,)
+    return min(parts, key=lambda part: (in_order(part.first_fault), part.job_id or "")).job_id
+
+
+def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
+    """Where and since when: whatever is learnt later, as of its cause, it is the same incident."""
+    identity = "\n".join((deployment, job_id or "", str(started or ""), what))
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
+
+
+def _diagnosis(
+    number: int,
+    candidate: Candidate,
+    ranked: Sequence[Candidate],
+    timeline: DeploymentTimeline,
+    version: str | None,
+    options: OptionTable,
+    settings: Settings,
+) -> Diagnosis:
+    signature = candidate.signature
+    hits = _best_hits(candidate.hits)
+    captures = dict(hits[0].match.captures)
+    is_text = all(is_prose(hit.moment.observation) for hit in candidate.hits)
+    sure = confidence(candidate, ranked)
+    times = [h.moment.observation.event.logged_at for h in candidate.hits]
+    known = sorted(at for at in times if at is not None)
+    return Diagnosis(
+        rank=number,
+        signature=signature.id,
+        title=signature.title,
+        severity=signature.severity,
+        role=signature.role,
+        confidence=round(FROM_TEXT * sure, 2) if is_text else sure,
+        score=round(candidate.score, 2),
+        reasons=(*candidate.reasons, *((IS_TEXT,) if is_text else ())),
+        occurrences=candidate.occurrences,
+        first_seen_at=known[0] if known else None,
+        last_seen_at=max(known[-1], candidate.last_at) if known else None,
+        subtasks=_subtasks(h.moment.observation for h in candidate.hits),
+        hosts=tuple(
+            sorted({host for h in candidate.hits for host in h.moment.observation.reach.hosts})
+        ),
+        captures=captures,
+        explains=candidate.explains,
+        evidence=tuple(hit_evidence(h, settings) for h in hits[: settings.max_evidence]),
+        cause=signature.cause,
+        remediation=resolve(
+            signature.remediation,
+            flink_version=version,
+            effective=timeline.config_at(hits[0].moment.observation.event.path),
+            captures={"process": hits[0].moment.observation.process or "", **captures},
+            text="\n".join(hit.match.excerpt for hit in hits),
+            table=options,
+        ),
+    )
+
+
+def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
+    names = {
+        f"{of.task} ({of.subtask}/{of.parallelism})" if of.subtask is not None else of.task
+        for o in observations
+        for of in o.reach.subtasks
+    }
+    return tuple(sorted(names))
+
+
+def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
+    """Nearest to the root cause first, then earliest; the first of each file before the rest."""
+    ordered = sorted(
+        hits,
+        key=lambda h: (
+            99 if h.match.depth_from_root is None else h.match.depth_from_root,
+            h.moment.at,
+            h.moment.observation.event.path,
+            h.moment.observation.event.offset,
+        ),
+    )
+    seen: set[str] = set()
+    first_of_file: list[Hit] = []
+    others: list[Hit] = []
+    for hit in ordered:
+        path = hit.moment.observation.event.path
+        (others if path in seen else first_of_file).append(hit)
+        seen.add(path)
+    return first_of_file + others
+
+
+def _summary(
+    verdict: Verdict,
+    episode: Episode,
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    hollow: Signature | None,
+) -> str:
+    if verdict == "diagnosed":
+        best = answers[0]
+        effects = f"; it explains {', '.join(best.explains)}" if best.explains else ""
+        jobs = f" for {len(episode.job_ids)} jobs" if episode.parts else ""
+        return f"{best.signature.title}{jobs}{effects}."
+    if unknown is not None:
+        observation = unknown.observation
+        thrown = _thrown(observation)
+        if not thrown:
+            return "The first fault is a stack trace whose beginning was cut off."
+        if hollow is not None:
+            return f"{hollow.title}, and the log does not say why: {thrown}."
+        return f"No signature names the first fault: {thrown}."
+    return "The logs report a failure, but not its cause."
+
+
+def _thrown(observation: Observation) -> str:
+    """The innermost throwable with its message, as one line; empty where nothing is left of it."""
+    if not observation.root_cause_type:
+        wrapped_in = observation.exception_type
+        if wrapped_in:
+            return f"{wrapped_in}, cut off before its cause"
+        return observation.event.message[:MAX_QUOTED_CHARS]
+    told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
+    told = told[:MAX_QUOTED_CHARS].rstrip(" .")
+    return f"{observation.root_cause_type}: {told}" if told else observation.root_cause_type

@@ -1,0 +1,237 @@
+"""What a diagnosis leaves open: evidence that is missing, and other causes with what tells them.
+
+A symptom without its cause is an honest answer only with the place where the cause must stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flink_triage.diagnosis.context.orderly_shutdown import bare_id
+from flink_triage.diagnosis.episodes.episodes import Episode
+from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
+from flink_triage.diagnosis.ranking.cluster_incidents import taskmanagers_named
+from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment
+from flink_triage.model import OtherCause, Verdict
+from flink_triage.signatures import Signature, SignaturePack
+
+# A step that does not help where there is no cause below.
+_WITHIN = 'Read the last "Caused by"'
+_MAX_STEPS = 2
+# More than a person looks up.
+_MAX_PLACES = 3
+_MAX_CONSIDERED = 3
+_MAX_POSSIBLE = 6
+_MAX_LOOK_FOR = 3
+# What tells that a fault happened on the JobManager, or before there was a job.
+_COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
+_BEFORE_A_JOB = (
+    "org.apache.flink.client.",
+    "org.apache.flink.runtime.client.",
+    "org.apache.flink.table.api.",
+    "org.apache.flink.table.client.",
+    "org.apache.flink.table.gateway.",
+    "org.apache.flink.yarn.",
+)
+# Words that occur in healthy logs too are nothing to look for.
+_MIN_LOOK_FOR_CHARS = 8
+
+
+def missing_evidence(
+    verdict: Verdict,
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    hollow: Signature | None,
+    timeline: DeploymentTimeline,
+    episode: Episode,
+) -> tuple[str, ...]:
+    """What would tell more and where it stands, for a symptom or where there is no answer.
+
+    ``hollow`` is the signature of a wrapper in which nothing was.
+    """
+    if verdict == "diagnosed" and answers[0].signature.role != "symptom":
+        return ()
+    missing = _steps_of(hollow) if hollow is not None else []
+    missing += _places(answers, unknown, timeline, episode)
+    is_of_client = timeline.processes == {"client"}
+    for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
+        if timeline.processes and process not in timeline.processes and not is_of_client:
+            missing.append(f"No {name} log is among the inputs: the cause may stand there.")
+    best = answers[0] if answers else None
+    if best is not None and best.signature.limits:
+        missing.append(best.signature.limits.strip())
+    return tuple(missing)
+
+
+def _steps_of(hollow: Signature) -> list[str]:
+    """What its remedy says of a cause that is not below it."""
+    steps = hollow.remediation.steps
+    return [step for step in steps if not step.startswith(_WITHIN)][:_MAX_STEPS]
+
+
+def _places(
+    answers: Sequence[Candidate],
+    unknown: Moment | None,
+    timeline: DeploymentTimeline,
+    episode: Episode,
+) -> list[str]:
+    """The TaskManagers that the faults name, and when each was first named."""
+    if not answers and unknown is not None and _is_told_by_taskmanager(unknown, episode):
+        when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
+        return [
+            f"The TaskManager's own log tells of the fault{when} and names no cause: lines that "
+            "were filtered out of it, its .out file, and what its host or container runtime "
+            "recorded."
+        ]
+    faults = [hit.moment for hit in answers[0].hits] if answers else []
+    faults += [unknown] if unknown is not None else []
+    named = taskmanagers_named(faults) or taskmanagers_named(episode.faults)
+    places = []
+    for name, at in list(named.items())[:_MAX_PLACES]:
+        if bare_id(name) in timeline.taskmanagers:
+            places.append(
+                f"TaskManager {name}'s own log is among the inputs and names no cause: its .out "
+                "file, and what its host or container runtime recorded; a process that is killed "
+                "logs nothing of it."
+            )
+            continue
+        when = "" if at == NO_TIME else f" up to {at:%Y-%m-%d %H:%M:%S} UTC"
+        places.append(
+            f"The log of TaskManager {name}{when}: what it logged last, and its .out file, before "
+            "the JobManager saw the failure."
+        )
+    if len(named) > _MAX_PLACES:
+        places.append(f"{len(named) - _MAX_PLACES} more TaskManagers are named by the faults.")
+    if not named and faults:
+        at = faults[0].at
+        when = "" if at == NO_TIME else f" around {at:%Y-%m-%d %H:%M:%S} UTC"
+        places.append(_place_of(faults[0], when, timeline))
+    return places
+
+
+def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
+    """Where to look when the faults name no TaskManager: by what failed."""
+    observation = fault.observation
+    words = (
+        observation.event.logger or "",
+        observation.event.message,
+        *(match.excerpt for match in observation.matches),
+    )
+    if any(name in text for text in words for name in _COORDINATORS):
+        return (
+            f"The JobManager's log{when}: coordinators of sources and sinks run there, not on a "
+            "TaskManager."
+        )
+    types = (observation.exception_type or "", observation.root_cause_type or "")
+    if any(name.startswith(_BEFORE_A_JOB) for name in types):
+        return (
+            f"All that the client printed{when}, or in application mode the JobManager's log: "
+            "this failed before a task ran."
+        )
+    if observation.process == "client":
+        return f"All that the client printed{when}, and the logs of the cluster it submitted to."
+    read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
+    return f"The logs of all TaskManagers{read}{when}: the faults name none of them."
+
+
+def _is_told_by_taskmanager(fault: Moment, episode: Episode) -> bool:
+    """Whether the TaskManager's own log has the fault, which the JobManager may have told first."""
+    own = [m for m in (fault, *episode.faults) if m.observation.process == "taskmanager"]
+    return fault in own or (
+        _execution(fault) is not None and _execution(fault) in {_execution(m) for m in own}
+    )
+
+
+def _execution(moment: Moment) -> str | None:
+    """The attempt that failed, which both processes name."""
+    lifecycle = moment.observation.event.lifecycle
+    return lifecycle.key if lifecycle is not None and lifecycle.kind == "task-failed" else None
+
+
+def other_causes(
+    answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
+) -> tuple[OtherCause, ...]:
+    """Rivals that nothing explains, then what is known to bring about a symptom without cause.
+
+    Wrappers that stand nearer to the root than the symptom say of which kind the cause is.
+    """
+    if not answers:
+        return ()
+    best = answers[0]
+    rivals = [c for c in answers[1:] if not c.explained_by and c.signature.severity != "info"]
+    found = [_considered(rival, best) for rival in rivals[:_MAX_CONSIDERED]]
+    if best.signature.role == "symptom":
+        seen = {candidate.id for candidate in answers}
+        inner = [w.id for w in wrappers if _is_inside(w, best)]
+        known = [s for s in _known_causes([*inner, best.id], pack) if s.id not in seen]
+        found += [_possible(signature) for signature in known[:_MAX_POSSIBLE]]
+    return tuple(found)
+
+
+def _considered(rival: Candidate, best: Candidate) -> OtherCause:
+    facts = [f"seen {rival.occurrences} times against {best.occurrences}"]
+    if NO_TIME not in (rival.first_at, best.first_at):
+        seconds = (rival.first_at - best.first_at).total_seconds()
+        side = "after" if seconds >= 0 else "before"
+        facts.append(f"first {abs(seconds):.0f} s {side} it")
+    facts.append(f"{best.score - rival.score:.0f} points behind")
+    verify = rival.signature.remediation.verify
+    test = f" If it is this one, acting on it shows: {verify}" if verify else ""
+    return OtherCause(
+        signature=rival.id,
+        title=rival.signature.title,
+        standing="considered",
+        reason=f"Nothing in this episode explains it; {', '.join(facts)}.{test}",
+        look_for=_look_for(rival.signature),
+    )
+
+
+def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
+    return wrapper.depth is not None and (symptom.depth is None or wrapper.depth < symptom.depth)
+
+
+def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature]:
+    """Triggers with an edge to an effect in the causal graph; those of the first effect first.
+
+    Within, causes of the subsystems that the effects are of, then the nearest and worst.
+    """
+    subsystems = {effect.partition("/")[0] for effect in effects[:-1]}
+    found: dict[str, Signature] = {}
+    for effect in effects:
+        causes = [
+            s
+            for s in pack.signatures.values()
+            if effect in s.explains and s.role == "trigger" and s.severity in SERIOUS
+        ]
+        causes.sort(
+            key=lambda s: (
+                s.id.partition("/")[0] not in subsystems,
+                s.explains.index(effect),
+                SERIOUS.index(s.severity),
+                s.id,
+            )
+        )
+        found |= {s.id: s for s in causes if s.id not in found}
+    return list(found.values())
+
+
+def _possible(signature: Signature) -> OtherCause:
+    first = signature.cause.replace("\n", " ").split(". ", 1)[0].rstrip(".")
+    return OtherCause(
+        signature=signature.id,
+        title=signature.title,
+        standing="possible",
+        reason=f"{first}.",
+        look_for=_look_for(signature),
+    )
+
+
+def _look_for(signature: Signature) -> tuple[str, ...]:
+    """One text of each alternative that a person can search for."""
+    texts = [max(a.literals, key=len) for a in signature.alternatives if a.literals]
+    found: list[str] = []
+    for text in map(str.strip, texts):
+        is_told = any(text in other or other in text for other in found)
+        if len(text) >= _MIN_LOOK_FOR_CHARS and not is_told:
+            found.append(text)
+    return tuple(found[:_MAX_LOOK_FOR])

@@ -1,0 +1,182 @@
+"""A timeline without an incident in; out, the incident that says why there is none.
+
+``healthy`` is proven: lines of Flink's own were read, and no error stands in them that nothing
+explains.  An error is explained where a signature knows it, or where a job was well after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flink_triage.diagnosis.context.read_from_text import is_prose
+from flink_triage.diagnosis.incidents.build import MAX_QUOTED_CHARS, incident_id
+from flink_triage.diagnosis.incidents.evidence import evidence_of
+from flink_triage.diagnosis.timeline.timeline import (
+    LOG_READ,
+    OUTSIDE_WINDOW,
+    DeploymentTimeline,
+    Moment,
+)
+from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
+from flink_triage.logs.layouts import ERROR_AND_ABOVE
+from flink_triage.logs.routine import COMPLETED
+from flink_triage.logs.text.trace_line_kinds import names_throwable
+from flink_triage.model import Evidence, Incident, Observation, Verdict
+from flink_triage.settings import Settings
+from flink_triage.signatures import SignaturePack
+from flink_triage.signatures.similar import similar_failures
+from flink_triage.traces import mentioned
+
+_WELL_STATES = frozenset({"RUNNING", "FINISHED"})
+_AT_START = frozenset({"config", "version", OUTSIDE_WINDOW, LOG_READ})
+
+_SUMMARIES: dict[Verdict, str] = {
+    "not-flink": "These are not logs of Flink: nothing in them speaks of it.",
+    "no-logs": "Nothing in these files shows how a Flink job or process ran.",
+    "empty-window": "No event lies between --since and --until.",
+    "healthy": "No failure was found in these logs.",
+}
+
+
+def quiet_incident(
+    timeline: DeploymentTimeline, settings: Settings, pack: SignaturePack
+) -> Incident:
+    """What is said of a deployment in which nothing was found that anyone must act on."""
+    if timeline.is_foreign:
+        return _incident(timeline, "not-flink")
+    error = unexplained_error(timeline)
+    if error is None:
+        return _incident(timeline, _verdict(timeline))
+    first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
+    if not any(is_log_line(moment.observation) for moment in timeline.moments):
+        verdict: Verdict = "text-only"
+        told = f"A text, and no log, mentions a failure that no signature names: {first_line}"
+    else:
+        verdict = "undetermined"
+        told = f"No signature names the first error, which has no stack trace: {first_line}"
+    evidence = replace(evidence_of(error, settings), at=error.time)
+    similar = similar_failures(error.observation, pack)
+    return replace(_incident(timeline, verdict, told, error, evidence), similar=similar)
+
+
+def _verdict(timeline: DeploymentTimeline) -> Verdict:
+    observations = [moment.observation for moment in timeline.moments]
+    kinds = {o.event.lifecycle.kind for o in observations if o.event.lifecycle is not None}
+    if OUTSIDE_WINDOW in kinds and not any(_is_dated(o) for o in observations):
+        return "empty-window"
+    if not any(is_log_line(o) for o in observations):
+        return "no-logs"
+    return "healthy" if any(is_of_flink(o) for o in observations) else "not-flink"
+
+
+def _is_dated(observation: Observation) -> bool:
+    event = observation.event
+    is_at_start = event.lifecycle is not None and event.lifecycle.kind in _AT_START
+    return event.logged_at is not None and not is_at_start and observation.occurrences > 0
+
+
+def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
+    """The first error that nothing explains; in a text, the first mention of a failure.
+
+    In an excerpt, which has no line on the life of a process or a job, a warning with an
+    exception counts, too: somebody chose it.
+    """
+    found: Moment | None = None
+    is_text = True
+    is_excerpt = all(moment.observation.event.lifecycle is None for moment in timeline.moments)
+    for moment in timeline.moments:
+        is_text = is_text and not is_log_line(moment.observation)
+        if is_sign_of_health(moment.observation):
+            found = None
+        elif found is None and (is_bare_error(moment) or (is_excerpt and is_warning(moment))):
+            found = moment
+    if found is not None or not is_text:
+        return found
+    return next((moment for moment in timeline.moments if _mentions_failure(moment)), None)
+
+
+def is_log_line(observation: Observation) -> bool:
+    """Whether a program logged it: it has the header of a log, frames, or a known meaning."""
+    return not is_prose(observation)
+
+
+def is_of_flink(observation: Observation) -> bool:
+    """Whether a log line is one of Flink's own."""
+    if not is_log_line(observation):
+        return False
+    is_told = observation.process is not None or observation.flink_version is not None
+    return is_told or observation.product == "flink" or observation.event.lifecycle is not None
+
+
+def is_bare_error(moment: Moment) -> bool:
+    """Whether a line says that something went wrong, without a stack trace or a known meaning.
+
+    Of a line without a level the name of a throwable says so.  A witness has words only where it
+    stands for such a line.
+    """
+    observation, event = moment.observation, moment.observation.event
+    if moment.is_stop or not event.message:
+        return False
+    if observation.matches or observation.fingerprint is not None or event.lifecycle is not None:
+        return False
+    if event.level is None:
+        return names_throwable(event.message) or mentioned(event.message) is not None
+    return event.level in ERROR_AND_ABOVE
+
+
+def is_warning(moment: Moment) -> bool:
+    """Whether a line warns of an exception that no signature names."""
+    observation = moment.observation
+    is_trace = observation.fingerprint is not None and not observation.matches
+    return is_trace and observation.event.level == "WARN" and not moment.is_stop
+
+
+def words_of(observation: Observation) -> str:
+    """The message of a line, or what was thrown where it has none."""
+    if observation.event.message or observation.exception_type is None:
+        return observation.event.message
+    if observation.exception_type != observation.root_cause_type:
+        return observation.exception_type
+    return f"{observation.exception_type}: {observation.root_cause_message or ''}".rstrip(": ")
+
+
+def _mentions_failure(moment: Moment) -> bool:
+    observation, text = moment.observation, moment.observation.event.message
+    return not observation.matches and not is_of_collector(text) and mentions_failure(text)
+
+
+def is_sign_of_health(observation: Observation) -> bool:
+    """Whether a line says that a job runs, ran to its end, or took a checkpoint."""
+    lifecycle = observation.event.lifecycle
+    return lifecycle is not None and (
+        lifecycle.kind == COMPLETED
+        or (lifecycle.kind in ("job-state", "job-terminal") and lifecycle.to_state in _WELL_STATES)
+    )
+
+
+def _incident(
+    timeline: DeploymentTimeline,
+    verdict: Verdict,
+    summary: str | None = None,
+    error: Moment | None = None,
+    evidence: Evidence | None = None,
+) -> Incident:
+    of = timeline.moments if error is None else (error,)
+    times = [at for moment in of if (at := moment.time) is not None]
+    job_id = next(iter(timeline.job_names), None) if len(timeline.job_names) == 1 else None
+    return Incident(
+        incident_id=incident_id(timeline.deployment, job_id, None, verdict),
+        deployment=timeline.deployment,
+        job_id=job_id,
+        job_name=timeline.job_names.get(job_id) if job_id else None,
+        flink_version=timeline.flink_version,
+        started_at=times[0] if times else None,
+        ended_at=times[-1] if times else None,
+        verdict=verdict,
+        outcome="unknown",
+        restarts=0,
+        first_fault=evidence,
+        last_healthy=None,
+        diagnoses=(),
+        summary=summary or _SUMMARIES[verdict],
+    )

@@ -1,0 +1,343 @@
+"""A diagnosed timeline in; out, the little of it that the next diagnosis of the deployment needs.
+
+What an episode is told to be no longer changes once it is over for good: ``OVER_AFTER`` without a
+fault.  What is before any episode that is still open is then read no more.  Of it witnesses stay:
+one event each for what holds for the whole deployment, as a job's name, an option in effect or the
+host of a process.  Diagnosing what is carried together with what is new says what diagnosing
+everything would; where it would not, `is_in_time` and `tells_the_same` say so beforehand, and the
+deployment is diagnosed in whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from flink_triage.diagnosis.context.failures import ENDING_KINDS, failure_word
+from flink_triage.diagnosis.context.neighbouring_lines import OMITTED_STACKS
+from flink_triage.diagnosis.context.orderly_shutdown import (
+    BANNER,
+    REACH,
+    SIGNAL,
+    process_of,
+    started_as,
+)
+from flink_triage.diagnosis.context.system_exit import CLOSING, is_last_output
+from flink_triage.diagnosis.context.unmet_slot_requests import REGISTERED, REQUESTED
+from flink_triage.diagnosis.durations import CLUSTER_LEAD, LATE, LEAD_IN, LEAD_OUT, OVER_AFTER
+from flink_triage.diagnosis.episodes.episodes import FAULT_KINDS, Episode, is_fault
+from flink_triage.diagnosis.incidents.no_incident import (
+    is_bare_error,
+    is_log_line,
+    is_of_flink,
+    is_sign_of_health,
+    is_warning,
+    unexplained_error,
+)
+from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
+from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
+from flink_triage.logs.routine import COMPLETED, routine_key
+from flink_triage.model import Observation
+from flink_triage.signatures import SignaturePack
+
+_KEPT_KINDS = (
+    FAULT_KINDS
+    | SHOWN_KINDS
+    | ENDING_KINDS
+    | {"job-state", "restart", COMPLETED, REQUESTED, REGISTERED, BANNER, CLOSING}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a diagnosis hands to the next one of its deployment.
+
+    ``observations`` take part in it, witnesses (``occurrences`` 0) among them.  News from before
+    ``in_time_from`` could change what was told for good.  ``has_closed`` says that something was.
+    """
+
+    observations: tuple[Observation, ...] = ()
+    in_time_from: datetime = NO_TIME
+    has_closed: bool = False
+
+
+def is_in_time(carried: Carried, news: Iterable[Observation]) -> bool:
+    times = (observation.event.logged_at for observation in news)
+    return all(at is None or at >= carried.in_time_from for at in times)
+
+
+def tells_the_same(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
+    """Whether news leave alone what earlier events were taken to mean.
+
+    A second job makes events that name none ambiguous, an option that changes is another current
+    value in every patch, a clock that is off moves all events of its file.
+    """
+    if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
+        return False
+    jobs = (before.known_jobs, before.job_names, now.job_names)
+    return (
+        all(jobs[1].get(job) == jobs[2].get(job) for job in jobs[0])
+        and before.job_of_graph.items() <= now.job_of_graph.items()
+        and before.job_of_task.items() <= now.job_of_task.items()
+        and before.flink_version == now.flink_version
+        and before.effective_config == now.effective_config
+        and before.versions == now.versions
+        and before.processes == now.processes
+        and before.is_foreign == now.is_foreign
+    )
+
+
+def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[datetime, set[int]]:
+    """The time from which moments take part again, and the ids of the episodes that do.
+
+    Every other episode ends before that time, and nothing later can reach it.
+    """
+    start = _in_time_from(timeline) - LEAD_IN if timeline.times else NO_TIME
+    settled = _in_time_from(timeline) - OVER_AFTER - CLUSTER_LEAD if timeline.times else NO_TIME
+    spans = {id(e): _span(e) for e in episodes}
+    open_: set[int] = set()
+    for key, (first, last) in sorted(spans.items(), key=lambda item: item[1][1], reverse=True):
+        # By the end, the latest first: none of the rest reaches beyond the one at hand.
+        if last >= min(start, settled):
+            open_.add(key)
+            start = min(start, first - LEAD_IN)
+    return start, open_
+
+
+def carry(
+    timeline: DeploymentTimeline,
+    episodes: Sequence[Episode],
+    pack: SignaturePack,
+    start: datetime,
+    has_closed: bool,
+) -> Carried | None:
+    """What to carry of ``timeline``, of whose ``episodes`` those are given that are still open.
+
+    ``None`` where nothing can be left behind: a fault that states no time has no place in an order,
+    and a clock that is off is measured over everything.
+    """
+    if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
+        return None
+    kept = _kept(timeline, episodes, pack, start)
+    ids = {id(moment) for moment in kept}
+    told = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
+    return Carried(
+        tuple(_as_read(moment, timeline) for moment in told),
+        _in_time_from(timeline) if timeline.times else NO_TIME,
+        has_closed,
+    )
+
+
+def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
+    """The observation with the matches that were found; with its job, where other lines told it."""
+    observation = moment.observation
+    if moment.withheld is not None:
+        observation = replace(observation, matches=moment.withheld)
+    job = timeline.job_of_graph.get(graph_of(observation) or "")
+    if job is not None and observation.event.job_id is None:
+        observation = replace(observation, event=replace(observation.event, job_id=job))
+    return observation
+
+
+def _in_time_from(timeline: DeploymentTimeline) -> datetime:
+    last = timeline.times[-1]
+    return last if last == NO_TIME else last - LATE
+
+
+def _span(episode: Episode) -> tuple[datetime, datetime]:
+    times = [moment.at for moment in (*episode.faults, *episode.aftermath)]
+    return min(times), max(times)
+
+
+# --- what takes part again ---------------------------------------------------------------------
+
+
+def _kept(
+    timeline: DeploymentTimeline,
+    episodes: Sequence[Episode],
+    pack: SignaturePack,
+    start: datetime,
+) -> list[Moment]:
+    """Moments from ``start`` on that an episode is made of or told by, and how well jobs were."""
+    kept: list[Moment] = []
+    last_well: dict[str | None, Moment] = {}
+    for moment in timeline.moments:
+        if moment.is_witness:
+            continue
+        if moment.at < start:
+            if is_last_output(moment.observation):
+                kept.append(moment)
+            elif moment.kind == COMPLETED:
+                last_well[moment.job_id] = moment
+            elif moment.at >= start - REACH and (moment.is_stop or moment.kind in (SIGNAL, BANNER)):
+                kept.append(moment)
+        elif moment.is_stop or moment.kind in _KEPT_KINDS or is_fault(moment, pack):
+            kept.append(moment)
+    return [*last_well.values(), *_without_routine(kept, episodes)]
+
+
+def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
+    """Of checkpoints that follow each other within an episode the first and the last.
+
+    The first counts for those that are left out, as in the story of the incident.  Where the story
+    of any episode begins or ends in between, all are kept.
+    """
+    inside: dict[str | None, list[tuple[datetime, datetime]]] = {}
+    bounds: list[datetime] = []
+    for episode in episodes:
+        first, last = _span(episode)
+        bounds += [first - LEAD_IN, last + LEAD_OUT]
+        for job in episode.job_ids:
+            inside.setdefault(job, []).append((first, last))
+    left_out: set[int] = set()
+    counted: dict[int, Moment] = {}
+    for run in _routine_runs(moments):
+        first, last = run[0].at, run[-1].at
+        spans = inside.get(run[0].job_id, ())
+        if any(a < first and last < b for a, b in spans) and not any(
+            first <= bound <= last for bound in bounds
+        ):
+            left_out |= {id(moment) for moment in run[1:-1]}
+            count = sum(moment.observation.occurrences for moment in run[:-1])
+            observation = replace(run[0].observation, occurrences=count)
+            counted[id(run[0])] = replace(run[0], observation=observation)
+    return [counted.get(id(m), m) for m in moments if id(m) not in left_out]
+
+
+def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
+    """Checkpoints of one job with nothing of that job, or of the cluster, in between."""
+    runs: dict[str, list[Moment]] = {}
+    for moment in moments:
+        if moment.kind == COMPLETED and moment.job_id is not None:
+            runs.setdefault(moment.job_id, []).append(moment)
+        elif moment.job_id is not None:
+            yield from _long(runs.pop(moment.job_id, []))
+        else:
+            for run in runs.values():
+                yield from _long(run)
+            runs.clear()
+    for run in runs.values():
+        yield from _long(run)
+
+
+def _long(run: list[Moment]) -> Iterator[list[Moment]]:
+    if len(run) > 2:
+        yield run
+
+
+# --- witnesses ---------------------------------------------------------------------------------
+
+
+def _witness(moment: Moment) -> Moment:
+    """The moment as one that tells of the deployment and is nothing that happened."""
+    observation = moment.observation
+    is_quoted = is_bare_error(moment) or is_warning(moment)
+    message = observation.event.message if is_quoted else ""
+    event = replace(observation.event, logged_at=moment.time, message=message, continuation=None)
+    is_lent = observation.root_cause_type in OMITTED_STACKS
+    witness = replace(
+        observation,
+        event=event,
+        occurrences=0,
+        last_logged_at=None,
+        root_cause_message=observation.root_cause_message if is_quoted else None,
+        matches=observation.matches if is_lent else (),
+    )
+    return replace(moment, observation=witness)
+
+
+def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Moment]:
+    """For each thing that is told over and over one moment: the one that counts."""
+    first: dict[Hashable, Moment] = {}
+    last: dict[Hashable, Moment] = {}
+    for moment in timeline.moments:
+        for key in _told_first(moment):
+            first.setdefault(key, moment)
+        for key in _told_last(moment.observation):
+            last[key] = moment
+    chosen = [*first.values(), *last.values(), *_neighbours(timeline, kept)]
+    if (error := unexplained_error(timeline)) is not None:
+        chosen.append(error)
+    timed = [moment for moment in timeline.moments if moment.at != NO_TIME]
+    chosen += [*timed[:1], *timed[-1:]]
+    return list({id(moment): moment for moment in chosen}.values())
+
+
+def _told_first(moment: Moment) -> Iterator[Hashable]:
+    observation = moment.observation
+    lifecycle = observation.event.lifecycle
+    yield "process", observation.process, observation.host
+    yield "product", observation.product
+    yield "job", observation.event.job_id
+    if lifecycle is not None and lifecycle.job_id and lifecycle.job_name:
+        yield "name", lifecycle.job_id
+    if lifecycle is not None and lifecycle.kind == "version":
+        yield "version", process_of(observation)
+    if (name := started_as(observation)) is not None:
+        yield "taskmanager", name
+    if observation.task is not None:
+        yield "task", observation.task, moment.job_id
+    if (graph := graph_of(observation)) is not None:
+        yield "graph", graph
+    if (word := failure_word(observation)) is not None:
+        yield "failure", moment.job_id, word
+    yield "log", is_log_line(observation), is_of_flink(observation), lifecycle is None
+
+
+def _told_last(observation: Observation) -> Iterator[Hashable]:
+    lifecycle = observation.event.lifecycle
+    if observation.root_cause_type in OMITTED_STACKS and observation.has_frames:
+        yield "stack", observation.root_cause_type
+    if observation.flink_version is not None:
+        yield "jars"
+    if is_sign_of_health(observation):
+        yield "well"
+    if lifecycle is None:
+        return
+    if lifecycle.kind == "config":
+        yield "config", lifecycle.key, observation.process == "jobmanager"
+    elif lifecycle.kind == "version":
+        yield "version", process_of(observation)
+        if observation.process != "taskmanager":
+            yield "version"
+    elif lifecycle.kind in ("execution-graph", "checkpoint-declined") and lifecycle.job_id:
+        yield "graph", graph_of(observation)
+
+
+def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterator[Moment]:
+    """Moments that are of use by their place in the file only.
+
+    An event without a time has that of the event before it.  And folding leaves out checkpoints
+    that follow each other: what stood between two of a minute has to go on standing there.
+    """
+    ids = {id(moment) for moment in kept}
+    in_file: dict[str, list[Moment]] = {}
+    for moment in timeline.moments:
+        in_file.setdefault(moment.observation.event.path, []).append(moment)
+    for moments in in_file.values():
+        moments.sort(key=lambda m: m.observation.event.offset)
+        timed: Moment | None = None
+        between: Moment | None = None
+        previous: Moment | None = None
+        for moment in moments:
+            event = moment.observation.event
+            if id(moment) in ids:
+                if event.logged_at is None and timed is not None:
+                    yield timed
+                if previous is not None and between is not None and _is_routine(previous, moment):
+                    yield between
+                previous, between = moment, None
+            elif previous is not None:
+                between = moment
+            timed = moment if event.logged_at is not None else timed
+        if between is not None and previous is not None and previous.kind == COMPLETED:
+            yield between
+        # The next line of the file may state no time.
+        if timed is not None and timeline.times[-1] - timed.at <= LATE:
+            yield timed
+
+
+def _is_routine(one: Moment, other: Moment) -> bool:
+    key = routine_key(one.observation.event)
+    return key is not None and key == routine_key(other.observation.event)

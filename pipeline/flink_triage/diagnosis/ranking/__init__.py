@@ -1,0 +1,1 @@
+"""Which signature is the root cause."""

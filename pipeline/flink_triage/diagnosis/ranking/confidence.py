@@ -1,0 +1,64 @@
+"""A ranked candidate and its rivals in, the probability that it is the root cause out.
+
+Candidates are sorted into kinds by what separates right answers from wrong ones: the role of the
+answer, how near the root of a chain it stands, whether a rival is close.  ``confidence.tsv`` says
+of each kind how often it was right on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+
+from flink_triage.diagnosis.ranking.causality import Candidate
+
+# Points below which a rival that nothing explains is a real alternative.
+_CLOSE_POINTS = 12.0
+
+
+def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
+    """In (0, 1), two decimals: the share right of the candidate's kind, or of a wider one."""
+    table = _table()
+    kind = kind_of(candidate, ranked)
+    while kind and kind not in table:
+        kind = kind.rpartition("/")[0]
+    return table[kind or "leading"]
+
+
+def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
+    """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
+    ``reporting`` for what is never an answer; each part narrows the kinds before it."""
+    if not candidate.signature.is_answer:
+        return "reporting"
+    first = next(other for other in ranked if other.signature.is_answer)
+    if first.id != candidate.id:
+        return f"following/{'explained' if candidate.explained_by else 'rival'}"
+    role = "generic" if candidate.signature.is_generic else candidate.signature.role
+    rival = "rivalled" if _has_close_rival(candidate, ranked) else "alone"
+    return f"leading/{role}/{_place(candidate)}/{rival}"
+
+
+def _place(candidate: Candidate) -> str:
+    if candidate.depth is None:
+        return "stated"
+    return "root" if candidate.depth == 0 else "above"
+
+
+def _has_close_rival(candidate: Candidate, ranked: Sequence[Candidate]) -> bool:
+    return any(
+        other.id != candidate.id
+        and not other.explained_by
+        and other.signature.is_answer
+        and other.score > candidate.score - _CLOSE_POINTS
+        for other in ranked
+    )
+
+
+@cache
+def _table() -> Mapping[str, float]:
+    text = (files("flink_triage.diagnosis.ranking") / "confidence.tsv").read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    rows = csv.DictReader(lines, delimiter="\t")
+    return {row["kind"]: float(row["confidence"]) for row in rows}

@@ -1,0 +1,1 @@
+"""Observations in the order of time."""

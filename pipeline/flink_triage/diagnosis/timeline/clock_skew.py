@@ -1,0 +1,182 @@
+"""Events that JobManager and TaskManager both log in; out, how far their clocks are apart.
+
+A TaskManager logs the failure of a task before the JobManager hears of it, the failure of an
+execution after the JobManager started it, and that of a checkpoint after the one before it was
+completed, as Flink takes one at a time by default.  Each pair bounds the difference of the two
+clocks from one side.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from flink_triage.diagnosis.durations import CLOCK_TOLERANCE
+from flink_triage.logs.text.redact import redact_path
+from flink_triage.model import Observation
+
+_ZERO = timedelta()
+_CHECKPOINT = re.compile(r"\bcheckpoint (\d{1,12})\b", re.IGNORECASE)
+_MAX_TEXT_CHARS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How far the clock of a TaskManager's file is ahead of the JobManager's; negative is behind.
+
+    ``at_least`` and ``at_most`` are the bounds that the pairs prove, ``None`` without a pair.
+    """
+
+    path: str
+    host: str | None
+    at_least: timedelta | None
+    at_most: timedelta | None
+    pairs: int
+
+    @property
+    def correction(self) -> timedelta:
+        """What to take from the file's times: zero unless both clocks cannot be right.
+
+        The lower bound is the better estimate, as a JobManager hears of a failure within moments.
+        """
+        if self.at_least is not None and self.at_least > CLOCK_TOLERANCE:
+            return self.at_least
+        if self.at_most is not None and self.at_most < -CLOCK_TOLERANCE:
+            return self.at_most if self.at_least is None else self.at_least
+        return _ZERO
+
+    @property
+    def sentence(self) -> str:
+        offset = self.correction
+        side = "ahead of" if offset > _ZERO else "behind"
+        known = [
+            f"{b.total_seconds():+.1f} s" for b in (self.at_least, self.at_most) if b is not None
+        ]
+        path = redact_path(self.path)
+        return (
+            f"The clock of {self.host or path} is {abs(offset.total_seconds()):.1f} s {side} "
+            f"the JobManager's, by {self.pairs} events that both log (bounds: "
+            f"{' to '.join(known)}): events of {path} are ordered as if it were right."
+        )
+
+
+# The JVM leaves the message out of an exception that it throws often.
+_NO_MESSAGE = (None, "", "null")
+
+
+def _failed_execution(observation: Observation) -> str | None:
+    lifecycle = observation.event.lifecycle
+    is_failure = lifecycle is not None and lifecycle.kind == "task-failed"
+    return lifecycle.key if lifecycle is not None and is_failure else None
+
+
+def _is_same_failure(one: Observation, other: Observation) -> bool:
+    """Whether both report one failure: a JobManager that gives a task up by itself, as when its
+    TaskManager is lost, does not log what the TaskManager logs later."""
+    if one.root_cause_type != other.root_cause_type:
+        return False
+    messages = (one.root_cause_message, other.root_cause_message)
+    return messages[0] == messages[1] or any(message in _NO_MESSAGE for message in messages)
+
+
+@dataclass(slots=True)
+class _Known:
+    """When the JobManager logged what a TaskManager logs too.
+
+    An execution fails once: of one that fails twice (``None``) nobody knows which is meant.
+    """
+
+    failed: dict[str, Observation | None] = field(default_factory=dict)
+    completed: dict[int, set[datetime]] = field(default_factory=dict)
+    jobs: set[str | None] = field(default_factory=set)
+    numbers: list[int] = field(default_factory=list)
+    running: list[datetime] = field(default_factory=list)
+
+
+def find_skews(observations: Sequence[Observation]) -> Mapping[str, Skew]:
+    """Path of a TaskManager's file -> its skew, for files with at least one pair.
+
+    Without exactly one JobManager's clock to compare with (two hosts), nothing is said.
+    """
+    managers = {o.host for o in observations if o.process == "jobmanager"}
+    if len(managers) != 1:
+        return {}
+    known = _known(observations)
+    bounds: dict[str, _Bounds] = {}
+    for observation in observations:
+        at = observation.event.logged_at
+        if observation.process == "taskmanager" and at is not None:
+            path = observation.event.path
+            bound = bounds.setdefault(path, _Bounds(observation.host))
+            bound.compare(observation, at, known)
+    return {
+        path: Skew(path, b.host, b.at_least, b.at_most, b.pairs)
+        for path, b in bounds.items()
+        if b.pairs and b.is_sound
+    }
+
+
+def _known(observations: Sequence[Observation]) -> _Known:
+    known = _Known()
+    for observation in observations:
+        lifecycle, at = observation.event.lifecycle, observation.event.logged_at
+        if observation.process != "jobmanager" or lifecycle is None or at is None:
+            continue
+        execution = _failed_execution(observation)
+        if execution is not None:
+            heard = known.failed.setdefault(execution, observation)
+            heard_at = heard.event.logged_at if heard is not None else None
+            if heard_at is None or abs(at - heard_at) > CLOCK_TOLERANCE:
+                known.failed[execution] = None
+        elif lifecycle.kind == "checkpoint-completed" and lifecycle.checkpoint_id is not None:
+            known.completed.setdefault(lifecycle.checkpoint_id, set()).add(at)
+            known.jobs.add(lifecycle.job_id)
+        elif lifecycle.kind == "job-state" and lifecycle.to_state == "RUNNING":
+            known.running.append(at)
+    known.running.sort()
+    known.numbers = sorted(known.completed) if len(known.jobs) == 1 else []
+    return known
+
+
+@dataclass(slots=True)
+class _Bounds:
+    host: str | None
+    at_least: timedelta | None = None
+    at_most: timedelta | None = None
+    pairs: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the bounds leave room for any clock; else one pair was no pair."""
+        if self.at_least is None or self.at_most is None:
+            return True
+        return self.at_least <= self.at_most + CLOCK_TOLERANCE
+
+    def compare(self, observation: Observation, at: datetime, known: _Known) -> None:
+        execution = _failed_execution(observation)
+        if execution is not None:
+            heard = known.failed.get(execution)
+            heard_at = heard.event.logged_at if heard is not None else None
+            if heard is None or heard_at is None or not _is_same_failure(observation, heard):
+                return
+            self.pairs += 1
+            ahead = at - heard_at
+            self.at_least = ahead if self.at_least is None else max(ahead, self.at_least)
+            position = bisect_right(known.running, heard_at)
+            if position:
+                self._not_before(at, known.running[position - 1])
+            return
+        found = _CHECKPOINT.search(observation.event.message[:_MAX_TEXT_CHARS])
+        before = bisect_left(known.numbers, int(found[1])) if found else 0
+        # The same number in two jobs, or in two runs of one, says nothing.
+        completed = known.completed[known.numbers[before - 1]] if before else set()
+        if len(completed) == 1:
+            self.pairs += 1
+            self._not_before(at, next(iter(completed)))
+
+    def _not_before(self, at: datetime, cause: datetime) -> None:
+        ahead = at - cause
+        self.at_most = ahead if self.at_most is None else min(ahead, self.at_most)

@@ -1,0 +1,127 @@
+"""The lines of a file without log headers in; out, whether they are a document about failures.
+
+Runbooks, change logs, commented configurations, diffs, source code and alert rules quote what a
+program says when it fails.  They report no failure.  A person who describes what happened does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from flink_triage.logs.detect.prose import FAILURE
+from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
+
+# The layout of a file that is one.
+DOCUMENT = "document"
+_MAX_LINES = 400
+# Lines that no document begins with: somebody pasted a trace, or what is left of one.
+_OF_A_TRACE = (LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE)
+
+_DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
+_COMMENT = re.compile(r"\s*(?:#(?!#)|//|--\s|;|\*\s|/\*)")
+_OPTION = re.compile(r"\s*[+-]?[a-z][\w-]{0,60}(?:\.[a-z0-9*][\w*-]{0,60}){1,12}\s*[:=]")
+_RULE = re.compile(r"\s*(?:- )?(?:alert|expr|for|annotations|summary|description|runbook_url): ")
+_CODE = re.compile(
+    r"\s*(?:(?:public|private|protected|static|final|package|import|class|interface|enum|return"
+    r"|throw new|try|catch|def|async def|from \S+ import|val|var|fun|func|@Override|@Test|assert"
+    r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/?\*)"
+    r"|.*[;{}]\s*$"
+)
+_TABLE_RULE = re.compile(r"\s*\|?\s*:?-{3,}:?\s*\|")
+_EXPLAINS = re.compile(
+    r"\b(?:meaning|means|what to do|action|cause|reason|solution|fix|remedy|cure|explanation"
+    r"|resolution|severity|runbook|answer|advice|response)\b",
+    re.IGNORECASE,
+)
+_ANSWER = re.compile(r"\s*(?:A|Answer|\*\*A)\s*[:.]\s", re.IGNORECASE)
+# A sentence ends at its mark before a blank, and a line ends it: class names hold dots.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_CONDITION = re.compile(
+    r"\b(?:if|when|whenever|in case|should|unless|where|every time|as soon as)\b", re.IGNORECASE
+)
+_EXPLAINED = re.compile(
+    r"\b(?:means? (?:that|the|a)|indicates?|stands for|is (?:thrown|raised|reported|printed|logged"
+    r"|caused|shown)|points? (?:to|at)|(?:can|may|might|could) (?:be|also|occur|happen|appear)"
+    r"|usually|typically)\b(?!\.)",
+    re.IGNORECASE,
+)
+_OVER = re.compile(
+    r"\b(?:no longer|any ?more|fixe[sd]|solve[sd]|resolve[sd]|avoid(?:s|ed|ing)?|cured|instead of"
+    r"|prevent(?:s|ed|ing)?|protects?|keeps? (?:\w+ )?(?:clear|away|safe))\b",
+    re.IGNORECASE,
+)
+# Somebody who has the failure: it is told, whatever conditions stand around it.
+_TOLD = re.compile(
+    r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
+    r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
+    r"|\b(?:fails|failed|crashed|crashes|died|dies|ends|ended|stopped) (?:with|because)\b"
+    r"|\bCaused by\b|\bhow (?:can|do|to) (?:I|we)\b|\bplease help\b|\bany ideas?\b",
+    re.IGNORECASE,
+)
+_THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
+_HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
+
+
+def is_document(lines: Sequence[str]) -> bool:
+    """Whether ``lines``, the head of a file without log headers, explain failures and tell none."""
+    told = [line for line in lines[:_MAX_LINES] if line.strip()]
+    if not told or any(kind_of(line) in _OF_A_TRACE for line in told):
+        return False
+    return (
+        any(_DIFF.match(line) for line in told)
+        or _is_configuration(told)
+        or _is_code(told)
+        or _is_table(told)
+        or any(_ANSWER.match(line) for line in told)
+        or _is_guide("\n".join(told))
+    )
+
+
+def _is_configuration(lines: Sequence[str]) -> bool:
+    """Options, or rules of alerts, and comments on them, which is where failures are spoken of."""
+    options = sum(_OPTION.match(line) is not None for line in lines)
+    rules = sum(_RULE.match(line) is not None for line in lines)
+    others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]
+    if options:
+        return 2 * len(others) <= len(lines) and not any(FAILURE.search(line) for line in others)
+    return rules >= 3 and any("expr:" in line for line in lines)
+
+
+def _is_code(lines: Sequence[str]) -> bool:
+    of_code = sum(
+        _CODE.match(line) is not None and not line.lstrip().startswith(('"', "{", "}"))
+        for line in lines
+    )
+    return of_code >= 2 and 2 * of_code >= len(lines)
+
+
+def _is_table(lines: Sequence[str]) -> bool:
+    """Rows below a heading that says that they explain."""
+    rule = next((i for i, line in enumerate(lines) if _TABLE_RULE.match(line)), 0)
+    if rule == 0 or _EXPLAINS.search(lines[rule - 1]) is None:
+        return False
+    others = [*lines[: rule - 1], *(one for one in lines[rule:] if "|" not in one)]
+    return not any(FAILURE.search(line) for line in others)
+
+
+def _is_guide(text: str) -> bool:
+    """Prose in which each failure is a case that may come, is explained, or is over."""
+    cases = 0
+    for sentence in _SENTENCE_END.split(text):
+        found = FAILURE.search(sentence)
+        is_title = _HEADING.match(sentence) is not None and not _THROWABLE.search(sentence)
+        if found is None or is_title:
+            continue
+        if _TOLD.search(sentence) is not None or not _is_case(sentence, found.start()):
+            return False
+        cases += 1
+    return cases > 0
+
+
+def _is_case(sentence: str, at: int) -> bool:
+    # Messages hold such words, too: they count in front of one.
+    before = sentence[:at]
+    return any(said.search(before) for said in (_CONDITION, _OVER)) or bool(
+        _EXPLAINED.search(sentence)
+    )

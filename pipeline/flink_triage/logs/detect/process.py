@@ -1,0 +1,142 @@
+"""What printed a log, by its words and then by its file's name: process, Flink version, host."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from flink_triage.logs.layouts.headers import HeaderKind
+from flink_triage.model import Process
+
+_BANNER_CHARS = 16 * 1024
+_STATED_VERSION = re.compile(
+    r"(?:Starting|Shutting)[^\n(]{0,200}\(Version: ?(?P<version>\d{1,3}\.\d{1,3}(?:\.\d{1,3})?"
+    r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
+    r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
+)
+# Where no banner was kept, stack traces name jars: those released with Flink itself, and
+# connectors, whose names end in the line that they are made for.
+_JAR_VERSION = re.compile(
+    # What is looked for comes before what must not stand before it: so it is found by its letters.
+    r"flink-(?<![\w-]flink-)(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
+    r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
+    r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
+    r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
+)
+# Each with words of which every match has one: they are found much faster.
+_PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
+    (
+        "operator",
+        ("FlinkOperator", "o.a.f.k.o.", "flink.kubernetes.operator."),
+        re.compile(r"Starting FlinkOperator|o\.a\.f\.k\.o\.|flink\.kubernetes\.operator\."),
+    ),
+    (
+        "taskmanager",
+        ("Starting ", "TaskManagerRunner"),
+        re.compile(
+            r"Starting (?:Yarn|Kubernetes|Mesos)?Task(?:Manager|Executor)\w*[ (]"
+            r"|taskexecutor\.TaskManagerRunner|\.TaskManagerRunner "
+        ),
+    ),
+    (
+        "jobmanager",
+        ("Starting ", "ClusterEntrypoint"),
+        re.compile(
+            r"Starting \w*(?:ClusterEntrypoint|ClusterEntryPoint|JobClusterEntrypoint)"
+            r"|ClusterEntrypoint |entrypoint\.ClusterEntrypoint|StandaloneSessionClusterEntrypoint"
+        ),
+    ),
+    (
+        "client",
+        ("Starting Command Line Client", "client.cli.CliFrontend"),
+        re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend"),
+    ),
+)
+# Loggers that only one kind of process has; they decide where no banner was kept.
+_LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
+    (
+        "jobmanager",
+        re.compile(
+            r"(?:^|\.)(?:ExecutionGraph|DefaultExecutionGraph|CheckpointCoordinator|JobMaster|"
+            r"Dispatcher|StandaloneDispatcher|MiniDispatcher|ActiveResourceManager|"
+            r"StandaloneResourceManager|SlotManager|DeclarativeSlotManager|"
+            r"FineGrainedSlotManager|CheckpointFailureManager)$"
+        ),
+    ),
+    (
+        "taskmanager",
+        re.compile(
+            r"(?:^|\.)(?:TaskExecutor|StreamTask|AsyncCheckpointRunnable|TaskManagerRunner|"
+            r"taskmanager\.Task|SubtaskCheckpointCoordinatorImpl|TaskSlotTableImpl|"
+            r"BackendRestorerProcedure|RocksDBKeyedStateBackendBuilder)$"
+        ),
+    ),
+)
+_NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
+    ("operator", re.compile(r"flink-kubernetes-operator|flink-operator", re.IGNORECASE)),
+    (
+        "taskmanager",
+        re.compile(
+            r"taskexecutor|taskmanager|task-manager|(?:^|[-_.])tm(?:[-_.\d]|$)", re.IGNORECASE
+        ),
+    ),
+    (
+        "jobmanager",
+        re.compile(
+            r"standalonesession|standalonejob|jobmanager|job-manager|kubernetes-"
+            r"(?:application|session)|(?:^|[-_.])jm(?:[-_.\d]|$)",
+            re.IGNORECASE,
+        ),
+    ),
+    ("client", re.compile(r"client|yarn-session|sql-gateway", re.IGNORECASE)),
+)
+_STANDALONE_NAME = re.compile(
+    r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
+    r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?"
+    # Logs of the garbage collector have names of people's own, such as "….gc.log".
+    r"(?P<host>.{1,253}?)(?:[-_.]gc)?\.(?:log|out|gc)(?:\.|$)"
+)
+
+
+def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Process | None:
+    """What wrote a log, by its banner, its file's name, or the loggers of its headers."""
+    possible = [
+        (process, pattern)
+        for process, words, pattern in _PROCESSES
+        if any(word in text for word in words)
+    ]
+    # The first banner counts, and most logs begin with it.
+    for end in sorted({min(_BANNER_CHARS, len(text)), len(text)}):
+        banners = [
+            (match.start(), process)
+            for process, pattern in possible
+            if (match := pattern.search(text, 0, end))
+        ]
+        if banners:
+            return min(banners)[1]
+    name = os.path.basename(path)
+    for process, pattern in _NAMES:
+        if pattern.search(name):
+            return process
+    votes: Counter[Process] = Counter()
+    loggers = Counter(kind.logger for kind in kinds if kind is not None)
+    for logger, count in loggers.items():
+        for process, pattern in _LOGGERS:
+            votes[process] += count * bool(logger and pattern.search(logger))
+    best = votes.most_common(1)
+    return best[0][0] if best and best[0][1] else None
+
+
+def version_of(text: str) -> str | None:
+    stated = _STATED_VERSION.search(text) if "ersion" in text else None
+    if stated is not None:
+        return stated["version"] or stated["other"]
+    jar = _JAR_VERSION.search(text) if "flink-" in text else None
+    return (jar["version"] or jar["line"]) if jar is not None else None
+
+
+def host_of(path: str) -> str | None:
+    match = _STANDALONE_NAME.match(os.path.basename(path))
+    return match["host"] if match else None

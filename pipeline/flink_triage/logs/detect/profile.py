@@ -1,0 +1,295 @@
+"""The head of a file in, what it is out: compression, encoding, carrier, layout, process, version.
+
+Content is believed before names: a TaskManager's log is told by its banner, and only a log
+without one by what the file is called.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import BinaryIO
+
+from flink_triage.logs.detect.documents import DOCUMENT, is_document
+from flink_triage.logs.detect.process import host_of, process_of, version_of
+from flink_triage.logs.formats.carriers import carriers_named, detect_carriers, peel_line
+from flink_triage.logs.formats.exports import MAX_EXPORT_BYTES, export_kind, read_export
+from flink_triage.logs.inputs.compression import missing_package, open_decompressed
+from flink_triage.logs.inputs.files import InputFile, open_binary
+from flink_triage.logs.layouts.headers import HeaderKind
+from flink_triage.logs.layouts.json_lines import kind_of_line
+from flink_triage.logs.layouts.own import OWN_LAYOUT, OwnLayouts
+from flink_triage.logs.layouts.shape import Shape, shape_of, timestamp_columns
+from flink_triage.logs.text.decode import clean
+from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_header
+from flink_triage.model import FileProfile, Process
+from flink_triage.settings import Settings
+
+PROBE_BYTES = 256 * 1024
+_PROBE_LINES = 2000
+# So many first lines tell what a file is, if all others of its head go on in the same shape.
+_SAMPLE_LINES = 400
+# A file is read by its headers' shape alone only if its layout explains nearly all of its head.
+_SHAPED_CONFIDENCE = 0.8
+
+_BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"PK\x03\x04", "zip archive"),
+    (b"7z\xbc\xaf", "7z archive"),
+    (b"Rar!", "rar archive"),
+    (b"%PDF-", "PDF document"),
+    (b"\x7fELF", "binary program"),
+    (b"\xca\xfe\xba\xbe", "Java class file"),
+    (b"JAVA PROFILE", "heap dump"),
+    (b"SQLite format 3", "SQLite database"),
+    (b"PAR1", "Parquet file"),
+    (b"\x89PNG", "image"),
+    (b"FLR\x00", "Java Flight Recorder file"),
+)
+_CONTROL = bytes((*range(1, 7), *range(14, 27), 28, 29))
+# Our own output, left beside the logs: its quotes of them are no events.
+_OWN_RESULT = re.compile(
+    rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    data: bytes
+    compression: str
+    problem: str | None
+
+
+def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
+    """The profile of ``file``, from its first 256 KiB; never raises for what the file holds.
+
+    ``raw`` is the file where it is open already, at its start; it is left open.
+    """
+    try:
+        if raw is not None:
+            head = _read_head(raw, settings)
+        else:
+            with open_binary(file.path) as raw:
+                head = _read_head(raw, settings)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        return FileProfile(file.path, file.size_bytes, problem=reason)
+    profiled = partial(FileProfile, file.path, file.size_bytes, compression=head.compression)
+    if head.problem and not head.data:
+        return profiled(problem=head.problem)
+    encoding = encoding_of(head.data, settings.reading.encoding)
+    problem = _binary_problem(head.data, encoding)
+    if problem:
+        return profiled(problem=problem)
+    kind = _export_kind_of(head.data, encoding, file.size_bytes)
+    if kind is None:
+        lines = _head_lines(head.data, encoding)
+    else:
+        records = read_export(head.data, kind, encoding)
+        lines = [clean(record.text) for record in records[:_PROBE_LINES]]
+    told = _by_sample(lines, file.path) or _by_all(lines, file.path)
+    carrier, layout, confidence, shape = told.carrier, told.layout, told.confidence, told.shape
+    own = _share_of_own(told.texts, settings)
+    if own > 0:
+        layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
+    if layout == "none" and is_document(told.texts):
+        layout = DOCUMENT
+    is_plain = carrier == "none" and encoding == "utf-8" and kind is None
+    is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
+    is_shaped = shape is not None and is_plain
+    return profiled(
+        encoding=encoding,
+        carrier=carrier if kind is None else f"{kind}+{carrier}".removesuffix("+none"),
+        layout=shape.name if shape is not None and is_shaped else layout,
+        layout_confidence=confidence,
+        is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
+        process=told.process,
+        host=None if settings.reading.redacts_personal else file.host or host_of(file.path),
+        flink_version=told.flink_version,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the lines of a head tell; ``texts`` are they without what a carrier put before them."""
+
+    carrier: str
+    texts: Sequence[str]
+    layout: str
+    confidence: float
+    shape: Shape | None
+    process: Process | None
+    flink_version: str | None
+
+
+def _by_all(lines: Sequence[str], path: str) -> _Told:
+    carrier = detect_carriers(lines)
+    peels = carriers_named(carrier)
+    texts = [peel_line(peels, line).text for line in lines] if peels else lines
+    kinds = [kind_of_line(text) for text in texts]
+    text = "\n".join(texts)
+    process = process_of(text, kinds, path)
+    return _Told(carrier, texts, *_layout_of(texts, kinds), process, version_of(text))
+
+
+def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
+    """What the first lines tell; ``None`` where the others may tell more, or anything else."""
+    sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
+    if len(others) < len(sample) or detect_carriers(sample) != "none":
+        return None
+    kinds = [kind_of_line(line) for line in sample]
+    layout, confidence, shape = _layout_of(sample, kinds)
+    if shape is None:
+        return None
+    explained = total = 0
+    for line in others:
+        if not line or line.isspace():
+            continue
+        total += 1
+        if shape.is_header_text(line) or _is_inside(line):
+            explained += 1
+        elif kind_of_line(line) is not None:
+            return None
+    text = "\n".join(lines)
+    process = process_of(text, kinds, path)
+    if process is None or explained < _SHAPED_CONFIDENCE * total:
+        return None
+    sampled = sum(1 for line in sample if line.strip())
+    confidence = (confidence * sampled + explained) / (sampled + total)
+    return _Told("none", lines, layout, confidence, shape, process, version_of(text))
+
+
+def _is_inside(line: str) -> bool:
+    """Whether a line looks as if it went on with an event."""
+    return line[0] in "\t " or continues_trace(line) or is_throwable_header(line)
+
+
+def _read_head(raw: BinaryIO, settings: Settings) -> _Head:
+    stream = open_decompressed(raw, settings.max_file_bytes)
+    data = stream.read(PROBE_BYTES)
+    package = missing_package(stream.compression)
+    problem = f"{stream.compression}: install {package} to read it" if package else stream.problem
+    return _Head(data, stream.compression, problem)
+
+
+def encoding_of(head: bytes, stated: str | None = None) -> str:
+    """``utf-8`` or a UTF-16/32 form, told by the byte order mark or by where the NULs stand.
+
+    ``stated`` is what the user says of files that are neither: text beyond ASCII that is valid
+    UTF-8 is UTF-8, for no legacy encoding looks like it.
+    """
+    if head.startswith(codecs.BOM_UTF32_LE):
+        return "utf-32-le"
+    if head.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if head.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
+    sample = head[:4096]
+    if len(sample) >= 32:
+        even, odd = sample[0::2], sample[1::2]
+        if odd.count(0) * 10 > len(odd) * 7 and even.count(0) * 10 < len(even):
+            return "utf-16-le"
+        if even.count(0) * 10 > len(even) * 7 and odd.count(0) * 10 < len(odd):
+            return "utf-16-be"
+    if stated is None or head.startswith(codecs.BOM_UTF8):
+        return "utf-8"
+    return "utf-8" if not head.isascii() and _is_utf8(head) else stated
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _binary_problem(head: bytes, encoding: str) -> str | None:
+    for magic, name in _BINARY_MAGIC:
+        if head.startswith(magic):
+            return f"binary: {name}"
+    if _OWN_RESULT.match(head):
+        return "no log: a result of flink-triage"
+    if head[257:262] == b"ustar":
+        return "binary: tar archive"
+    if encoding != "utf-8":
+        return None
+    # A crash leaves runs of NUL in a text; a binary file has other control bytes as well.
+    sample = head[: 64 * 1024]
+    control = len(sample) - len(sample.translate(None, _CONTROL))
+    if control * 50 > len(sample):
+        return "binary: too many control bytes for a text"
+    if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
+        return "binary: mostly NUL bytes"
+    return None
+
+
+def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
+    # A document is held as a whole; one beyond the limit is read line by line.
+    if size_bytes > MAX_EXPORT_BYTES:
+        return None
+    return export_kind(head.decode(encoding, errors="replace"))
+
+
+def _head_lines(head: bytes, encoding: str) -> list[str]:
+    text = head.decode(encoding, errors="replace").lstrip("\ufeff")
+    lines = text.split("\n")
+    if len(lines) > 1 and len(head) >= PROBE_BYTES:
+        lines.pop()
+    return [clean(line) for line in lines[:_PROBE_LINES]]
+
+
+def _layout_of(
+    lines: Sequence[str], kinds: Sequence[HeaderKind | None]
+) -> tuple[str, float, Shape | None]:
+    """Layout name, confidence, and the shape if the file can be read by it."""
+    names: Counter[str] = Counter()
+    dated: list[str] = []
+    starts: list[str] = []
+    others: list[str] = []
+    explained = total = undated = 0
+    has_other_json = False
+    for line, kind in zip(lines, kinds, strict=True):
+        if not line.strip():
+            continue
+        total += 1
+        if kind is None:
+            explained += _is_inside(line)
+            others.append(line)
+            continue
+        explained += 1
+        names[kind.layout] += 1
+        is_json = kind.layout == "json"
+        has_other_json |= is_json
+        # A TaskManager repeats its start script's undated lines inside one dated event.
+        start = None if is_json else timestamp_columns(line)
+        if start is not None:
+            dated.append(line)
+            starts.append(start)
+        else:
+            others.append(line)
+            undated += not is_json
+    if not names:
+        return "none", 0.0, None
+    layout = names.most_common(1)[0][0]
+    confidence = explained / total
+    if has_other_json or confidence < _SHAPED_CONFIDENCE or layout in ("time-only", "level-first"):
+        return layout, confidence, None
+    shape = shape_of(dated, starts, layout)
+    if shape is None or undated > len(dated):
+        return layout, confidence, None
+    # What the general grammar sees as a dated header is one by the shape; few others may be.
+    strangers = sum(map(shape.is_header_text, others))
+    return layout, confidence, shape if strangers * 100 <= len(dated) else None
+
+
+def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
+    """The share of lines that a layout of the user's own explains; of the first lines only."""
+    sample = [line for line in lines[:400] if line.strip()]
+    if not settings.reading.layouts or not sample:
+        return 0.0
+    own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
+    return sum(1 for line in sample if own.parse(line, None) is not None) / len(sample)

@@ -1,0 +1,1 @@
+"""What stands around log lines: carriers, exports, stack trace lines."""

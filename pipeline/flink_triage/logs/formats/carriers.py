@@ -1,0 +1,392 @@
+"""What transports put before a log line: a line in, the line as the program wrote it out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from itertools import pairwise
+
+from flink_triage.logs.layouts.json_lines import kind_of_line, unwrap_json_line
+from flink_triage.logs.layouts.timestamps import match_timestamp, mostly_plain, parse_timestamp
+from flink_triage.logs.text.decode import clean
+from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_header
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """A line without its prefix.
+
+    ``source`` tells streams apart that share a file; ``is_partial`` says that the next line of
+    that source goes on with this one, ``may_end`` that it does so only if it begins nothing of its
+    own; ``times`` are the transports' times as written, innermost
+    last: most lines state their own, so they are read only when asked for.
+    """
+
+    text: str
+    source: str = ""
+    is_partial: bool = False
+    times: tuple[str, ...] = ()
+    may_end: bool = False
+
+    def carried_at(self, default_timezone: tzinfo) -> datetime | None:
+        moments = (parse_timestamp(time, default_timezone) for time in reversed(self.times))
+        return next((moment for moment in moments if moment is not None), None)
+
+
+Peel = Callable[[str], "Peeled | None"]
+
+# kubelet's CRI format: time, stream, F(ull) or P(artial), text.
+_CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
+# The second form is what Docker Desktop copies.
+_KUBECTL_TIME = re.compile(
+    r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
+    r"| \d\d:\d\d:\d\d(?= |$))) ?(.*)$"
+)
+_KUBECTL_PREFIX = re.compile(
+    r"^\[((?:pod/)?[\w.-]{1,253}(?:/[\w.-]{1,253}){1,2})\] ?(.*)$", re.DOTALL
+)
+_STERN = re.compile(r"^([\w.-]{3,253} [\w.-]{3,63}) (?:\u203a )?(.*)$", re.DOTALL)
+_COMPOSE = re.compile(r"^([\w.-]{1,128})[ ]{0,60}\| ?(.*)$", re.DOTALL)
+_SYSLOG = re.compile(
+    r"^(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d "
+    r"([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    re.DOTALL,
+)
+_SYSLOG_5424 = re.compile(
+    r"^<\d{1,3}>1 (\S{10,40}) (\S{1,255} \S{1,128} \S{1,128}) \S{1,64} (?:-|\[.{0,2000}?\]) ?(.*)$",
+    re.DOTALL,
+)
+# journalctl -o short-iso, and rsyslog's own file format.
+_SYSLOG_ISO = re.compile(
+    r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
+    re.DOTALL,
+)
+# fluentd's out_file with tabs, its stdout with spaces.
+_FLUENTD = re.compile(
+    r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,20}(?: [+-]\d{4})?)[\t ][\w.*/-]{1,255}:?[\t ]"
+    r"(\{.*\})$",
+    re.DOTALL,
+)
+_GREP_PATH_LINE = re.compile(r"^([^\s:]{0,1000}[^\s:\d-])([:-])\d{1,10}\2(.*)$", re.DOTALL)
+# "2026-11-21" is a date, not line 2026.
+_GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
+_GREP_PATH = re.compile(
+    r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
+)
+# The name of a pod that a Deployment made: its name, its template's hash, its own five letters.
+_POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
+# The time that web consoles put before each line of a container, in the words of the browser.
+_CONSOLE_TIME = re.compile(
+    r"^(?:\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}),? (?:\u4e0a\u5348|\u4e0b\u5348)?"
+    r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
+    re.DOTALL,
+)
+# What a scheduler that runs a client prints of its output, a time and a level for each line.
+_STAMPED = re.compile(
+    r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
+    re.DOTALL,
+)
+# What a program in Python that runs a Java process prints of its output.
+_PYTHON_LOGGING = re.compile(
+    r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
+)
+# An element of an array, or a piece of a text in a program.
+_JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
+_DIGITS = re.compile(r"\d{1,10}")
+_QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
+# What was kept in a comment of a program, a script or a query.
+_COMMENT = re.compile(r"^[ \t]{0,40}(?://|#|--|\*)(?: {0,3}(?=[\dA-Z\[])| ?)(.*)$", re.DOTALL)
+
+
+def _peel_cri(line: str) -> Peeled | None:
+    match = _CRI.match(line)
+    if match is None:
+        return None
+    return Peeled(match[4], match[2], match[3] == "P", (match[1],))
+
+
+def _peel_docker_json(line: str) -> Peeled | None:
+    if not line.startswith("{"):
+        return None
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    text = fields.get("log") if isinstance(fields, dict) else None
+    if not isinstance(text, str) or "stream" not in fields:
+        return None
+    # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which put in
+    # fields of their own, may leave out all newlines.
+    return Peeled(
+        # JSON's escapes bring back what was cleaned from the line: colours, NULs, half characters.
+        clean(text.removesuffix("\n")),
+        str(fields["stream"]),
+        not text.endswith("\n") and fields.keys() <= _DOCKER_FIELDS and "time" in fields,
+        (str(fields.get("time", "")),),
+    )
+
+
+def _peel_json_line(line: str) -> Peeled | None:
+    if not line.startswith("{"):
+        return None
+    wrapped = unwrap_json_line(line)
+    return Peeled(wrapped.text, wrapped.source, times=(wrapped.time,)) if wrapped else None
+
+
+def _peel_fluentd(line: str) -> Peeled | None:
+    match = _FLUENTD.match(line.rstrip())
+    return Peeled(match[2], times=(match[1],)) if match else None
+
+
+def _peel_grep_path_line(line: str) -> Peeled | None:
+    match = _GREP_PATH_LINE.match(line)
+    return Peeled(match[3], match[1]) if match else None
+
+
+def _peel_json_string(line: str) -> Peeled | None:
+    match = _JSON_STRING.match(line)
+    if match is None:
+        return None
+    try:
+        return Peeled(clean(json.loads(match[1], strict=False)).removesuffix("\n"))
+    except ValueError:
+        return None
+
+
+def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
+    """A peel for a prefix of a time, if ``is_timed``, and a source, if there is one more group.
+
+    The text is the last group.
+    """
+    first = 2 if is_timed else 1
+    has_source = pattern.groups > first
+
+    def peel(line: str) -> Peeled | None:
+        match = pattern.match(line)
+        if match is None:
+            return None
+        source = match[first] if has_source else ""
+        return Peeled(match[pattern.groups], source, times=match.groups()[: first - 1])
+
+    return peel
+
+
+def _indented(width: int) -> Peel:
+    blank = " " * width
+
+    def peel(line: str) -> Peeled | None:
+        return Peeled(line[width:]) if line.startswith(blank) else None
+
+    return peel
+
+
+def _wrapped(width: int) -> Peel:
+    """What is as long as the terminal is wide goes on in the next line."""
+    return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
+
+
+# Code in Markdown and in questions on the web; ever deeper, so that the shallowest is found first.
+_INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
+
+CARRIERS: dict[str, Peel] = {
+    "cri": _peel_cri,
+    "docker-json": _peel_docker_json,
+    "json-line": _peel_json_line,
+    "fluentd": _peel_fluentd,
+    "kubectl-prefix": _prefix(_KUBECTL_PREFIX),
+    "syslog": _prefix(_SYSLOG),
+    "syslog-5424": _prefix(_SYSLOG_5424, is_timed=True),
+    "syslog-iso": _prefix(_SYSLOG_ISO, is_timed=True),
+    "compose": _prefix(_COMPOSE),
+    "grep-path-line": _peel_grep_path_line,
+    "grep-line": _prefix(_GREP_LINE),
+    "grep-path": _prefix(_GREP_PATH),
+    "kubectl-time": _prefix(_KUBECTL_TIME, is_timed=True),
+    "stern": _prefix(_STERN),
+    "pod": _prefix(_POD),
+    "console-time": _prefix(_CONSOLE_TIME),
+    "python-logging": _prefix(_PYTHON_LOGGING),
+    "stamped": _prefix(_STAMPED, is_timed=True),
+    "json-string": _peel_json_string,
+    "quote": _prefix(_QUOTE),
+    "comment": _prefix(_COMMENT),
+    **_INDENTS,
+}
+# These prefixes are also how some layouts and some prose begin: what is behind must be a log.
+_AMBIGUOUS = frozenset(
+    {
+        "json-line",
+        "syslog-iso",
+        "grep-path-line",
+        "kubectl-time",
+        "stern",
+        "pod",
+        "console-time",
+        "python-logging",
+        "stamped",
+        "json-string",
+        "comment",
+        "compose",
+        "grep-path",
+        "grep-line",
+    }
+)
+_ENOUGH = 0.8
+_DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
+_MAX_NESTED = 3
+
+
+# Terminals, mostly; narrower text is wrapped between words.
+_WIDTHS = range(60, 501)
+_WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
+
+
+def detect_carriers(lines: Sequence[str]) -> str:
+    """Names of the carriers around these lines, outermost first, joined by ``+``; or ``none``."""
+    names: list[str] = []
+    rest = [line for line in lines if line.strip() and line != "--"]
+    while len(names) < _MAX_NESTED and rest and not mostly_plain(rest):
+        found = _detect_one(rest, names)
+        if found is None:
+            break
+        names.append(found)
+        peel = CARRIERS[found]
+        rest = [peeled.text for line in rest if (peeled := peel(line)) and peeled.text.strip()]
+    if all(name in _INDENTS or name == "quote" for name in names):
+        width = _wrap_width(rest)
+        names += [f"wrapped-{width}"] if width else []
+    return "+".join(names) or "none"
+
+
+def _wrap_width(lines: Sequence[str]) -> int | None:
+    """The width at which a terminal broke these lines.
+
+    None is longer, and few of those that are as long are followed by a line that begins anything.
+    A message that comes again and again is as long each time, so two of them must be different.
+    """
+    width = max(map(len, lines), default=0)
+    full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
+    if width not in _WIDTHS or len(full) < 2:
+        return None
+    if len({_DIGITS.sub("", lines[index])[:80] for index in full}) < 2:
+        return None
+    if not any(begins_line(lines[index]) for index in full):
+        return None
+    after = [lines[index + 1] for index in full]
+    return None if 5 * sum(map(begins_line, after)) > len(after) else width
+
+
+def begins_line(line: str) -> bool:
+    """Whether a line is the first of an event, a line of a trace, or a row of a table."""
+    return (
+        line.startswith(("|", "+"))
+        or _is_header(line)
+        or continues_trace(line)
+        or is_throwable_header(line)
+    )
+
+
+def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
+    for name, peel in CARRIERS.items():
+        if name in taken:
+            continue
+        texts = _peeled_by_most(peel, lines, 0.5 if name in _INDENTS else _ENOUGH)
+        if not texts:
+            continue
+        if name in _INDENTS:
+            if _is_indented(lines, texts):
+                return name
+            continue
+        if name in _AMBIGUOUS and not (
+            _looks_logged(texts, name) or _is_carried(texts, [*taken, name])
+        ):
+            continue
+        if name == "grep-line" and not _is_counting(lines):
+            continue
+        return name
+    return None
+
+
+def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]:
+    """What is behind the prefix where that share of the lines has it; nothing where it is less."""
+    spare = len(lines) - max(1, share * len(lines))
+    texts: list[str] = []
+    for line in lines:
+        peeled = peel(line)
+        if peeled:
+            texts.append(peeled.text)
+        else:
+            spare -= 1
+            if spare < 0:
+                return []
+    return texts
+
+
+def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
+    """Whether headers begin where the indentation ends, and none but that of line 1 before it.
+
+    Who copies from the middle of a line loses the indentation of that line.
+    """
+    return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
+
+
+def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
+    """Whether these lines have one more prefix, behind which there is a log."""
+    lines = [text for text in texts if text.strip()]
+    return len(taken) < _MAX_NESTED and len(lines) > 1 and _detect_one(lines, taken) is not None
+
+
+def _is_counting(lines: Sequence[str]) -> bool:
+    """Line numbers grow; the years of "2026-11-21 …", which begin a line like one, do not."""
+    numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
+    growing = sum(1 for one, other in pairwise(numbers) if one < other)
+    return growing * 10 >= 8 * (len(numbers) - 1)
+
+
+def _is_header(text: str) -> bool:
+    return kind_of_line(text) is not None
+
+
+def _looks_logged(texts: Sequence[str], name: str) -> bool:
+    sample = [text for text in texts[:400] if text.strip()]
+    if len(sample) < 2:
+        return False
+    headers = sum(1 for text in sample if _is_header(text))
+    traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
+    if name in ("kubectl-time", "stamped"):
+        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; a second time, or
+        # a time before each frame, makes a carrier.
+        times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
+        frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
+        return times * 5 >= len(sample) or frames * 5 >= len(sample)
+    return (headers + traces) * 2 >= len(sample) and headers + traces >= 2
+
+
+def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
+    """``line`` without the prefixes; a line that lacks one is taken as it is."""
+    source, is_partial, may_end = "", False, False
+    times: tuple[str, ...] = ()
+    for peel in carriers:
+        peeled = peel(line)
+        if peeled is None:
+            break
+        line = peeled.text
+        source = f"{source}{peeled.source}\0"
+        times += peeled.times
+        is_partial = is_partial or peeled.is_partial
+        may_end = may_end or peeled.may_end
+    return Peeled(line, source, is_partial, times, may_end)
+
+
+def carriers_named(names: str) -> tuple[Peel, ...]:
+    peels: list[Peel] = []
+    for name in names.split("+"):
+        wrapped = _WRAPPED.match(name)
+        if wrapped is not None:
+            peels.append(_wrapped(int(wrapped[1])))
+        elif name in CARRIERS:
+            peels.append(CARRIERS[name])
+    return tuple(peels)

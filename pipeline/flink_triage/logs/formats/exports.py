@@ -1,0 +1,356 @@
+"""A file that a log store exported in, its records as JSON lines out.
+
+Consoles and APIs of CloudWatch, Elastic, Loki and their like give one document instead of lines: a
+JSON array (often pretty-printed), an object around one, or CSV whose quoted fields hold newlines.
+They often list the newest first: then the order is turned, for a trace whose lines are records of
+their own would stand on its head.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC
+from itertools import pairwise
+from typing import Any
+
+from flink_triage.logs.layouts.json_lines import time_of
+from flink_triage.logs.text.decode import decode
+from flink_triage.logs.text.physical_lines import PhysicalLine
+
+JSON_EXPORT = "json-export"
+CSV_EXPORT = "csv-export"
+LOGCLI_EXPORT = "logcli-export"
+# A document is held as a whole; stores give out some thousands of records at once.
+MAX_EXPORT_BYTES = 256 * 1024 * 1024
+
+EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
+# What stores call their arrays of records; under any other name the first must look like one.
+_WRAPPERS = frozenset(
+    {
+        "events",
+        "logEvents",
+        "hits",
+        "data",
+        "result",
+        "results",
+        "value",
+        "values",
+        "records",
+        "entries",
+        "logs",
+        "items",
+    }
+)
+_NAMED = re.compile(r'"(?P<name>[^"\\\n]{1,64})"\s*:\s*(?=[\[{])')
+_OPENS_RECORDS = re.compile(r"\[\s*(?=\{)")
+_MAX_DEPTH = 4
+_SKIPPED = re.compile(r"[\s,\]}\ufeff]*")
+_OPENS_ARRAY = re.compile(r'\ufeff?\s*\[\s*(?:\{\s*"|\[\s*["{])')
+_OPENS_OBJECT = re.compile(r'\ufeff?\s*\{\s*"')
+_INSIGHTS_ROW = re.compile(r'\[\s*\{\s*"field"\s*:')
+_CSV_MESSAGES = frozenset(
+    ("@message", "message", "line", "log", "_raw", "msg", "body", "content", "event.original",
+     "textpayload", "jsonpayload.message", "_source.message")
+)  # fmt: skip
+_CSV_TIMES = frozenset(
+    ("@timestamp", "timestamp", "time", "date", "_time", "ts", "tsns", "datetime",
+     "_source.@timestamp", "@ingestiontime")
+)  # fmt: skip
+# What Loki's logcli prints: time, labels, the line; newest first unless told otherwise.
+_LOGCLI = re.compile(
+    r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
+)
+_DELIMITERS = ",;\t"
+_TURNED_LINES = 100
+_MAX_HEAD_CHARS = 16 * 1024
+# A trace may fill a field; the reader's own limit is 128 KiB, for the whole process.
+csv.field_size_limit(MAX_EXPORT_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """Characters [start, end) of the document, and what they say."""
+
+    start: int
+    end: int
+    fields: Mapping[str, Any]
+
+
+def export_kind(text: str) -> str | None:
+    """The kind of export, when the document's first lines say that it is one."""
+    first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
+    if _LOGCLI.match(first):
+        return LOGCLI_EXPORT
+    if _OPENS_ARRAY.match(text):
+        return JSON_EXPORT
+    if _OPENS_OBJECT.match(text):
+        is_document = _is_json_document(first, rest) or _is_turned(text)
+        return JSON_EXPORT if is_document else None
+    return CSV_EXPORT if _csv_columns(first) is not None else None
+
+
+def _is_json_document(first: str, rest: str) -> bool:
+    """Not JSON lines: the first line is no whole object, or one that wraps many records."""
+    try:
+        fields = json.loads(first)
+    except (ValueError, RecursionError):
+        # A damaged first line of JSON lines is followed by whole ones.
+        following = rest.partition("\n")[0].lstrip()
+        is_open = first.rstrip().endswith(("{", "[", ",")) and not following.startswith("{")
+        names = (match["name"] for match in _NAMED.finditer(first, 0, 2000))
+        return is_open or (not rest and not _WRAPPERS.isdisjoint(names))
+    return isinstance(fields, dict) and _wraps(fields)
+
+
+def _is_turned(text: str) -> bool:
+    """JSON lines, newest first."""
+    records: list[_Record] = []
+    for line in text.split("\n")[:_TURNED_LINES]:
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError):
+            break
+        if not isinstance(fields, dict):
+            return False
+        records.append(_Record(0, 0, fields))
+    return _is_newest_first(records, margin=3)
+
+
+def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
+    """One line per record, as JSON, in the order of time; together they own every byte.
+
+    What can be read of a document that breaks off is read.
+    """
+    text, errors = _decoded(data, encoding)
+    records = list(_READERS[kind](text))
+    lines = list(_tiles(text, records, len(data), encoding))
+    if lines:
+        lines[0] = replace(lines[0], decode_errors=errors)
+    return lines[::-1] if _is_newest_first(records) else lines
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
+    if encoding == "utf-8":
+        _, errors = decode(data)
+        # Each byte that is no UTF-8 stays one character, so that offsets are those of the file.
+        return data.decode("utf-8", "surrogateescape"), errors
+    text = data.decode(encoding, "replace")
+    return text, text.count("\ufffd")
+
+
+def _tiles(
+    text: str, records: Sequence[_Record], size: int, encoding: str
+) -> Iterator[PhysicalLine]:
+    """A record owns what stands before it, the last one also what stands behind it."""
+    offset, newlines = 0, 0
+    done = 0
+    for index, record in enumerate(records):
+        is_last = index == len(records) - 1
+        tile = text[done:] if is_last else text[done : record.end]
+        length = size - offset if is_last else min(_width(tile, encoding), size - offset)
+        number = newlines + text.count("\n", done, record.start) + 1
+        content = json.dumps(record.fields, ensure_ascii=False, default=str)
+        yield PhysicalLine(offset, length, tile.count("\n"), content, number=number)
+        offset += length
+        newlines += tile.count("\n")
+        done = record.end
+    if not records and size:
+        yield PhysicalLine(0, size, text.count("\n"), text[:4096], is_cut=len(text) > 4096)
+
+
+def _width(text: str, encoding: str) -> int:
+    if text.isascii() and encoding == "utf-8":
+        return len(text)
+    return len(text.encode(encoding, "surrogateescape" if encoding == "utf-8" else "replace"))
+
+
+def _is_newest_first(records: Sequence[_Record], margin: int = 1) -> bool:
+    times = [time_of(record.fields, UTC) for record in records]
+    known = [moment for moment in times if moment is not None]
+    falls = sum(1 for before, after in pairwise(known) if after < before)
+    rises = sum(1 for before, after in pairwise(known) if after > before)
+    return falls > rises * margin
+
+
+# --- JSON --------------------------------------------------------------------------------------
+
+
+def _json_records(text: str) -> Iterator[_Record]:
+    decoder = json.JSONDecoder(strict=False)
+    position = 0
+    labels: Mapping[str, Any] = {}
+    while position < len(text):
+        skipped = _SKIPPED.match(text, position)
+        position = skipped.end() if skipped is not None else position
+        inside = _inside_of_array(text, position)
+        if inside is not None:
+            position = inside
+            continue
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            value, end = None, position
+        if isinstance(value, dict) and isinstance(value.get("stream"), dict):
+            labels = value["stream"]
+        fields = _fields_of(value, labels)
+        if fields is not None:
+            yield _Record(position, end, fields)
+            position = end
+            continue
+        wrapped = _next_array(text, position, decoder)
+        if wrapped is None:
+            return
+        position = wrapped
+
+
+def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
+    """Where the next array of records begins, by its name or by its first element."""
+    for match in _NAMED.finditer(text, position):
+        if match["name"] in _WRAPPERS:
+            return match.end()
+        opened = _OPENS_RECORDS.match(text, match.end())
+        if opened is None:
+            continue
+        try:
+            first, _ = decoder.raw_decode(text, opened.end())
+        except (ValueError, RecursionError):
+            continue
+        if _says_something(first):
+            return match.end()
+    return None
+
+
+def _inside_of_array(text: str, position: int) -> int | None:
+    """The column behind the bracket of an array of records, ``None`` at anything else."""
+    if text[position : position + 1] != "[" or _INSIGHTS_ROW.match(text, position):
+        return None
+    following = _SKIPPED.match(text, position + 1)
+    inside = following.end() if following is not None else position + 1
+    return position + 1 if text[inside : inside + 1] in ("{", "[", "") else None
+
+
+def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The record that a value is, ``None`` when it is none or holds many."""
+    if isinstance(value, dict):
+        if _wraps(value):
+            return None
+        source = value.get("_source")
+        return source if isinstance(source, dict) else value
+    if not isinstance(value, list) or not value:
+        return None
+    if all(isinstance(cell, dict) and "field" in cell for cell in value):
+        return {str(cell["field"]): cell.get("value") for cell in value}
+    if len(value) >= 2 and isinstance(value[0], str) and isinstance(value[1], str):
+        return {"timestamp": value[0], "line": value[1], "labels": dict(labels)}
+    return None
+
+
+def _says_something(value: Any) -> bool:
+    return isinstance(value, dict) and any(str(name).lower() in _CSV_MESSAGES for name in value)
+
+
+def _holds_records(value: Any, depth: int = 0) -> bool:
+    """Whether an object that says nothing itself has somewhere an array of objects that do."""
+    if isinstance(value, list):
+        return any(map(_says_something, value[:1]))
+    if not isinstance(value, dict) or depth > _MAX_DEPTH or _says_something(value):
+        return False
+    return any(_holds_records(inner, depth + 1) for inner in value.values())
+
+
+def _wraps(fields: Mapping[str, Any]) -> bool:
+    for name, value in fields.items():
+        if name not in _WRAPPERS or not isinstance(value, (list, dict)):
+            continue
+        inner = value if isinstance(value, list) else list(value.values())
+        if any(isinstance(one, (list, dict)) for one in inner):
+            return True
+    return _holds_records(fields)
+
+
+# --- CSV ---------------------------------------------------------------------------------------
+
+
+def _csv_columns(first: str) -> tuple[str, list[str]] | None:
+    """Delimiter and names, when a line is the head of a table of log events."""
+    line = first.rstrip("\r")
+    if len(line) > _MAX_HEAD_CHARS:
+        return None
+    for delimiter in _DELIMITERS:
+        if delimiter not in line:
+            continue
+        names = _cells(line, delimiter)
+        known = {name.strip().lower() for name in names}
+        if len(names) < 2 or len(names) > 500 or not known & _CSV_MESSAGES:
+            continue
+        if known & _CSV_TIMES:
+            return delimiter, [name.strip() for name in names]
+    return None
+
+
+def _csv_records(text: str) -> Iterator[_Record]:
+    rows = _csv_rows(text)
+    start, end = next(rows, (0, 0))
+    columns = _csv_columns(text[start:end].strip("\ufeff\r\n"))
+    if columns is None:
+        return
+    delimiter, names = columns
+    for start, end in rows:
+        cells = _cells(text[start:end].rstrip("\r\n"), delimiter)
+        if not cells:
+            continue
+        fields: dict[str, Any] = dict(zip(names, cells, strict=False))
+        for name in names:
+            lower = name.lower()
+            if name in fields and lower not in fields:
+                fields[lower] = fields[name]
+        yield _Record(start, end, {key: value for key, value in fields.items() if value})
+
+
+def _cells(row: str, delimiter: str) -> list[str]:
+    """The cells of a row; of one that is no CSV, all of it as one cell."""
+    try:
+        return next(csv.reader([row], delimiter=delimiter), [])
+    except csv.Error:
+        # A lone carriage return outside of quotes, or a cell beyond the reader's limit.
+        return [row]
+
+
+def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
+    """Rows by their characters: a newline inside quotes ends none."""
+    start, quotes = 0, 0
+    while start < len(text):
+        end, position = start, start
+        quotes = 0
+        while True:
+            newline = text.find("\n", position)
+            end = len(text) if newline < 0 else newline + 1
+            quotes += text.count('"', position, end)
+            position = end
+            if quotes % 2 == 0 or newline < 0:
+                break
+        yield start, end
+        start = end
+
+
+# --- logcli ------------------------------------------------------------------------------------
+
+
+def _logcli_records(text: str) -> Iterator[_Record]:
+    """A record a line; a line that is none goes to the record before it."""
+    for line in re.finditer(r"[^\n]+", text):
+        match = _LOGCLI.match(line[0].rstrip("\r"))
+        if match is not None:
+            fields = {"timestamp": match[1], "line": match[3], "labels": match[2]}
+            yield _Record(line.start(), line.end(), fields)
+
+
+_READERS: Mapping[str, Callable[[str], Iterator[_Record]]] = {
+    JSON_EXPORT: _json_records,
+    CSV_EXPORT: _csv_records,
+    LOGCLI_EXPORT: _logcli_records,
+}

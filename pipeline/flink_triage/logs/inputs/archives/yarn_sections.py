@@ -1,0 +1,68 @@
+"""What ``yarn logs`` printed in, its sections out: one file of a container each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from flink_triage.logs.inputs.archives.members import Member, Place
+from flink_triage.settings import KIB, MIB
+
+HEADING = re.compile(
+    rb"^(?:Container: (?P<container>container_\w{1,128}) on (?P<host>\S{1,512})[^\n]{0,512}\n"
+    rb"(?:LogAggregationType:[^\n]{0,512}\n)?(?:={3,512}\n)?)?LogType: ?(?P<name>[^\s/]{1,255})",
+    re.MULTILINE,
+)
+# No heading is longer.
+_LONGEST = 4 * KIB
+_CHUNK = 4 * MIB
+# "node7.example.com_45454" or with the upload's time behind it.
+_PORT = re.compile(r"(?:[_:]\d{1,20}){1,2}$")
+
+
+def yarn_places(flat: BinaryIO) -> Iterator[Place]:
+    """Sections tile the file: each owns the lines that announce it, the first what precedes it."""
+    names: dict[str, int] = {}
+    container, host = "unknown", None
+    # The section that the next heading, or the end, ends.
+    begin, open_name, open_host = 0, "", None
+    end = 0
+    for at, heading in _headings(flat):
+        if heading is None:
+            end = at
+            break
+        if heading["container"] is not None:
+            container = heading["container"].decode("ascii", "replace")
+            host = _PORT.sub("", heading["host"].decode("utf-8", "replace")) or None
+        name = f"{container}/{heading['name'].decode('utf-8', 'replace')}"
+        names[name] = number = names.get(name, 0) + 1
+        if open_name:
+            yield Place(Member(open_name, at - begin, host=open_host), begin)
+            begin = at
+        open_name, open_host = name if number == 1 else f"{name}.{number}", host
+    if open_name:
+        yield Place(Member(open_name, end - begin, host=open_host), begin)
+
+
+def _headings(flat: BinaryIO) -> Iterator[tuple[int, re.Match[bytes] | None]]:
+    """Each heading with its offset, and at last the offset of the end."""
+    flat.seek(0)
+    data, offset, start = b"", 0, 0
+    while True:
+        more = flat.read(_CHUNK)
+        data += more
+        # A heading that begins later is looked for again, with what follows it.
+        sure = len(data) - _LONGEST if more else len(data)
+        for match in HEADING.finditer(data, start):
+            if match.start() >= sure:
+                break
+            yield offset + match.start(), match
+            start = match.end()
+        if not more:
+            yield offset + len(data), None
+            return
+        # One byte before the start says whether a line begins there.
+        start = max(start, sure)
+        kept = max(start - 1, 0)
+        data, offset, start = data[kept:], offset + kept, start - kept

@@ -1,0 +1,129 @@
+"""Paths and URIs of files in, names of deployments out; never one name for two folders."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flink_triage.logs.inputs.archives import SEPARATOR
+from flink_triage.logs.inputs.storage import is_uri, split_uri
+
+if TYPE_CHECKING:
+    from flink_triage.logs.inputs.files import InputFile
+
+# A folder that is only called so is named for the one that holds it; so is a YARN container's.
+_LOG_FOLDERS = frozenset({"log", "logs"})
+_CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
+# An archive is a folder of its own name.
+_ARCHIVE_NAME = re.compile(
+    r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
+    re.IGNORECASE,
+)
+Parts = tuple[str, ...]
+
+
+def parts_of(path: str) -> Parts:
+    """The folders and the name of an absolute path; of a URI, bucket or host come first."""
+    if is_uri(path):
+        _, authority, rest = split_uri(path)
+        return tuple(part for part in (authority, *rest.split("/")) if part)
+    return tuple(part for part in os.path.abspath(path).split(os.sep) if part)
+
+
+def name_of_folder(path: str, root: str) -> str:
+    """The folder below the input (the input's own name for files right in it)."""
+    return "/".join(_folder(path, root)[1]) or "default"
+
+
+def name_of_file(path: str, root: str) -> str:
+    """The path below the input, or the file's own name when it is the input."""
+    return "/".join(_file(path, root)[1])
+
+
+def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
+    """The same files; those that share a name with another folder or file get a longer one.
+
+    The name then begins as many folders earlier as it takes to tell all that share it apart.
+    """
+    folders = _longer_names(files, _folder)
+    # Below one folder all paths differ.
+    is_one_folder = len({file.root for file in files}) == 1 and not any(
+        _is_alone(file.path, file.root) for file in files
+    )
+    paths = {} if is_one_folder else _longer_names(files, _file)
+    if not (folders or paths):
+        return tuple(files)
+    return tuple(
+        replace(
+            file,
+            folder_name=folders.get(_folder(file.path, file.root)[0]),
+            file_name=paths.get(_file(file.path, file.root)[0]),
+        )
+        for file in files
+    )
+
+
+def _folder(path: str, root: str) -> tuple[Parts, Parts]:
+    """The folder that a file's deployment is named for, whole, and that name."""
+    is_member = path.startswith(f"{root}{SEPARATOR}")
+    folder = _from_here(os.path.dirname(path))
+    return _folder_below(folder, None if path == root else _from_here(root), is_member)
+
+
+def _from_here(path: str) -> str:
+    return path if os.path.isabs(path) or is_uri(path) else os.path.join(os.getcwd(), path)
+
+
+# Asked several times for each file, and of many files of one folder.
+@lru_cache(maxsize=4096)
+def _folder_below(path: str, root: str | None, is_member: bool) -> tuple[Parts, Parts]:
+    """The same for a folder; ``root`` is None where the input is the file itself."""
+    folder = parts_of(path)
+    base = len(folder) if root is None else len(parts_of(root)) - is_member
+    folder = tuple(_ARCHIVE_NAME.sub("", part) for part in folder)
+    end = len(folder)
+    while end > base and _is_passed_over(folder[end - 1]):
+        end -= 1
+    if end > base:
+        return folder[:end], folder[base:end]
+    if end > 1 and _is_passed_over(folder[end - 1]):
+        end -= 1
+    return folder[:end], folder[max(end - 1, 0) : end]
+
+
+def _is_passed_over(folder: str) -> bool:
+    return folder in _LOG_FOLDERS or _CONTAINER_FOLDER.fullmatch(folder) is not None
+
+
+def _file(path: str, root: str) -> tuple[Parts, Parts]:
+    parts = parts_of(path)
+    return parts, parts[-1:] if _is_alone(path, root) else parts[len(parts_of(root)) :]
+
+
+def _is_alone(path: str, root: str) -> bool:
+    """Whether the input is the file itself, or the archive that holds it."""
+    return path == root or path.startswith(f"{root}{SEPARATOR}")
+
+
+def _longer_names(
+    files: Sequence[InputFile], named: Callable[[str, str], tuple[Parts, Parts]]
+) -> Mapping[Parts, str]:
+    """Whole paths whose names others share, and the names that tell them apart."""
+    sharing: dict[Parts, set[Parts]] = defaultdict(set)
+    for file in files:
+        whole, name = named(file.path, file.root)
+        sharing[name].add(whole)
+    longer: dict[Parts, str] = {}
+    for name, wholes in sharing.items():
+        if len(wholes) < 2:
+            continue
+        size = len(name) + 1
+        while len({whole[-size:] for whole in wholes}) < len(wholes):
+            size += 1
+        longer |= {whole: "/".join(whole[-size:]) for whole in wholes}
+    return longer

@@ -1,0 +1,265 @@
+"""Input arguments in, a sorted listing of the files to read out; nothing is skipped silently."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+from flink_triage.errors import UsageError
+from flink_triage.logs.inputs.archives import SEPARATOR, list_members, open_member, split_member
+from flink_triage.logs.inputs.deployments import name_apart, name_of_file, name_of_folder
+from flink_triage.logs.inputs.path_names import on_disk, shown
+from flink_triage.logs.inputs.storage import is_uri, list_stored, local_path, open_stored
+from flink_triage.logs.text.redact import redact_path
+from flink_triage.model import Quarantined
+from flink_triage.pickles import pickled_by_position
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+
+# Found in a folder, files of these names are not logs; named on the command line, they are read.
+_NOT_LOGS = frozenset(
+    {
+        ".class", ".css", ".csv", ".html", ".ipynb", ".jar", ".java", ".js", ".md", ".parquet",
+        ".pdf", ".png", ".properties", ".py", ".scala", ".sh", ".sql", ".svg", ".toml", ".tsv",
+        ".xml", ".yaml", ".yml",
+    }
+)  # fmt: skip
+_NO_LOG = "ignored: not a log by its name; name it to read it"
+
+
+@pickled_by_position
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One file to read; ``root`` is the input argument through which it was found.
+
+    ``path`` is a path or a URI.  ``host`` is where it was written, if what holds it says so;
+    ``is_seekable`` is false where to read a part means to read all before it.  ``folder_name``
+    and ``file_name`` name its deployment by folder and by file where the usual name would also be
+    that of another folder or file of the inputs.
+    """
+
+    path: str
+    size_bytes: int
+    modified_at: datetime
+    root: str
+    host: str | None = None
+    is_seekable: bool = True
+    folder_name: str | None = None
+    file_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What there was to read at ``began_at``, or later."""
+
+    files: tuple[InputFile, ...]
+    quarantined: tuple[Quarantined, ...]
+    began_at: datetime
+
+
+def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
+    """All regular files below the inputs (paths or URIs), each once, sorted by path.
+
+    Of an archive its members are listed, as ``archive!/member``; behind a URI archives are files.
+    Links inside a directory are not followed out of it.  Raises ``UsageError`` for an input that
+    does not exist.
+    """
+    began_at = datetime.now(UTC)
+    files: dict[str, InputFile] = {}
+    quarantined: list[Quarantined] = []
+    for given in inputs:
+        if is_uri(given):
+            _add_stored(given, files, quarantined)
+            continue
+        root = root_of(given)
+        if os.path.isdir(root):
+            found = _walk(root, quarantined)
+        else:
+            found = [(root, os.path.realpath(root))]
+        for path, key in found:
+            _add(path, key, root, files, quarantined, settings)
+    listed = [files[key] for key in sorted(files)]
+    return Listing(name_apart(listed), tuple(quarantined), began_at)
+
+
+def root_of(given: str) -> str:
+    """The path of an input that is no URI; raises ``UsageError`` where nothing is there."""
+    root = local_path(given)
+    if not os.path.lexists(root):
+        raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
+    return root
+
+
+def nothing_to_read(inputs: Sequence[str]) -> UsageError:
+    return UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
+
+
+def open_binary(path: str) -> BinaryIO:
+    """A file, what is behind a URI, or a member of an archive, as a stream of its bytes."""
+    if is_uri(path):
+        return open_stored(path)
+    member = split_member(path)
+    if member is not None:
+        return open_member(*member, DEFAULT_SETTINGS)
+    return open(on_disk(path), "rb", buffering=0)
+
+
+def deployment_of(file: InputFile, group_by: str = "directory") -> str:
+    """The deployment that a file belongs to.
+
+    ``directory`` names its folder below the input (the input's own name for files right in it),
+    ``file`` the file; anything else is a regex whose first group, or whole match, on the path is
+    the name.  Secrets in it are masked, and names that differ in nothing else are one.  Raises
+    ``UsageError`` for a regex that does not compile.
+    """
+    return redact_path(_deployment_of(file, group_by))
+
+
+def _deployment_of(file: InputFile, group_by: str) -> str:
+    if group_by == "file":
+        return file.file_name or name_of_file(file.path, file.root)
+    by_folder = file.folder_name or name_of_folder(file.path, file.root)
+    if group_by == "directory":
+        return by_folder
+    try:
+        match = re.search(group_by, file.path)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(
+            f"--group-by: {group_by[:200]!r} is not directory, file or a regex ({error})"
+        ) from None
+    if match is None:
+        return by_folder
+    return (match[1] if match.re.groups else match[0]) or by_folder
+
+
+def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
+    """The paths of the files below a folder, each with the real one."""
+    found: list[tuple[str, str]] = []
+    inside = os.path.realpath(root)
+    folders = [(root, inside)]
+    while folders:
+        folder, real_folder = folders.pop()
+        below: list[tuple[str, str]] = []
+        for entry in _entries(folder, quarantined):
+            # One that no link leads to, since links are not followed.
+            real_path = os.path.join(real_folder, entry.name)
+            if entry.is_symlink():
+                reason = _refused_link(entry.path, inside)
+                if reason is not None:
+                    quarantined.append(Quarantined(shown(entry.path), reason))
+            elif entry.is_dir(follow_symlinks=False):
+                below.append((entry.path, real_path))
+            elif _is_no_log(entry.name):
+                quarantined.append(Quarantined(shown(entry.path), _NO_LOG))
+            else:
+                found.append((entry.path, real_path))
+        folders += reversed(below)
+    return found
+
+
+def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        quarantined.append(Quarantined(shown(folder), _reason(error)))
+        return []
+
+
+def _refused_link(path: str, inside: str) -> str | None:
+    """Why a link is not followed; ``None`` if what it leads to is listed under its own name."""
+    target = os.path.realpath(path)
+    if not os.path.exists(target):
+        return "a broken link"
+    if os.path.commonpath((inside, target)) != inside:
+        return "a link that leads out of the input"
+    return None
+
+
+def _is_no_log(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in _NOT_LOGS
+
+
+def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
+    """What lies behind a URI: no links, no rights that a listing would tell."""
+    try:
+        found = list_stored(root)
+    except OSError as error:
+        raise UsageError(f"input: {root!r} cannot be listed: {error}") from None
+    if found is None:
+        raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
+    for stored in found:
+        if stored.uri != root and _is_no_log(stored.uri):
+            quarantined.append(Quarantined(stored.uri, _NO_LOG))
+        elif stored.uri not in files:
+            files[stored.uri] = InputFile(stored.uri, stored.size_bytes, stored.modified_at, root)
+
+
+def _add(
+    path: str,
+    key: str,
+    root: str,
+    files: dict[str, InputFile],
+    quarantined: list[Quarantined],
+    settings: Settings,
+) -> None:
+    if key in files:
+        return
+    try:
+        info = os.stat(path)
+        if not stat.S_ISREG(info.st_mode):
+            quarantined.append(Quarantined(shown(path), "not a regular file"))
+            return
+        if not os.access(path, os.R_OK):
+            quarantined.append(Quarantined(shown(path), "permission denied"))
+            return
+    except OSError as error:
+        quarantined.append(Quarantined(shown(path), _reason(error)))
+        return
+    modified_at = datetime.fromtimestamp(info.st_mtime, tz=UTC)
+    file = InputFile(shown(path), info.st_size, modified_at, shown(root))
+    if not _add_members(path, file, key, files, quarantined, settings):
+        files[key] = file
+
+
+def _add_members(
+    path: str,
+    archive: InputFile,
+    key: str,
+    files: dict[str, InputFile],
+    quarantined: list[Quarantined],
+    settings: Settings,
+) -> bool:
+    """Whether the file is an archive; then its members are listed instead of it."""
+    try:
+        listed = list_members(path, settings)
+    except OSError:
+        return False  # Whoever reads it will say why it cannot be read.
+    if listed is None:
+        return False
+    members, problem = listed
+    if problem is not None:
+        reason = f"partial: {problem}" if members else problem
+        quarantined.append(Quarantined(archive.path, reason))
+    for member in members:
+        path = f"{archive.path}{SEPARATOR}{member.name}"
+        if member.refusal is not None:
+            quarantined.append(Quarantined(path, member.refusal))
+        elif _is_no_log(member.name):
+            quarantined.append(Quarantined(path, "ignored: not a log by its name"))
+        else:
+            # No member was written to after its archive was.
+            at = min(member.modified_at or archive.modified_at, archive.modified_at)
+            # No name on a disk holds a NUL.
+            files[f"{key}\0{member.name}"] = InputFile(
+                path, member.size_bytes, at, archive.root, member.host, member.is_seekable
+            )
+    return bool(members) or problem is not None
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

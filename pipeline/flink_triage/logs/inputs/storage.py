@@ -1,0 +1,307 @@
+"""Files behind a URI: in goes ``s3a://bucket/key``, out come listings and byte streams.
+
+Arrow's file systems do the work, because they come with what Spark needs anyway and run in the
+driver and in Python workers alike; Spark itself gives workers no way to read a part of a file.
+Local paths do not come here.  Credentials are those of the usual chain of each store (environment,
+profile, role of the machine), unless ``use_options`` was told others; no message shows them.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, BinaryIO, cast
+
+from flink_triage.errors import EnvironmentProblem, UsageError
+from flink_triage.settings import KIB, MIB
+
+SCHEMES: Mapping[str, str] = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "abfs": "azure",
+    "abfss": "azure",
+    "gs": "gcs",
+    "hdfs": "hdfs",
+    "viewfs": "hdfs",
+}
+# A request costs as much as reading about a MiB.  Heads are looked at alone, so reading ahead
+# begins small and doubles for as long as one byte follows the other.
+_FIRST_BYTES = 256 * KIB
+_MOST_BYTES = 8 * MIB
+_SECRET_ENDINGS = ("key", "token", "windows.net")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageOptions:
+    """Settings under the names of Hadoop's file systems (``fs.s3a.endpoint``); never printed."""
+
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def get(self, name: str, bucket: str) -> str | None:
+        """The value for the bucket (``fs.s3a.bucket.NAME.…``), or that for all of them."""
+        own = self.values.get(name.replace("fs.s3a.", f"fs.s3a.bucket.{bucket}.", 1))
+        return self.values.get(name) if own is None else own
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    uri: str
+    size_bytes: int
+    modified_at: datetime
+
+
+# Of the whole process, as the environment is, whose part it takes: streams are opened far below
+# what knows of a session.
+NO_OPTIONS = StorageOptions()
+_OPTIONS = NO_OPTIONS
+
+
+def use_options(options: StorageOptions) -> None:
+    """What file systems of this process are made with from now on."""
+    global _OPTIONS
+    _OPTIONS = options
+
+
+def is_uri(path: str) -> bool:
+    """Whether ``path`` is behind a URI; ``file:`` and plain paths are not."""
+    return "://" in path and path.partition("://")[0].isalnum() and not path.startswith("file:")
+
+
+def is_object(path: str) -> bool:
+    """Whether ``path`` is in an object store, where a file is replaced as a whole."""
+    return is_uri(path) and SCHEMES.get(path.partition("://")[0]) in ("s3", "azure", "gcs")
+
+
+def local_path(path: str) -> str:
+    """``/logs`` for ``file:/logs`` and ``file:///logs``; any other path as it is."""
+    if not path.startswith("file:/"):
+        return path
+    return "/" + path.removeprefix("file:").lstrip("/")
+
+
+def split_uri(uri: str) -> tuple[str, str, str]:
+    """Scheme, authority and the rest without slashes around it; nothing is decoded."""
+    scheme, _, rest = uri.partition("://")
+    authority, _, path = rest.partition("/")
+    return scheme, authority, path.strip("/")
+
+
+def list_stored(root: str) -> Iterator[StoredFile] | None:
+    """All files below ``root`` (or itself, when it is a file); None when there is nothing.
+
+    Raises ``UsageError`` for a scheme that is not known, ``OSError`` for what cannot be listed.
+    """
+    from pyarrow import fs
+
+    system, place = _place(root)
+    with _in_words(root):
+        info = system.get_file_info(place)
+        if info.type == fs.FileType.NotFound:
+            return None
+        if info.type == fs.FileType.File:
+            return iter((_stored(root, info),))
+        found = system.get_file_info(fs.FileSelector(place, recursive=True))
+    # Under the prefix of the URI that was given: `s3a://` stays `s3a://`.
+    return (
+        _stored(f"{root.rstrip('/')}/{item.path[len(place) :].strip('/')}", item)
+        for item in found
+        if item.type == fs.FileType.File
+    )
+
+
+def _stored(uri: str, info: Any) -> StoredFile:
+    return StoredFile(uri, info.size, info.mtime or datetime.fromtimestamp(0, tz=UTC))
+
+
+def stat_stored(uri: str) -> StoredFile:
+    """Size and time of ``uri`` now; raises ``OSError`` where there is no file."""
+    system, place = _place(uri)
+    with _in_words(uri):
+        info = system.get_file_info(place)
+        if not info.is_file:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), uri)
+    return _stored(uri, info)
+
+
+def open_stored(uri: str) -> BinaryIO:
+    """The bytes of ``uri``, to be read and sought; raises ``OSError``."""
+    system, place = _place(uri)
+    with _in_words(uri):
+        return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
+
+
+class _StoredStream(io.RawIOBase):
+    """Reads ahead, so that small reads are not a request each."""
+
+    def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
+        self._uri = uri
+        self._source = source
+        self._size = source.size()
+        self._at = 0
+        self._held = b""
+        self._held_at = 0
+        self._first_bytes = first_bytes
+        self._ahead = first_bytes
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def read(self, size: int = -1, /) -> bytes:
+        end = self._size if size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        held_end = self._held_at + len(self._held)
+        if not self._held_at <= self._at < held_end:
+            is_next = self._at == held_end
+            self._fetch(end, is_next=is_next)
+            return self._take(end)
+        first = self._take(min(end, held_end))
+        if end <= held_end:
+            return first
+        self._fetch(end, is_next=True)
+        return first + self._take(end)
+
+    def _take(self, end: int) -> bytes:
+        part = self._held[self._at - self._held_at : end - self._held_at]
+        self._at += len(part)
+        return part
+
+    def _fetch(self, end: int, *, is_next: bool) -> None:
+        self._ahead = min(self._ahead * 2, _MOST_BYTES) if is_next else self._first_bytes
+        wanted = min(max(end - self._at, self._ahead), self._size - self._at)
+        with _in_words(self._uri):
+            self._held = self._source.read_at(wanted, self._at)
+        self._held_at = self._at
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+        super().close()
+
+
+def _place(uri: str) -> tuple[Any, str]:
+    """The file system of ``uri``, and the path in it."""
+    scheme, authority, path = split_uri(uri)
+    kind = SCHEMES.get(scheme)
+    if kind is None:
+        raise UsageError(
+            f"input: {uri!r} has an unknown scheme; expected a path or {', '.join(SCHEMES)}"
+        )
+    try:
+        import pyarrow.fs  # noqa: F401
+    except ImportError:
+        raise EnvironmentProblem(
+            f"{uri}: reading it needs pyarrow; pip install 'flink-triage[spark]'"
+        ) from None
+    with _in_words(uri):
+        system = _file_system(kind, scheme, authority, _Hidden(_OPTIONS), os.getpid())
+    if kind == "hdfs":
+        place = f"/{path}"
+    else:
+        place = "/".join(part for part in (authority.split("@")[0], path) if part)
+    return system, place
+
+
+class _Hidden:
+    """Options as a key of the cache: equal when their values are."""
+
+    def __init__(self, options: StorageOptions) -> None:
+        self.options = options
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Hidden) and self.options.values == other.options.values
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.options.values.items())))
+
+
+@lru_cache(maxsize=64)
+def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
+    """One per place and process: the clients inside do not outlive a fork."""
+    del process
+    from pyarrow import fs
+
+    options = hidden.options
+    if kind == "s3":
+        return fs.S3FileSystem(**_s3_arguments(options, authority))
+    if kind == "azure":
+        return fs.AzureFileSystem(**_azure_arguments(options, authority))
+    if kind == "gcs":
+        return fs.GcsFileSystem()
+    # libhdfs takes name node, users and Kerberos from the Hadoop configuration of the machine.
+    host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "0")
+    if scheme == "viewfs":
+        return fs.HadoopFileSystem(f"viewfs://{authority}", 0)
+    return fs.HadoopFileSystem(host or "default", int(port))
+
+
+def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
+    """Of S3A's options those that say where and as whom; the rest is Arrow's usual chain."""
+    found: dict[str, Any] = {}
+    for argument, name in (
+        ("access_key", "fs.s3a.access.key"),
+        ("secret_key", "fs.s3a.secret.key"),
+        ("session_token", "fs.s3a.session.token"),
+        ("region", "fs.s3a.endpoint.region"),
+        ("role_arn", "fs.s3a.assumed.role.arn"),
+    ):
+        value = options.get(name, bucket)
+        if value:
+            found[argument] = value
+    endpoint = options.get("fs.s3a.endpoint", bucket)
+    if endpoint:
+        scheme, _, host = endpoint.rpartition("://")
+        is_plain = options.get("fs.s3a.connection.ssl.enabled", bucket) == "false"
+        found["endpoint_override"] = host.rstrip("/")
+        found["scheme"] = scheme or ("http" if is_plain else "https")
+    provider = options.get("fs.s3a.aws.credentials.provider", bucket) or ""
+    if provider.endswith("AnonymousAWSCredentialsProvider"):
+        found["anonymous"] = True
+    return found
+
+
+def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
+    """``container@account.dfs.core.windows.net``; a key of the account, or Azure's usual chain."""
+    _, _, host = authority.rpartition("@")
+    account = host.split(".")[0]
+    found: dict[str, Any] = {"account_name": account}
+    key = options.values.get(f"fs.azure.account.key.{host}")
+    key = key or options.values.get("fs.azure.account.key")
+    if key:
+        found["account_key"] = key
+    return found
+
+
+@contextmanager
+def _in_words(uri: str) -> Iterator[None]:
+    """Errors of Arrow as ``OSError`` without a secret in them."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except (OSError, ArrowException) as error:
+        text = str(error)
+        for name, value in _OPTIONS.values.items():
+            if value and name.endswith(_SECRET_ENDINGS):
+                text = text.replace(value, "***")
+        if isinstance(error, (FileNotFoundError, PermissionError)):
+            raise type(error)(error.errno, text, uri) from None
+        raise OSError(text) from None

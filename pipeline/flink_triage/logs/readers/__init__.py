@@ -1,0 +1,1 @@
+"""Byte ranges to events."""

@@ -1,0 +1,73 @@
+"""The events of a buffer as arrays: where they begin, and the first bytes of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from flink_triage.logs.layouts.shape import SHAPE_WIDTH
+from flink_triage.logs.text.literals import LiteralFinder
+
+
+@dataclass(frozen=True, slots=True)
+class WholeEvents:
+    """Whole events of a buffer: ``bounds`` and ``lines`` have one entry more than events.
+
+    All of them begin with a header, but for the first where ``begins_with_header`` is false.
+    """
+
+    data: bytes
+    bounds: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.uint64]
+    begins_with_header: bool
+
+
+IS_WORD = np.zeros(256, dtype=np.bool_)
+for _byte in b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_":
+    IS_WORD[_byte] = True
+
+
+def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """The first 32 bytes at each start as four words; what lies past the end reads as zero."""
+    size = len(data)
+    rows = np.zeros((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
+    inside = int(starts.searchsorted(size - SHAPE_WIDTH, side="right"))
+    if len(starts) and not bool((starts[:-1] <= starts[1:]).all()):
+        return _unsorted_rows(data, starts)
+    if inside > 0:
+        view: npt.NDArray[np.void] = np.ndarray(
+            (size - SHAPE_WIDTH + 1,), dtype=f"V{SHAPE_WIDTH}", buffer=data, strides=(1,)
+        )
+        rows[:inside] = view[starts[:inside]].view("<u8").reshape(-1, SHAPE_WIDTH // 8)
+    for index in range(inside, len(starts)):
+        piece = data[int(starts[index]) : int(starts[index]) + SHAPE_WIDTH]
+        rows[index] = np.frombuffer(piece.ljust(SHAPE_WIDTH, b"\0"), dtype="<u8")
+    return rows
+
+
+def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    order = np.argsort(starts, kind="stable")
+    rows = np.empty((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
+    rows[order] = rows_at(data, starts[order])
+    return rows
+
+
+def suspects_of(
+    view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
+) -> npt.NDArray[np.bool_]:
+    """Which of the events that are not judged anyway the finder suspects."""
+    found = np.zeros(len(is_judged), dtype=np.bool_)
+    fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
+    fenced[1:-1] = is_judged
+    edges = (fenced[1:] != fenced[:-1]).nonzero()[0]
+    places = view.bounds[edges].tolist()
+    ends: list[int] = []
+    data = memoryview(view.data)
+    for start, end in zip(places[::2], places[1::2], strict=True):
+        finder.suspects(data[start:end], start, ends)
+    if ends:
+        found[np.searchsorted(view.bounds, np.asarray(ends) - 1, side="right") - 1] = True
+    return found

@@ -1,0 +1,393 @@
+"""The reader of files whose header lines have a fixed shape: blocks of some MiB at a time.
+
+Blocks are looked at with numpy and one literal scan; Python runs for notable events only.  It gives
+what ``shaped_lines.read_lines`` gives.  A range owns the events whose first byte lies in it and is
+read past its end to finish the last.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import compress, repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from flink_triage.logs.layouts.shape import SHAPE_WIDTH, masks_of
+from flink_triage.logs.readers.block_arrays import WholeEvents, rows_at, suspects_of
+from flink_triage.logs.readers.block_levels import UNRESOLVED, code_of, count_volumes, quiet_levels
+from flink_triage.logs.readers.byte_account import Tally
+from flink_triage.logs.readers.event_builder import BuiltEvent, ShapedEvents
+from flink_triage.logs.readers.event_forms import forms_of_events
+from flink_triage.logs.readers.plain_events import plain_among
+from flink_triage.logs.readers.reference_reader import ByteSource, Window
+from flink_triage.logs.readers.repeated_events import MET_FROM, Repeats
+from flink_triage.logs.readers.small_block_reader import whole_events
+from flink_triage.logs.readers.stored_text import head_and_tail_bytes, join_cut
+from flink_triage.logs.routine import drop_routine, job_of_completed
+from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.model import Event
+
+# Larger blocks leave the processor's cache and are given new pages each time (a fifth of all time),
+# smaller ones pay numpy's start-up more often.
+BLOCK_BYTES = 1024 * 1024
+
+# Below this numpy's start-up, paid for each call, costs more than a loop over the events.
+FEW_BYTES = 16 * 1024
+
+# Larger portions fold better, and what is held of them grows.
+MAX_PORTION_BLOCKS = 16
+# Completed checkpoints are looked through when so many wait.
+MAX_ROUTINE = 16 * 1024
+
+_Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
+# No level is this.
+_NOT_ASKED = "not asked"
+
+
+def read_blocks(
+    source: ByteSource,
+    window: Window,
+    build: ShapedEvents,
+    finder: LiteralFinder,
+    tally: Tally,
+    block_bytes: int = BLOCK_BYTES,
+    few_bytes: int = FEW_BYTES,
+    repeats: Repeats | None = None,
+) -> Iterator[Sequence[Event]]:
+    """Reads ``source``, which stands at ``window.start``, block by block.
+
+    Gives portions of what ``tally`` keeps; the last is left to be taken.  With ``repeats``, which
+    has begun the range, events that others stand for are counted only.
+    """
+    return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
+
+
+class _Blocks:
+    """The state of one pass: where the buffer stands in the file, and which line that is."""
+
+    def __init__(
+        self,
+        source: ByteSource,
+        window: Window,
+        build: ShapedEvents,
+        finder: LiteralFinder,
+        tally: Tally,
+        block_bytes: int,
+        few_bytes: int,
+        repeats: Repeats | None,
+    ) -> None:
+        self._source = source
+        self._window = window
+        self._build = build
+        self._finder = finder
+        self._tally = tally
+        self._block_bytes = block_bytes
+        self._few_bytes = few_bytes
+        self._masks = masks_of(build.shape)
+        self._offset = window.start
+        self._line = 1
+        # Even without the first bytes of a header at its end, a giant is beyond the event limit.
+        self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
+        self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
+        self._repeats = repeats
+        # Blocks of a portion: few at first, for what a portion tells is of use to the next.
+        self._portion_blocks = 1
+        self._blocks = 0
+        # Completed checkpoints of the portion: offset, line, bytes, minute and job.
+        self._routine: list[_Routine] = []
+
+    def run(self) -> Iterator[Sequence[Event]]:
+        yield from self._read()
+        self._settle()
+
+    def _read(self) -> Iterator[Sequence[Event]]:
+        carry = b""
+        while self._window.owns(self._offset):
+            block = self._source.read(self._block_bytes)
+            data = carry + block if carry else block
+            if not block:
+                self._finish(data)
+                return
+            carry = self._take(data)
+            if len(carry) > self._giant_bytes:
+                # What was read with its end may be the last block, and hold many events.
+                carry = self._take(self._take_giant(carry))
+            if self._is_portion():
+                self._settle()
+                yield self._tally.take()
+
+    def _is_portion(self) -> bool:
+        if self._repeats is None:
+            return self._tally.is_portion
+        self._blocks += 1
+        is_due = self._blocks >= self._portion_blocks
+        if is_due or self._tally.is_portion:
+            self._blocks = 0
+            self._portion_blocks = min(2 * self._portion_blocks, MAX_PORTION_BLOCKS)
+            return True
+        return False
+
+    def _settle(self) -> None:
+        """Builds what is known to be kept only when all of the portion was read."""
+        if self._repeats is not None:
+            for offset, line, data in self._repeats.lasts():
+                self._keep_notable(offset, line, data)
+            self._tally.keep_counted(self._repeats.take_counted_bytes())
+        self._trim_routine()
+        self._keep_routine()
+
+    def _trim_routine(self) -> None:
+        """Of the completed checkpoints between two other events, runs of one minute and job are
+        left with their first and last.
+        """
+        others = self._tally.waiting_offsets
+        if self._repeats is not None:
+            others = sorted([*others, *(offset for offset, _, _ in self._repeats.lasts())])
+        self._routine = drop_routine(
+            self._routine, lambda routine: (bisect(others, routine[0]), routine[3])
+        )
+
+    def _take(self, data: bytes) -> bytes:
+        """All events but the last are counted and kept; what is left of ``data``."""
+        take = self._take_few if len(data) < self._few_bytes else self._take_events
+        taken = take(data) if data else 0
+        self._offset += taken
+        return data[taken:]
+
+    def _finish(self, data: bytes) -> None:
+        """The end of the source: what is left is one event."""
+        if not data:
+            return
+        if self._window.is_active:
+            self._tally.held_back_bytes += len(data)
+            return
+        self._close(self._offset, len(data), data.count(b"\n"), data, data[-1:] != b"\n")
+
+    def _close(
+        self,
+        offset: int,
+        size: int,
+        newlines: int,
+        data: bytes,
+        is_open: bool,
+        is_cut: bool = False,
+    ) -> None:
+        """Counts one event on its own; ``is_open`` says that its last line has no newline."""
+        shape = self._build.shape
+        minute = self._build.minute_of(data) if shape.is_header(data) else None
+        built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
+        self._tally.newline_count += newlines
+        self._line += newlines
+        self._tally.count(built.level, minute, newlines + is_open, size, 1)
+        if built.event is None:
+            self._tally.counted_bytes += size
+        else:
+            self._tally.keep(built.event, built.redactions, built.decode_errors)
+
+    def _take_giant(self, carry: bytes) -> bytes:
+        """Reads on to the end of an event that is larger than the buffer; keeps its two ends."""
+        settings = self._build.settings
+        head_bytes, tail_bytes = head_and_tail_bytes(settings)
+        head = carry[:head_bytes]
+        # The next header's first bytes may already be in the tail: keep room to give them back.
+        kept_bytes = tail_bytes + SHAPE_WIDTH + 1
+        tail = carry[-kept_bytes:]
+        size, newlines = len(carry), carry.count(b"\n")
+        # A header may straddle two reads: the overlap is searched again.
+        overlap = carry[-SHAPE_WIDTH - 1 :]
+        while block := self._source.read(self._block_bytes):
+            joined = overlap + block
+            found = self._build.shape.next_header(joined, 0)
+            if found >= 0:
+                found -= len(overlap)
+                return self._close_giant(head, tail, size, newlines, found, overlap, block)
+            size += len(block)
+            newlines += block.count(b"\n")
+            tail = (tail + block)[-kept_bytes:]
+            overlap = joined[-SHAPE_WIDTH - 1 :]
+        if self._window.is_active:
+            self._tally.held_back_bytes += size
+        else:
+            is_open = tail[-1:] != b"\n"
+            kept, _ = join_cut(head, tail[-tail_bytes:], size, settings)
+            self._close(self._offset, size, newlines, kept, is_open, is_cut=True)
+        self._offset += size
+        return b""
+
+    def _close_giant(
+        self,
+        head: bytes,
+        tail: bytes,
+        size: int,
+        newlines: int,
+        found: int,
+        overlap: bytes,
+        block: bytes,
+    ) -> bytes:
+        """Ends the giant ``found`` bytes into ``block``; negative: inside the overlap before it."""
+        _, tail_bytes = head_and_tail_bytes(self._build.settings)
+        if found >= 0:
+            tail, rest = (tail + block[:found])[-tail_bytes:], block[found:]
+            newlines += block.count(b"\n", 0, found)
+        else:
+            tail, rest = tail[:found][-tail_bytes:], overlap[found:] + block
+        size += found
+        kept, _ = join_cut(head, tail, size, self._build.settings)
+        self._close(self._offset, size, newlines, kept, False, is_cut=True)
+        self._offset += size
+        return rest
+
+    def _take_events(self, data: bytes) -> int:
+        """Counts and keeps all events of ``data`` but the last, which may go on; bytes taken."""
+        newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
+        starts = np.empty(len(newlines) + 1, dtype=np.int64)
+        starts[0] = 0
+        np.add(newlines, 1, out=starts[1:])
+        rows = rows_at(data, starts)
+        is_header = self._masks.are_headers(rows)
+        begins_with_header = bool(is_header[0])
+        is_header[0] = True
+        header_lines = is_header.nonzero()[0]
+        owned = len(header_lines) - 1
+        if self._window.end is not None:
+            limit = self._window.end - self._offset
+            owned = min(owned, int(np.searchsorted(starts[header_lines], limit)))
+        if owned <= 0:
+            return 0
+        lines = header_lines[: owned + 1]
+        bounds = starts[lines]
+        view = WholeEvents(data, bounds, lines, rows[lines[:-1]], begins_with_header)
+        self._count_events(view, newlines)
+        self._line += int(lines[-1])
+        return int(bounds[-1])
+
+    def _count_events(self, view: WholeEvents, newlines: npt.NDArray[np.int64]) -> None:
+        levels = quiet_levels(view, newlines, self._build.shape.anchor)
+        sizes = view.bounds[1:] - view.bounds[:-1]
+        line_counts = view.lines[1:] - view.lines[:-1]
+        # These are judged whatever words they hold; only in all others a literal decides.
+        is_judged = (levels == UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
+        is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
+        self._tally.newline_count += int(view.lines[-1])
+        self._tally.counted_bytes += int(view.bounds[-1])
+        candidates = is_candidate.nonzero()[0]
+        starts = view.bounds[candidates].tolist()
+        ends = view.bounds[candidates + 1].tolist()
+        pieces = [view.data[start:end] for start, end in zip(starts, ends, strict=True)]
+        is_first_headless = not view.begins_with_header and bool(len(starts)) and starts[0] == 0
+        for index, start, line, judged, data, form in zip(
+            candidates.tolist(),
+            starts,
+            view.lines[candidates].tolist(),
+            is_judged[candidates].tolist(),
+            pieces,
+            self._forms(
+                pieces, is_first_headless, is_judged[candidates] & (line_counts[candidates] == 1)
+            ),
+            strict=True,
+        ):
+            level = self._read_event(start, line, data, judged, form)
+            if level is not _NOT_ASKED:
+                levels[index] = code_of(level)
+        count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
+
+    def _forms(
+        self, pieces: Sequence[bytes], is_first_headless: bool, is_line: npt.NDArray[np.bool_]
+    ) -> Iterable[bytes | None]:
+        """The forms of events, where repeats are counted; of what has no header, none."""
+        if self._repeats is None or not pieces:
+            return repeat(None, len(pieces))
+        forms = forms_of_events(pieces)
+        lines = is_line.nonzero()[0].tolist()
+        if len(lines) >= MET_FROM:
+            plain = plain_among([pieces[index] for index in lines], self._finder)
+            for index in compress(lines, plain):
+                forms[index] = self._build.header_of(pieces[index]) or forms[index]
+        if is_first_headless:
+            forms[0] = None
+        return forms
+
+    def _read_event(
+        self, start: int, line: int, data: bytes, judged: bool, form: bytes | None
+    ) -> str | None:
+        """Keeps or counts a candidate; its level, or ``_NOT_ASKED`` for one that is not notable.
+
+        One that is not ``judged`` whatever it says counts only with a literal.
+        """
+        offset, line = self._offset + start, self._line + line
+        if not judged and self._is_routine(offset, line, data):
+            return _NOT_ASKED
+        repeats = self._repeats
+        if repeats is not None and form is not None:
+            known = repeats.take(form, data, offset, line)
+            if known is not None:
+                return known.level
+        built = self._judge(offset, line, data, judged)
+        if built is None:
+            return _NOT_ASKED
+        if repeats is not None and form is not None and built.event is not None:
+            if built.redactions or built.decode_errors or built.event.is_truncated:
+                repeats.distrust(form)
+            else:
+                repeats.expect(form, data, offset, built.level)
+        return built.level
+
+    def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
+        """Keeps an event, counted so far, where it is notable; None where that is not asked."""
+        if not judged and not self._finder.contains(data):
+            return None
+        built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
+        if built.event is not None:
+            self._tally.keep(built.event, built.redactions, built.decode_errors)
+            self._tally.counted_bytes -= len(data)
+        return built
+
+    def _take_few(self, data: bytes) -> int:
+        """What ``_take_events`` does, for little data."""
+        limit = None if self._window.end is None else self._window.end - self._offset
+        events = whole_events(data, self._build.shape, limit)
+        if events is None:
+            return 0
+        judged = events.judged(self._cut_bytes)
+        suspects = events.suspects(self._finder, judged)
+        levels = list(events.levels)
+        self._tally.newline_count += events.lines[-1]
+        self._tally.counted_bytes += events.bounds[-1]
+        for index, is_judged in enumerate(judged):
+            if is_judged or index in suspects:
+                start, end = events.bounds[index : index + 2]
+                level = self._read_event(
+                    start, events.lines[index], data[start:end], is_judged, None
+                )
+                if level is not _NOT_ASKED:
+                    levels[index] = level
+        events.count(levels, self._build, self._tally)
+        self._line += events.lines[-1]
+        return events.bounds[-1]
+
+    def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
+        """Whether the event says that a checkpoint was completed; then it is dealt with later."""
+        job = job_of_completed(data)
+        minute = self._build.minute_of(data) if job is not None else None
+        if job is None or minute is None:
+            return False
+        self._routine.append((offset, line, data, (minute, job)))
+        if len(self._routine) >= MAX_ROUTINE:
+            self._trim_routine()
+            if len(self._routine) > MAX_ROUTINE // 2:
+                self._keep_routine()
+        return True
+
+    def _keep_routine(self) -> None:
+        for offset, line, data, _ in self._routine:
+            self._keep_notable(offset, line, data)
+        self._routine = []
+
+    def _keep_notable(self, offset: int, line: int, data: bytes) -> None:
+        built = self._build.build(offset, len(data), line, data, has_literal=True)
+        if built.event is not None:
+            self._tally.keep(built.event, built.redactions, built.decode_errors)
+            self._tally.counted_bytes -= len(data)

@@ -1,0 +1,125 @@
+"""The account of what a range holds: every event is added once, notable or not.
+
+Notable events are handed over in portions while the range is read, for a range may be a whole file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+
+from flink_triage.logs.routine import drop_routine, routine_key
+from flink_triage.logs.text.redact import Redactions
+from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
+from flink_triage.settings import MIB
+
+# What is held of a range at a time: its text, and the traces that it is parsed to, at some 25 times
+# that.  As many events with little text.
+PORTION_BYTES = 4 * MIB
+PORTION_EVENTS = 8_192
+
+
+class Tally:
+    """Adds up one range: ``take`` gives events, ``finish`` the ``RangeScan`` without them.
+
+    ``is_whole`` says that all events are to be one portion.
+    """
+
+    def __init__(self, *, is_whole: bool = False) -> None:
+        self._is_whole = is_whole
+        self._waiting: list[Event] = []
+        self._waiting_bytes = 0
+        # Offset of the first byte that is accounted for.
+        self.began_at = 0
+        self.newline_count = 0
+        self.event_bytes = 0
+        self.counted_bytes = 0
+        self.held_back_bytes = 0
+        self.quarantined_bytes = 0
+        self.redactions: Counter[str] = Counter()
+        self.decode_errors = 0
+        self.truncated = 0
+        self.problems: list[Quarantined] = []
+        self._volumes: dict[tuple[str | None, datetime | None], list[int]] = {}
+
+    def count(
+        self, level: str | None, minute: datetime | None, lines: int, size: int, events: int
+    ) -> None:
+        """Adds to the volume of a level and minute; not to the sums of bytes."""
+        volume = self._volumes.get((level, minute))
+        if volume is None:
+            volume = self._volumes[(level, minute)] = [0, 0, 0]
+        volume[0] += lines
+        volume[1] += size
+        volume[2] += events
+
+    def keep(self, event: Event, redactions: Redactions, decode_errors: int) -> None:
+        self._waiting.append(event)
+        self._waiting_bytes += len(event.message) + len(event.continuation or "")
+        self.event_bytes += event.size_bytes
+        if redactions:
+            self.redactions.update(redactions)
+        self.decode_errors += decode_errors
+        self.truncated += event.is_truncated
+
+    def keep_counted(self, size: int) -> None:
+        """Notable events that others stand for, which were counted among the rest so far."""
+        self.event_bytes += size
+        self.counted_bytes -= size
+
+    @property
+    def waiting_offsets(self) -> list[int]:
+        """Where the events begin that are kept since the last portion was taken; in order."""
+        return sorted(event.offset for event in self._waiting)
+
+    @property
+    def accounted_bytes(self) -> int:
+        return self.event_bytes + self.counted_bytes + self.quarantined_bytes + self.held_back_bytes
+
+    @property
+    def is_portion(self) -> bool:
+        """Whether so much waits that it is to be taken."""
+        is_much = self._waiting_bytes >= PORTION_BYTES or len(self._waiting) >= PORTION_EVENTS
+        return is_much and not self._is_whole
+
+    def take(self) -> list[Event]:
+        """The events that wait, in the order of the file, without those that are routine."""
+        waiting = sorted(self._waiting, key=lambda event: event.offset)
+        self._waiting, self._waiting_bytes = [], 0
+        events = drop_routine(waiting, routine_key)
+        if len(events) < len(waiting):
+            size = sum(event.size_bytes for event in waiting)
+            size -= sum(event.size_bytes for event in events)
+            self.event_bytes -= size
+            self.counted_bytes += size
+        return events
+
+    def quarantine_rest(self, byte_range: ByteRange, reason: str) -> None:
+        """What the range holds beyond what was read cannot be read."""
+        profile = byte_range.profile
+        end = profile.size_bytes if byte_range.end is None else byte_range.end
+        left = end - byte_range.start - self.accounted_bytes
+        self.quarantined_bytes += max(left, 0)
+        self.problems.append(Quarantined(profile.path, reason))
+
+    def finish(self, byte_range: ByteRange, events: Sequence[Event] = ()) -> RangeScan:
+        keys = sorted(
+            self._volumes, key=lambda key: (key[1] is not None, key[1] or 0, key[0] or "")
+        )
+        return RangeScan(
+            range=byte_range,
+            events=tuple(events),
+            newline_count=self.newline_count,
+            event_bytes=self.event_bytes,
+            counted_bytes=self.counted_bytes,
+            quarantined_bytes=self.quarantined_bytes,
+            held_back_bytes=self.held_back_bytes,
+            volumes=tuple(
+                Volume(level, minute, *self._volumes[level, minute]) for level, minute in keys
+            ),
+            redactions_by_kind=dict(sorted(self.redactions.items())),
+            decode_errors=self.decode_errors,
+            truncated=self.truncated,
+            problems=tuple(self.problems),
+        )

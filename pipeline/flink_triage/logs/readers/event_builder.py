@@ -1,0 +1,306 @@
+"""The bytes of one event of a shaped file in, the ``Event`` out if it is notable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from functools import lru_cache
+
+from flink_triage.logs.layouts.headers import (
+    WARN_AND_ABOVE,
+    Header,
+    canonical_level,
+    layout_named,
+    parse_header,
+    parts_of_match,
+    with_message_below,
+)
+from flink_triage.logs.layouts.shape import Shape, sub_minute_columns
+from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
+from flink_triage.logs.lifecycle import parse_lifecycle
+from flink_triage.logs.readers.stored_text import (
+    TextCache,
+    cut_event,
+    store_names,
+    store_text,
+    store_texts,
+)
+from flink_triage.logs.text.decode import clean, decode, plain_text
+from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.logs.text.redact import NONE, Redactions, both, is_open_ended
+from flink_triage.logs.text.trace_line_kinds import holds_trace
+from flink_triage.model import Event
+from flink_triage.settings import Settings
+
+# Stands before the message in most layouts.
+_MESSAGE_FOLLOWS = b" - "
+_MAX_HEADERS = 4096
+# What `bytes.isspace` calls a blank.
+_BLANKS = " \t\n\r\x0b\f"
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltEvent:
+    """A judged event: ``event`` is ``None`` when it is only counted."""
+
+    event: Event | None
+    level: str | None
+    redactions: Redactions = field(default_factory=lambda: NONE)
+    decode_errors: int = 0
+
+
+class ShapedEvents:
+    """Builds events of one file whose header lines have a fixed shape.
+
+    With ``is_general`` every event is read in the general way, which defines the result.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        shape: Shape,
+        finder: LiteralFinder,
+        settings: Settings,
+        default_timezone: tzinfo,
+        *,
+        is_general: bool = False,
+    ) -> None:
+        self._path = path
+        self.shape = shape
+        self._finder = finder
+        self.settings = settings
+        self._timezone = default_timezone
+        self._personal = settings.reading.redacts_personal
+        self._continuations = TextCache(personal=self._personal)
+        layout = layout_named(shape.layout)
+        # The quick way keeps a text as it is.
+        is_general = is_general or self._personal
+        self.time_columns = None if is_general else shape.time_columns
+        # Whether times order as the texts that state them do.
+        self.is_clock_steady = default_timezone.utcoffset(None) is not None
+        self._after_time = layout.after_time if layout is not None else None
+        # Whether the bytes between time and message are a header, whatever the message.
+        self._headers: dict[bytes, bool] = {}
+        anchor = shape.anchor or ""
+        self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
+        columns = sub_minute_columns(shape.columns)
+        self._below_minute = (min(columns), max(columns) + 1) if columns else (0, 0)
+        self._no_seconds = shape.columns[slice(*self._below_minute)].replace("9", "0")
+        self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
+
+    def header_of(self, data: bytes) -> bytes | None:
+        """A stand-in for all events of one line whose level, logger, thread and job are those of
+        ``data``: its header, in the same columns, with the time left out.
+
+        ``None`` where the message could have a part in how the header is read.
+        """
+        if self.time_columns is None or self._after_time is None:
+            return None
+        after = self.time_columns[2]
+        end = data.find(_MESSAGE_FOLLOWS, after)
+        start = end + len(_MESSAGE_FOLLOWS)
+        if end < 0 or data.find(_MESSAGE_FOLLOWS, start) >= 0:
+            return None
+        if self._level_column is None and data.find(b"]", start) >= 0:
+            return None
+        header = data[after:start]
+        is_whole = self._headers.get(header)
+        if is_whole is None:
+            text = data.decode("latin-1")
+            match = self._after_time.match(text, after, len(text) - 1)
+            is_whole = match is not None and match.start("message") == start
+            if len(self._headers) >= _MAX_HEADERS:
+                self._headers.clear()
+            self._headers[header] = is_whole
+        return b" " * after + header if is_whole else None
+
+    def minute_of(self, line: bytes) -> datetime | None:
+        """The minute that the shape's columns of a header line state."""
+        text = line[: len(self.shape.columns)].decode("latin-1")
+        start, end = self._below_minute
+        # All seconds of a minute are looked up as one; 60 is no second.
+        if start < end <= len(text) and text[start] < "6":
+            text = f"{text[:start]}{self._no_seconds}{text[end:]}"
+        return _minute(text, self._timezone)
+
+    def time_of(self, text: bytes) -> datetime | None:
+        """The time that stands in the columns of a plain timestamp."""
+        assert self.time_columns is not None
+        second, fraction, after = (at - self.time_columns[0] for at in self.time_columns)
+        told = text.decode("latin-1")
+        return time_of_columns(told[second : fraction - 1], told[fraction:after], self._timezone)
+
+    def build(
+        self,
+        offset: int,
+        size: int,
+        line: int,
+        data: bytes,
+        *,
+        is_cut: bool = False,
+        has_literal: bool | None = None,
+    ) -> BuiltEvent:
+        """Judges one event; ``data`` is all of it, or head and tail with ``is_cut``.
+
+        ``has_literal`` is what a scan of the whole event already found, ``None`` if there was none.
+        """
+        if not is_cut and len(data) <= self._whole_bytes:
+            built = self._build_regular(offset, size, line, data, has_literal)
+            if built is not None:
+                return built
+        if not is_cut:
+            data, is_cut = cut_event(data, self.settings)
+            has_literal = None if is_cut else has_literal
+        head, _, rest = data.partition(b"\n")
+        if not self.shape.is_header(head):
+            return self._headless(offset, size, line, data, is_cut)
+        text, errors = decode(head)
+        header = self._header(clean(text), head)
+        rest = rest.rstrip(b"\r\n")
+        if rest and not header.message.strip():
+            below, _, behind = rest.partition(b"\n")
+            text, more = decode(below)
+            told = with_message_below(header, clean(text))
+            if told is not None:
+                header, rest, line = told, behind, line + 1
+                errors += more
+        continues = bool(rest) and not rest.isspace()
+        if not (continues or header.level in WARN_AND_ABOVE):
+            if has_literal is None:
+                has_literal = self._finder.contains(data)
+            if not has_literal:
+                return BuiltEvent(None, header.level)
+        message, continuation, redactions, more = self._texts(header, rest if continues else b"")
+        errors += more
+        logger, thread, in_names = store_names(header, personal=self._personal)
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            header.logged_at,
+            header.level,
+            logger,
+            thread,
+            message,
+            continuation,
+            header.job_id,
+            parse_lifecycle(message, header.logger),
+            is_cut,
+        )
+        return BuiltEvent(event, header.level, both(redactions, in_names), errors)
+
+    def _build_regular(
+        self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
+    ) -> BuiltEvent | None:
+        """The same for an event whose text is clean and whose header is of the layout.
+
+        Nearly all are so; ``None`` for any other, which the general way then reads.
+        """
+        if self.time_columns is None or self._after_time is None:
+            return None
+        text = plain_text(data) if self.shape.is_header(data) else None
+        if text is None:
+            return None
+        end = text.find("\n")
+        end = len(text) if end < 0 else end
+        second, fraction, after = self.time_columns
+        match = self._after_time.match(text, after, end)
+        if match is None:
+            return None
+        level, logger, thread, message, job_id = parts_of_match(match)
+        if self._level_column is None:
+            word = self.shape.level_of(data[:end])
+            if word is not None and canonical_level(word.decode()) != level:
+                return None
+        elif match.start("level") != self._level_column:
+            return None
+        continuation: str | None = text[end + 1 :].rstrip("\n")
+        if not continuation or not continuation.strip(_BLANKS):
+            continuation = None
+        elif not message.strip(_BLANKS):
+            return None
+        if continuation is None and level not in WARN_AND_ABOVE:
+            if has_literal is None:
+                has_literal = self._finder.contains(data)
+            if not has_literal:
+                return BuiltEvent(None, level)
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            time_of_columns(text[second : fraction - 1], text[fraction:after], self._timezone),
+            level,
+            logger,
+            thread,
+            message,
+            continuation,
+            job_id,
+            parse_lifecycle(message, logger),
+        )
+        return BuiltEvent(event, level)
+
+    def _texts(self, header: Header, rest: bytes) -> tuple[str, str | None, Redactions, int]:
+        """Message, continuation, redactions and decode errors of an event's stored text."""
+        if rest and is_open_ended(clean(header.message)):
+            text, errors = decode(rest)
+            return *store_texts(header.message, text, personal=self._personal), errors
+        message, redactions = store_text(header.message, personal=self._personal)
+        if not rest:
+            return message, None, redactions, 0
+        stored = self._continuations.get(rest)
+        return message, stored.text, both(redactions, stored.redactions), stored.decode_errors
+
+    def _header(self, text: str, line: bytes) -> Header:
+        level = self.shape.level_of(line)
+        header = parse_header(text, self._timezone, self.shape.layout)
+        canonical = canonical_level(level.decode()) if level else None
+        if header is None:
+            match = match_timestamp(text, 0 if text[:1].isdigit() else 1)
+            logged_at = timestamp_of(match, self._timezone) if match else None
+            message = text[len(self.shape.columns) :].strip()
+            return Header("unknown", logged_at, canonical, None, None, message)
+        if canonical is None or canonical == header.level:
+            return header
+        return Header(
+            header.layout,
+            header.logged_at,
+            canonical,
+            header.logger,
+            header.thread,
+            header.message,
+            header.job_id,
+        )
+
+    def _headless(self, offset: int, size: int, line: int, data: bytes, is_cut: bool) -> BuiltEvent:
+        """What stands before the first header: the end of a rotated event, or a start script."""
+        text, errors = decode(data)
+        text = clean(text)
+        if not (self._finder.contains(data) or holds_trace(text)):
+            return BuiltEvent(None, None)
+        text, redactions = store_text(text.strip("\n"), personal=self._personal)
+        message, _, continuation = text.partition("\n")
+        event = Event(
+            self._path,
+            offset,
+            size,
+            line,
+            None,
+            None,
+            None,
+            None,
+            message,
+            continuation if continuation.strip() else None,
+            None,
+            parse_lifecycle(message, None),
+            is_cut,
+        )
+        return BuiltEvent(event, None, redactions, errors)
+
+
+@lru_cache(maxsize=4096)
+def _minute(columns: str, default_timezone: tzinfo) -> datetime | None:
+    match = match_timestamp(columns, 0 if columns[:1].isdigit() else 1)
+    moment = timestamp_of(match, default_timezone) if match else None
+    return moment.replace(second=0, microsecond=0) if moment else None

@@ -1,0 +1,140 @@
+"""Bytes of one event in, the text that may be stored out: decoded, cut, cleaned and redacted."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+
+from flink_triage.logs.layouts.headers import Header
+from flink_triage.logs.text.decode import clean, decode
+from flink_triage.logs.text.redact import NONE, Redactions, both, is_open_ended, redact
+from flink_triage.settings import Settings
+
+
+def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
+    """The event within the limits: head and tail are kept, what lies between is counted.
+
+    A function of the event's bytes alone, so that it does not matter how they were read.
+    """
+    limit = settings.max_event_bytes
+    if len(data) > limit:
+        head, tail = head_and_tail_bytes(settings)
+        return join_cut(data[:head], data[-tail:], len(data), settings)
+    if len(data) > settings.max_line_bytes:
+        return _cut_lines(data, settings)
+    return data, False
+
+
+def head_and_tail_bytes(settings: Settings) -> tuple[int, int]:
+    """How much of a cut event is kept at its start and at its end: the root cause stands last."""
+    tail = max(settings.max_event_bytes // 2, 1)
+    return max(settings.max_event_bytes - tail, 1), tail
+
+
+def join_cut(head: bytes, tail: bytes, size: int, settings: Settings) -> tuple[bytes, bool]:
+    """Head and tail of an event of ``size`` bytes, cut at line ends where they have one."""
+    end = head.rfind(b"\n")
+    start = tail.find(b"\n", 0, len(tail) - 1)
+    if end > 0:
+        head = head[:end]
+    if start >= 0:
+        tail = tail[start + 1 :]
+    left_out = b"[%d bytes left out]" % (size - len(head) - len(tail))
+    separator = b"\n" if end > 0 or start >= 0 else b" "
+    return _cut_lines(head + separator + left_out + separator + tail, settings)[0], True
+
+
+def _cut_lines(data: bytes, settings: Settings) -> tuple[bytes, bool]:
+    limit = settings.max_line_bytes
+    lines = data.split(b"\n")
+    is_cut = False
+    for index, line in enumerate(lines):
+        if len(line) > limit:
+            lines[index] = line[:limit] + b" [%d bytes left out]" % (len(line) - limit)
+            is_cut = True
+    return (b"\n".join(lines), True) if is_cut else (data, False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """Text ready for a row, with the counts of what was done to it."""
+
+    text: str
+    redactions: Redactions
+    decode_errors: int
+
+
+class TextCache:
+    """Stored texts of bytes seen before: repeated stack traces are decoded and redacted once.
+
+    Bounded by the bytes it holds.
+    """
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024, *, personal: bool = False) -> None:
+        self._texts: OrderedDict[bytes, StoredText] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._personal = personal
+
+    def get(self, data: bytes) -> StoredText:
+        found = self._texts.get(data)
+        if found is not None:
+            return found
+        stored = store_bytes(data, personal=self._personal)
+        self._texts[data] = stored
+        self._bytes += 3 * len(data) + 200
+        while self._bytes > self._max_bytes:
+            key, _ = self._texts.popitem(last=False)
+            self._bytes -= 3 * len(key) + 200
+        return stored
+
+
+def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
+    text, errors = decode(data)
+    text, redactions = store_text(text, personal=personal)
+    return StoredText(text, redactions, errors)
+
+
+def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
+    """``text`` cleaned and redacted, and how many secrets of each kind were taken out.
+
+    With ``personal`` also names of people and machines.
+    """
+    return redact(clean(text), pii=personal)
+
+
+def store_texts(
+    message: str, continuation: str | None, *, personal: bool = False
+) -> tuple[str, str | None, Redactions]:
+    """Both parts of an event, cleaned and redacted; a secret may be named in one, given in the
+    other.
+    """
+    message = clean(message)
+    if continuation is None or not is_open_ended(message):
+        message, found = redact(message, pii=personal)
+        if continuation is None:
+            return message, None, found
+        continuation, more = store_text(continuation, personal=personal)
+        return message, continuation, both(found, more)
+    text, found = redact(f"{message}\n{clean(continuation)}", pii=personal)
+    # Redaction keeps line ends, so the parts come apart where they were joined.
+    cut = message.count("\n") + 1
+    lines = text.split("\n")
+    return "\n".join(lines[:cut]), "\n".join(lines[cut:]), found
+
+
+def store_names(
+    header: Header | None, *, personal: bool = False
+) -> tuple[str | None, str | None, Redactions]:
+    """The names of logger and thread, redacted: threads are named after tables, URLs and jobs."""
+    if header is None:
+        return None, None, NONE
+    logger, in_logger = _store_name(header.logger, False)
+    thread, in_thread = _store_name(header.thread, personal)
+    return logger, thread, both(in_logger, in_thread)
+
+
+@lru_cache(maxsize=4096)
+def _store_name(name: str | None, personal: bool) -> tuple[str | None, Redactions]:
+    return (None, NONE) if name is None else redact(name, pii=personal)

@@ -1,0 +1,1 @@
+"""Bytes to text: line ends, encodings, secrets."""

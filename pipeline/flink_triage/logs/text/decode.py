@@ -1,0 +1,84 @@
+"""Bytes to text: decoded, and without control characters, colours and entities."""
+
+from __future__ import annotations
+
+import codecs
+import html
+import re
+
+from flink_triage.errors import UsageError
+from flink_triage.logs.text.redact import (
+    may_hold_secret,
+)
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# What a browser's view of a page's source makes of a trace: "Map -&gt; Sink", "&lt;init&gt;".
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
+# A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
+_NUL_RUN = re.compile("\0{64,}")
+
+
+def encoding_named(name: str) -> str:
+    """Python's name of a text encoding whose lines end with a newline byte, or of UTF-16 or 32.
+
+    Raises ``UsageError`` for any other.
+    """
+    try:
+        found = codecs.lookup(name)
+        ends = "\n".encode(found.name)
+    except (LookupError, TypeError, UnicodeError, ValueError):
+        found, ends = None, b""
+    if found is None or not (ends == b"\n" or found.name.startswith(("utf-16-", "utf-32-"))):
+        raise UsageError(
+            f"--encoding: {name!r} is not an encoding such as gbk, latin-1 or utf-16-le"
+        )
+    return found.name
+
+
+def decode(data: bytes) -> tuple[str, int]:
+    """UTF-8 text and the number of places where it had to be replaced."""
+    try:
+        return data.decode("utf-8"), 0
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", errors="replace")
+        return text, text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+
+
+def clean(text: str) -> str:
+    """``text`` without escape codes, lone surrogates, NULs, carriage returns before newlines, and
+    HTML's entities.
+    """
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "\0" in text:
+        text = _NUL_RUN.sub(lambda run: f"\u2400 x {len(run[0])}", text).replace("\0", "\u2400")
+    if "&" in text and _ENTITY.search(text):
+        text = html.unescape(text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+        text = text[:-1] if text.endswith("\r") else text
+    # A str from `bytes.decode` holds none; one from JSON escapes may.
+    if not text.isascii() and _SURROGATES.search(text):
+        text = _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+# What `clean` takes out.  "\r" stands for the line ends of Windows.
+_UNCLEAN = ("\x1b", "\0", "\r")
+
+
+def plain_text(data: bytes) -> str | None:
+    """The text of ``data`` if there is nothing to replace, to clean or to redact in it."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    for character in _UNCLEAN:
+        if character in text:
+            return None
+    if "&" in text and _ENTITY.search(text):
+        return None
+    return None if may_hold_secret(text) else text

@@ -1,0 +1,282 @@
+"""Secrets out of text: a string in, the string with ``[REDACTED:kind]`` and how many out.
+
+A secret is known by the name of its key (``s3.secret-key: X``, ``-Dssl.key.password=X``,
+``"token":"X"``, ``<password>X</password>``), or by its shape (JWT, PEM, access keys, the password
+in a URL).  Values that say they hide something (``******``, ``${ENV}``, ``[hidden]``) stay, so does
+all that only talks of tokens and keys: signatures are matched on the redacted text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+import hyperscan
+
+from flink_triage.logs.text.hyperscan_databases import database_of
+from flink_triage.logs.text.personal import redact_personal
+from flink_triage.logs.text.secret_disguises import DISGUISE, ENCODED, HOLDS_ENCODED, undisguise
+from flink_triage.logs.text.secret_forms import (
+    AUTHORIZATION,
+    GOES_ON,
+    JOINED,
+    KEYED,
+    MAYBE,
+    MAYBE_CASED,
+    PAIRS,
+    PEM_FORMS,
+    REST,
+    SCHEME,
+    URL,
+    URL_USER,
+)
+from flink_triage.logs.text.secret_lines import secret_blocks, secret_columns
+from flink_triage.logs.text.secret_tokens import TOKEN, WEBHOOK
+
+# How many secrets of each kind were masked.
+Redactions = Mapping[str, int]
+NONE: Redactions = MappingProxyType({})
+
+# A key's last words: what `GOES_ON` has to see of a line.
+_ENDING_CHARS = 160
+# A value that ends a line of this length may have been wrapped there.
+_WRAPPED_FROM_CHARS = 60
+# So many lines below may belong to one value.
+_MAX_LINES = 64
+# Named in the mark as they are called; what is left holds a password.
+_OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
+_MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
+# Tells a generated value from a word or an id: letters and digits, and not in hexadecimal alone.
+_RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z])[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
+
+
+class _Prefilter(threading.local):
+    """One Hyperscan database per thread: its scratch space must not be shared."""
+
+    def __init__(self) -> None:
+        once = hyperscan.HS_FLAG_SINGLEMATCH
+        flags = [once | hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [once] * len(MAYBE_CASED)
+        self._database, self._scratch = database_of([*MAYBE, *MAYBE_CASED], flags, literal=False)
+        self._hits: list[int] = []
+
+    def may_hold_secret(self, text: str) -> bool:
+        self._hits.clear()
+        data = text.encode("utf-8", "surrogatepass")
+        self._database.scan(data, match_event_handler=self._note, scratch=self._scratch)
+        return bool(self._hits)
+
+    def _note(self, identifier: int, *_: object) -> None:
+        self._hits.append(identifier)
+
+
+_prefilter = _Prefilter()
+
+
+def may_hold_secret(text: str) -> bool:
+    """Whether ``text`` is worth a closer look; clean text rarely is."""
+    return _prefilter.may_hold_secret(text)
+
+
+def redact(text: str, *, pii: bool = False) -> tuple[str, Redactions]:
+    """The text with each secret as ``[REDACTED:kind]``, and the number of replacements by kind.
+
+    Idempotent; lines stay lines.  With ``pii`` also names of people and machines.
+    """
+    found: Redactions = NONE
+    if _prefilter.may_hold_secret(text):
+        text, found = _redact_secrets(text)
+    if pii:
+        text, personal = redact_personal(text)
+        found = both(found, personal)
+    return text, found
+
+
+def both(one: Redactions, other: Redactions) -> Redactions:
+    """The sums of two counts."""
+    return Counter(one) + Counter(other) if one and other else one or other
+
+
+@lru_cache(maxsize=4096)
+def redact_path(path: str) -> str:
+    """A path or URI as reports print it; a secret in it ends where its folder or file name ends."""
+    path = URL.sub(r"\g<head>[REDACTED:url-password]", path)
+    scheme, colon, rest = path.rpartition("://")
+    parts = [redact(part)[0] for part in rest.split("/")]
+    return f"{scheme}{colon}{'/'.join(parts)}"
+
+
+def is_open_ended(text: str) -> bool:
+    """Whether a secret that ``text`` names, or begins, may stand on the lines after it."""
+    return text.rstrip(" \t\\").endswith("=") or _prefilter.may_hold_secret(text + "\n")
+
+
+def _redact_secrets(text: str) -> tuple[str, Redactions]:
+    """Secrets of one line, and those that reach over several: keys, wrapped values, tables."""
+    counter = _Counter()
+    for form in PEM_FORMS:
+        text = form.sub(counter.lines, text)
+    if HOLDS_ENCODED.search(text):
+        text = ENCODED.sub(counter.encoded, text)
+    lines = text.split("\n")
+    for named_above in (secret_blocks, secret_columns):
+        lines = list(named_above(lines, counter.named))
+    result: list[str] = []
+    index = 0
+    while index < len(lines):
+        unit = lines[index : index + 1]
+        index += 1
+        is_open = _goes_on(unit[-1])
+        if not (is_open or _prefilter.may_hold_secret(unit[0])):
+            result.append(unit[0])
+            continue
+        while is_open and index < len(lines):
+            unit.append(lines[index])
+            index += 1
+            is_open = _goes_on(unit[-1])
+        before = "\n".join(unit)
+        after = _redact_line(before, counter)
+        result.append(after)
+        rest = list(_rest(before, after, lines, index))
+        result.extend(rest)
+        index += len(rest)
+    return "\n".join(result), counter.found
+
+
+def _goes_on(line: str) -> bool:
+    """Whether the line ends in a key, so that its value stands on the next; no frame does."""
+    return line[-1:] not in ")]" and GOES_ON.search(line[-_ENDING_CHARS:]) is not None
+
+
+def _rest(before: str, after: str, lines: list[str], index: int) -> Iterator[str]:
+    """The lines below one whose last word was masked, as far as they go on with that value."""
+    mark = _MARK_AT_END.search(after)
+    if mark is None or after == before:
+        return
+    last = before.rpartition("\n")[2]
+    quote = _open_quote(last)
+    for line in lines[index : index + _MAX_LINES]:
+        goes_on = last.endswith("\\") or len(last) >= _WRAPPED_FROM_CHARS or quote
+        rest = REST.match(line) if goes_on else None
+        if rest is None:
+            return
+        yield f"{rest['head']}[REDACTED:{mark['kind']}]{rest['tail']}"
+        if quote and quote in rest["tail"]:
+            return
+        last = line
+
+
+def _open_quote(line: str) -> str:
+    for quote in "\"'":
+        if line.count(quote) % 2:
+            return quote
+    return ""
+
+
+def _redact_line(text: str, counter: _Counter) -> str:
+    """One line, or the lines of one value; in plain characters where only these show the secret."""
+    own = _Counter()
+    result = _redact_forms(text, own)
+    if DISGUISE.search(text):
+        undisguised = _Counter()
+        plain = _redact_forms(undisguise(text), undisguised)
+        if undisguised.found.total() > own.found.total():
+            result, own = plain, undisguised
+    counter.found.update(own.found)
+    return result
+
+
+def _redact_forms(text: str, counter: _Counter) -> str:
+    text = WEBHOOK.sub(counter.webhook, text)
+    text = URL.sub(lambda m: counter.tail(m, "url-password"), text)
+    text = URL_USER.sub(lambda m: counter.tail(m, "url-user"), text)
+    text = AUTHORIZATION.sub(lambda m: counter.tail(m, "authorization"), text)
+    text = SCHEME.sub(lambda m: counter.tail(m, "authorization"), text)
+    text = TOKEN.sub(counter.token, text)
+    text = JOINED.sub(counter.joined, text)
+    for pattern in PAIRS:
+        text = pattern.sub(lambda m: counter.tail(m, _kind(m["word"] or "")), text)
+    return KEYED.sub(counter.keyed, text)
+
+
+class _Counter:
+    """Replaces matches and counts those that it replaced."""
+
+    def __init__(self) -> None:
+        self.found: Counter[str] = Counter()
+
+    def mark(self, kind: str) -> str:
+        self.found[kind] += 1
+        return f"[REDACTED:{kind}]"
+
+    def tail(self, match: re.Match[str], kind: str) -> str:
+        return f"{match['head']}{self.mark(kind)}"
+
+    def joined(self, match: re.Match[str]) -> str:
+        start = match.start(str(match.lastgroup)) - match.start()
+        return f"{match[0][:start]}{self.mark(_kind(match['word']))}"
+
+    def token(self, match: re.Match[str]) -> str:
+        return self.mark(str(match.lastgroup).rstrip("0123456789"))
+
+    def webhook(self, match: re.Match[str]) -> str:
+        return f"{match[int(match.lastindex or 0) - 1]}{self.mark('webhook')}"
+
+    def lines(self, match: re.Match[str]) -> str:
+        """Line ends stay: the lines of a file must be countable afterwards."""
+        if match.groupdict().get("end", "") is None:
+            return match[0]
+        return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
+
+    def encoded(self, match: re.Match[str]) -> str:
+        if not _hides_secret(match[0]):
+            return match[0]
+        return self.mark("base64") + "\n" * match[0].count("\n")
+
+    def named(self, value: str, name: str) -> str:
+        return self.mark(_kind(name))
+
+    def keyed(self, match: re.Match[str]) -> str:
+        if match["shy"] is not None and not _is_assignment(match):
+            return match.group()
+        head = f"{match['word']}{match['between']}"
+        kind = self.mark(_kind(match["word"]))
+        if match["open"] is None:
+            return head + kind
+        return f"{head}{match['open']}{kind}{match['end']}"
+
+
+def _is_assignment(match: re.Match[str]) -> bool:
+    """For words of ordinary text: ``token=X`` and ``"token": "X"``, not ``Unexpected token: X``."""
+    between = match["between"]
+    # Up to a line end of a text that was flattened.
+    value = (match["quoted"] or match["bare"]).partition("\\n")[0]
+    if between.startswith(("s=", "s =")) and value.isdigit():
+        # A number of tokens.
+        return False
+    if "=" in between or "->" in between or "%3D" in between.upper() or match["close"] is not None:
+        return True
+    return _RANDOM.match(value) is not None
+
+
+def _hides_secret(encoded: str) -> bool:
+    """Whether base64 decodes to text that holds a secret."""
+    data = "".join(encoded.split()).translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
+    try:
+        text = base64.b64decode(data[: len(data) - (len(data) % 4 == 1)] + "==").decode("latin-1")
+    except (binascii.Error, ValueError):
+        return False
+    return bool(redact(text)[1])
+
+
+def _kind(word: str) -> str:
+    name = re.sub(r"[^a-z]", "", word.lower())
+    for kind in ("password", "token", "secret", "key"):
+        if kind in name:
+            return kind
+    return name[:20] if name.startswith(_OWN_KINDS) else "password"

@@ -1,0 +1,336 @@
+"""How secrets are written: the regexes by which ``redact`` finds them, and a quick test for them.
+
+In each match ``head`` stays and ``value`` is replaced.  Every repetition is bounded, and none is
+inside another that could take the same text.  Tokens that need no name are in ``secret_tokens``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from flink_triage.logs.text.secret_disguises import ENCODED_LITERALS
+from flink_triage.logs.text.secret_tokens import quick_patterns
+
+# A word by itself, or behind "-D", the JVM's flag for a property.
+_ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
+# The one list of key words: a key that ends in one of these holds a secret.  Flink's own list is
+# GlobalConfiguration.SENSITIVE_KEYS; connectors, clouds and other languages have the others.
+_PASSWORDS = (
+    rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
+    rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
+    r"|wachtwoord|lösenord|şifre|парол[ья]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호"
+)
+_KEYS = (
+    r"secret[-_. ]?(?:access[-_. ]?)?key|secret[-_.]?id|api[-_. ]?(?:key|token|secret)"
+    r"|(?:shared[-_. ]?)?access[-_. ]?key(?:[-_. ]?id)?|client[ ]secret"
+    r"|account[-_. ]?key[\w.-]{0,128}|private[-_.]?key|service[-_.]?key|shared[-_.]?key"
+    r"|(?:encryption|signing|master|routing|license|webhook|hmac)[-_.]?key"
+    r"|(?<![A-Za-z])(?:auth|db|database|priv|client|ibm|iam)[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
+    r"|auth[-_.]?params|basic[-_.]?auth(?:[-_.]user[-_.]?info|[-_.]credentials)?"
+    r"|http[-_.]headers|session[-_.]?cookie|(?<![A-Za-z])x-(?:[a-z]{1,16}-){1,3}token"
+    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|(?<![A-Za-z])id)"
+    r"[-_.]?token"
+)
+_WORDS = rf"{_KEYS}|{_PASSWORDS}"
+# Words that also stand in ordinary text: `redact` asks what joins them to the value.
+_SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
+# What may follow the word in a key: a plural, a number, "Value", "_new"; ".orders" of a map of
+# options, unless it names something about the secret, as in "password.file".
+_ABOUT = (
+    r"file|path|location|ur[il]|endpoint|class|provider|type|name|enabled|expir\w*|refresh|renew\w*"
+    r"|manager|length|m(?:in|ax)|algorithm|encoder|validator|callback|policy|timeout|interval|retry"
+    r"|services?|store|ref|version|format|encoding|field|column|header|dir|cache|ttl|size|count"
+)
+_SUFFIX = (
+    r"(?:s|[-_. ]?\d{1,3})?"
+    r"(?:[-_.]?(?:value|val|text|string|str|data|base64|b64|plain|clear|raw|enc|hash|old|new|current"
+    r"|previous|default|primary|secondary|prod|dev|test)(?![a-z])){0,2}"
+    rf"(?:\.(?!(?:{_ABOUT})\b)(?-i:[a-z0-9_-]{{1,32}})){{0,3}}"
+    r"(?:\[[\w.-]{0,32}\]|\(\w{1,16}\))?"
+)
+_QUOTE = r"(?:\\{0,7}[\"']|%22|&quot;)"
+_SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?!=)|%3D|%3A)"
+_SEPARATOR = (
+    rf"(?:[ \t]{{0,64}}{_SIGN}[ \t]{{0,64}}"
+    # Wrapped, or wrapped and flattened to the two characters "\n".
+    r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
+)
+# Unquoted values end at blanks, and at delimiters when these are followed by what looks like the
+# next pair or the end: passwords hold delimiters, too.
+_BARE = (
+    # Continued on a line that was flattened behind its backslash.
+    r"(?:\\{2}n[ \t]{1,64}(?!at[ ])|[^\s,;&\"')}\]<\\]"
+    r"|\\(?!n[\w.-]{1,64}=)"
+    r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
+    r"|[)}\]](?![\s,;)}\]]|\Z)){1,4096}"
+)
+# All that stands in brackets: a list, a map, or a value with something about it.
+_GROUP = (
+    r"(?:\[(?:[^\[\]\n]|\[[^\[\]\n]{0,64}\]){1,1024}\]"
+    r"|\{[^{}\n]{1,1024}\}[^\s,;&\"')}\]<]{0,1024}|\([^()\n]{1,1024}\)|<[^<>\n]{1,1024}>)"
+)
+# What says that it hides something or that there is nothing, and no more: a password may begin so.
+_HIDDEN = (
+    r"(?!(?:\*{2,}|\$\{[^}\s]{1,128}\}|\{\{[^}\n]{1,128}\}\}|[\[<]?(?:hidden|redacted|masked)[\]>]?"
+    r"|x{4,}|null|none|true|false|yes|no|undefined|missing|(?:un|not[ ])set|<[a-z][a-z _-]{0,40}>)"
+    r"(?=[\s,;&\"'\\)}\]<]|\Z)|\[REDACTED:)"
+)
+# A word that no sentence holds: at least four characters, one of them a digit, and no date.
+_LIKELY = r"(?!\d{4}-\d\d)(?=[^\s,\"')\]]{0,256}\d)(?=[^\s,\"')\]]{4})"
+
+KEYED = re.compile(
+    rf"""
+    (?P<word>{_WORDS}|(?P<shy>{_SHY_WORDS}))
+    (?P<between>{_SUFFIX}(?P<close>{_QUOTE}\]?)?{_SEPARATOR})
+    (?:
+        (?P<open>{_QUOTE}){_HIDDEN}
+        # The closing quote first; then each backslash takes what it escapes, so nothing overlaps.
+        (?P<quoted>(?:(?!(?P=open))(?:[^\\\n]|\\[^\n]|\\(?=\n|\Z))){{1,4096}})
+        (?P<end>(?P=open)|(?=\n|\Z)|)
+      | (?!{_QUOTE}|\\?\r?\n|\\\Z){_HIDDEN}(?P<bare>{_GROUP}|{_BARE})
+    )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_ENDS_IN_COLON = rf"{_QUOTE}?[ \t]{{0,4}}:[ \t]{{0,4}}(?:[|>][-+]?)?"
+_ANY_WORD = rf"(?:{_WORDS}|{_ALONE}(?:token|sas|pass))"
+_REST = r"[\w.-]{0,32}"
+_ARGUMENTS = r"[^\n]{0,400}?[ ]"
+_VALUE = r"(?P<value>[^\s\"']{1,1024})"
+
+# What may join a word to its value but "=" and ":"; then the value, and what stands behind it.
+_JOINED = (
+    # <password>X</password>, <entry key="password">X</entry>, <name>…</name><value>X</value>
+    (
+        rf"[\w.-]{{0,64}}(?:</name>(?:\s|\\n){{0,64}}<value>|{_QUOTE}?[^<>\n]{{0,64}}>)"
+        r"[ \t]{0,16}(?:<!\[CDATA\[[ \t]{0,16})?",
+        r"[^<\s][^<\]]{0,4096}",
+        r"(?=\]\]>|</)",
+    ),
+    # YAML and JSON put a long value below its key.
+    (
+        rf"{_ENDS_IN_COLON}(?:\n|\\n)[ \t]{{1,64}}{_QUOTE}?"
+        r"(?!at[ ]|Caused[ ]by|Suppressed|\.\.\.|[\w.-]{1,64}:)",
+        r"[^\s\"']{1,4096}",
+        "",
+    ),
+    # The sign stands on the next line.
+    (
+        rf"{_QUOTE}?[ \t]{{0,16}}(?:\n|\\n)[ \t]{{0,64}}[=:][ \t]{{0,8}}{_QUOTE}?",
+        r"[^\s\"']{1,4096}",
+        "",
+    ),
+    # Columns, and bars between them.
+    (
+        rf"{_REST}{_QUOTE}?(?:[ ]{{3,64}}|[ ]?\t{{1,8}}|[ ]?\|[ ]?){_LIKELY}",
+        r"[^\s|\"']{1,1024}",
+        "",
+    ),
+    # Password(X), setPassword("X"), but no frame of a stack trace
+    (
+        rf"[(\[{{]{_QUOTE}?(?![\w$.]{{1,256}}:\d{{1,6}}\)){_LIKELY}",
+        r"[^\s\"'),\]}\\]{1,1024}",
+        rf"(?={_QUOTE}?[)\]}}])",
+    ),
+    # `password is X`, `using password X`
+    (
+        r"s?(?:[ ](?:is|was|are|to|set[ ]to|changed[ ]to|equals?)|(?<=(?:with|sing)[ ]password))"
+        rf":?[ ]{_QUOTE}?{_LIKELY}",
+        r"[^\s\"',]{1,1024}",
+        "",
+    ),
+)
+# One regex for all of them: to look for the words takes longer than all that follows.
+JOINED = re.compile(
+    rf"(?P<word>{_ANY_WORD})(?:"
+    + "|".join(
+        rf"{between}{_HIDDEN}(?P<value{number}>{value}){behind}"
+        for number, (between, value, behind) in enumerate(_JOINED)
+    )
+    + ")",
+    re.IGNORECASE,
+)
+
+# Pairs of a key and a value that begin otherwise; each says which word named it.
+PAIRS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        # `Loading configuration property: s3.secret-key, X` is how Flink prints its configuration.
+        rf"(?P<head>propert(?:y|ies):[ ][\w.-]{{0,128}}?(?P<word>{_ANY_WORD})[\w-]{{0,64}},[ ])"
+        rf"{_HIDDEN}(?P<value>\S[^\n]{{0,4096}})",
+        # A pod's environment: `- name: DB_PASSWORD`, then `value: X`; JSON; EnvVar(name=, value=).
+        rf"(?P<head>(?:name|key){_QUOTE}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}?[\w.-]{{0,128}}?"
+        rf"(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?,?(?:\s|\\n){{0,64}}{_QUOTE}?value{_QUOTE}?"
+        rf"[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}?)"
+        rf"{_HIDDEN}(?P<value>[^\s\"',;)}}\\]{{1,4096}})",
+        # `--password X`, `[--password, X]`, `["--password", "X"]`, one argument a line.
+        rf"(?P<head>(?<![\w-])--?[\w.-]{{0,64}}?(?P<word>{_ANY_WORD})"
+        rf"(?:[ \t]{{1,8}}{_QUOTE}?|{_QUOTE}?,[ ]?{_QUOTE}?|[ \t]{{0,8}}(?:\n|\\n)[ \t]{{0,64}}))"
+        rf"{_HIDDEN}(?P<value>(?!-)[^\s,\"'\]]{{1,4096}})",
+        # (password, X), ["password", "X"], put("password", "X")
+        rf"(?P<head>[(\[]{_QUOTE}?[\w.-]{{0,128}}?(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?,[ ]?"
+        rf"{_QUOTE}?){_HIDDEN}{_LIKELY}(?P<value>[^\s\"'),\]\\]{{1,1024}})(?={_QUOTE}?[)\]])",
+        rf"(?P<head>login[ ]\S{{1,128}}[ ](?P<word>password)[ ]){_HIDDEN}{_VALUE}",
+        rf"(?P<head>(?P<word>password|identified[ ]by)[ ]{{1,4}}{_QUOTE})"
+        rf"{_HIDDEN}(?P<value>[^\s\"'\\]{{1,4096}})",
+        # Commands, each with the flag that takes its password.
+        rf"(?P<head>(?<![\w-])(?:curl\b{_ARGUMENTS}-u|--(?:proxy-)?(?P<word>user))"
+        rf"[ =]{{0,2}}{_QUOTE}?[^\s:\"'\\]{{1,128}}:){_HIDDEN}(?P<value>[^\s\"'\\]{{1,1024}})",
+        rf"(?P<head>(?<![\w-])(?P<word>mysql(?:dump|admin)?\b{_ARGUMENTS}-p|sshpass[ ]+-p[ ]?))"
+        rf"{_HIDDEN}(?P<value>[^\s\"'-][^\s\"']{{0,1024}})",
+        rf"(?P<head>(?<![\w-])(?P<word>(?:redis-cli{_ARGUMENTS}-a|ldap\w{{1,16}}{_ARGUMENTS}-w"
+        rf"|(?:(?:docker|podman|registry)[ ]login|beeline|mongo\w{{0,10}}){_ARGUMENTS}-p"
+        rf"|(?:sqlcmd|bcp|tsql){_ARGUMENTS}(?-i:-P)|smbclient{_ARGUMENTS}-U[ ][^\s%]{{1,64}}%))"
+        rf"[ ]{{0,4}}{_QUOTE}?){_HIDDEN}(?P<value>[^\s\"'-][^\s\"']{{0,1024}})",
+        rf"(?P<head>(?<![\w-])-(?P<word>pass(?:in|out)?)[ ]{{1,4}}pass:){_HIDDEN}{_VALUE}",
+        rf"(?P<head>--(?P<word>from-literal)[ =]{{1,4}}{_QUOTE}?[\w.-]{{1,128}}=){_HIDDEN}{_VALUE}",
+        rf"(?P<head>(?<!\w)(?:set|setenv|put)[ ][\w.-]{{0,128}}?(?P<word>{_ANY_WORD}){_REST}[ ])"
+        rf"{_HIDDEN}{_LIKELY}{_VALUE}",
+        rf"(?P<head>(?<![\w-])(?P<word>sqlplus)[ ](?:-\w{{1,8}}[ ]){{0,4}}[^\s/@]{{1,64}}/)"
+        rf"{_HIDDEN}(?P<value>[^\s@]{{1,256}})(?=@)",
+        # A header of curl's whose name says that it admits somebody.
+        rf"(?P<head>[ ](?:-H|--header)[ =]{{0,2}}{_QUOTE}?[\w-]{{0,64}}?"
+        rf"(?P<word>auth|token|key|secret)[\w-]{{0,32}}:[ ]{{0,4}}){_HIDDEN}"
+        r"(?P<value>[^\s\"'][^\n\"']{0,4096})",
+        rf"(?P<head>jdbc:(?P<word>oracle):\w{{1,16}}:[^\s/:@]{{1,128}}/){_HIDDEN}"
+        r"(?P<value>[^\s@]{1,256})(?=@)",
+        # .dockerconfigjson: user and password in base64.
+        rf"(?P<head>{_QUOTE}(?P<word>auth){_QUOTE}[ ]?:[ ]?{_QUOTE})"
+        r"(?P<value>(?=[A-Za-z+/]{0,256}[0-9=])[A-Za-z0-9+/]{8,4096}={0,2})(?=[\"'\\])",
+        # The private members of a JSON Web Key.
+        rf"(?P<head>(?P<word>kty){_QUOTE}?[^\n]{{0,512}}?{_QUOTE}(?:d|k|p|q|dp|dq|qi){_QUOTE}"
+        rf"[ ]?:[ ]?{_QUOTE})(?P<value>[\w-]{{16,4096}})",
+        rf"(?P<head>(?<![\w-])(?:set-)?(?P<word>cookie)2?{_QUOTE}?[ ]?[:=][ ]?(?:\[|{_QUOTE})?)"
+        rf"{_HIDDEN}(?P<value>[\w.-]{{1,128}}=[^\n\"'\]]{{1,4096}})",
+        # A key in a URL's query that is only called so.
+        r"(?P<head>[?&](?P<word>key|code|auth)=)(?P<value>(?=[^\s&]{0,256}\d)[^\s&\"'<>]{12,1024})",
+    )
+)
+AUTHORIZATION = re.compile(
+    rf"(?P<head>authorization(?:{_QUOTE})?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"(?:\[(?!REDACTED:))?(?:{_QUOTE})?)(?!\[\[REDACTED:)"
+    rf"{_HIDDEN}(?P<value>(?:[A-Za-z][\w-]{{1,32}}[ ])?(?!\[REDACTED:)[^\s\"',;<\]]{{4,8192}})",
+    re.IGNORECASE,
+)
+SCHEME = re.compile(
+    r"(?P<head>\b(?:Bearer|Basic)[ ])(?P<value>(?=[A-Za-z_.~+/-]{0,256}[0-9=])"
+    r"[A-Za-z0-9._~+/-]{8,8192}={0,2})",
+    re.IGNORECASE,
+)
+# The password of a URL reaches to the last "@" of the word: passwords hold "@" and "/".  A port is
+# no password.
+URL = re.compile(
+    r"(?P<head>://[^\s/:@\"'<>\[]{0,256}:)(?!\d{1,5}[/?\#,;])"
+    rf"{_HIDDEN}(?P<value>[^\s\"'<>]{{1,1024}})(?=@[\w\[.-])"
+)
+# A token for a user; where a bucket or a container stands there, the scheme is another.
+URL_USER = re.compile(
+    r"(?P<head>(?<![\w.])(?:https?|ftps?|git|ssh|nats|rediss?|amqps?|wss?|smtps?|mongodb(?:\+srv)?)"
+    r"://)(?P<value>(?=[^\s/@]{0,256}\d)(?=[^\s/@]{0,256}[A-Za-z])[^\s/:@\"'<>\[]{16,512})(?=@)",
+    re.IGNORECASE,
+)
+
+PEM = re.compile(
+    r"(?P<head>-----BEGIN[A-Z ]{0,32}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----)(?!\[REDACTED:)"
+    r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
+)
+_LINE_END = r"(?:\r?\n|\\{1,2}r?\\{0,2}n)"
+# Lines of base64, which may be flattened: the rest of a key whose first lines were cut off, where
+# the end of one follows.  A run of them is gone through once, whatever follows.
+PEM_REST = re.compile(
+    r"(?P<head>(?<![A-Za-z0-9+/=]))"
+    rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}+{_LINE_END}[ \t]{{0,16}}+)++)"
+    r"(?P<end>(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY))?"
+)
+# Base64 in full lines without any frame, and what PuTTY calls private.  Digests in hexadecimal have
+# 64 characters, too.
+_FULL_LINE = r"(?![0-9a-fA-F]{64})[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/])"
+PEM_LINES = re.compile(
+    rf"(?P<head>(?<![A-Za-z0-9+/=]))"
+    rf"(?P<value>{_FULL_LINE}(?:{_LINE_END}[ \t]{{0,16}}{_FULL_LINE}){{2,256}}"
+    rf"(?:{_LINE_END}[ \t]{{0,16}}[A-Za-z0-9+/]{{4,63}}={{0,2}}(?![^\s\\]))?)"
+)
+PUTTY = re.compile(
+    r"(?P<head>Private-Lines:[ ]\d{1,3})"
+    rf"(?P<value>(?:{_LINE_END}[A-Za-z0-9+/=]{{4,400}}){{1,256}})"
+)
+PEM_FORMS = (PEM, PEM_REST, PEM_LINES, PUTTY)
+
+# A line that ends so names a secret that stands on the next one.
+GOES_ON = re.compile(
+    rf"(?:=|{_ANY_WORD}{_REST}(?:</name>|{_QUOTE}?,?|{_ENDS_IN_COLON}))"
+    r"[ \t\r\\]{0,16}\Z",
+    re.IGNORECASE,
+)
+# The header of a block of YAML, all lines of which are the value.
+BLOCK = re.compile(
+    rf"(?P<indent>[ \t]{{0,64}})[^\n]{{0,256}}?(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?:"
+    r"[ ]{1,4}[|>][-+\d]{0,2}[ \t]{0,16}\Z",
+    re.IGNORECASE,
+)
+# A word that can only be the rest of a value, alone on its line.
+REST = re.compile(
+    r"(?P<head>[ \t]{0,64})(?P<value>(?=[^\s]{0,256}\d)(?=[^\s]{0,256}[A-Za-z])"
+    r"[A-Za-z0-9+/_.~!@#$%^&*-]{6,4096}={0,2}\\?)(?P<tail>[\"']?[,;]?[ \t\r]{0,16})\Z"
+)
+# The name of a column that holds secrets.
+COLUMN = re.compile(rf"(?:\A|[^A-Za-z]|[a-z](?=[A-Z]))(?P<word>{_ANY_WORD})s?\Z", re.IGNORECASE)
+
+_KEY = re.compile(rf"(?:{_WORDS}|(?<![A-Za-z])(?:token|credential)|jaas\.config)", re.IGNORECASE)
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether an option of this name may hold a secret, wherever in the name its word stands."""
+    return _KEY.search(key) is not None
+
+
+# --- the quick pass ----------------------------------------------------------------------------
+
+# Says "maybe" for whole texts; nearly all clean text ends here.  Upper and lower case are one.
+MAYBE = (
+    rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
+    rb"(store|key)pass\s",
+    rb"secret",
+    rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
+    rb"(api|access|account|private|service|shared)[-_. ]?key",
+    # Not RocksDBKeyedStateBackend.
+    rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam)[-_.]?key",
+    rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
+    rb"azure[-_.]sas[-_.]",
+    rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",
+    rb"api[-_. ]?token",
+    rb"(token|sas|sig|signature|pwd)[\w.\])\[(-]{0,32}(\\{0,7}[\x22']|%22|&quot;)?\]?"
+    rb"(\s{0,64}([=:,;|<>(-]|%3d|%3a|is |was |set )|\s\s|\t|\n|$)",
+    rb"(^|[^a-z]|-d)(pass|pw)[\w.-]{0,16}(\\{0,7}[\x22']|%22|&quot;)?\s{0,64}([=:,;|(-]|%3d|%3a)",
+    rb"--?[\w.-]{0,64}(token|sas|pwd|pass)[\x22'\\]{0,4}[\s,]",
+    rb"name[\x22'\\]{0,4}\s?[:=]\s?[\x22'\\]{0,4}[\w.-]{0,128}(token|sas|pwd|pass)",
+    rb"identified by",
+    rb"curl.* -[uh]|--(header|(proxy-)?user)[ =]|-pass(in|out)? ",
+    rb"(mysql|beeline|mongo\w*|ldap\w+) .*-[pw]|(docker|podman|registry) login",
+    rb"sshpass|redis-cli|sqlplus|smbclient|sqlcmd|bcp |tsql ",
+    rb"--from-literal",
+    rb"jdbc:oracle:",
+    rb"[\x22']auth(\\{0,3}[\x22'])\s?:",
+    rb"[\x22']kty[\x22'\\]",
+    rb"cookie2?[\x22'\\]{0,4}\s?[:=]",
+    rb"authorization(\\{0,3}[\x22']|%22|&quot;)?\s{0,4}([:=]|%3d|%3a)",
+    rb"(bearer|basic) [a-z0-9._~+/-]{8}",
+    rb"://[^\s/@:]*:[^\s]*@",
+    rb"(https?|ftps?|git|ssh|nats|rediss?|amqps?|wss?|smtps?|mongodb(\+srv)?)://[^\s/:@]{16,}@",
+    rb"[?&](key|code|auth)=[^\s&]{12}",
+    rb"PRIVATE KEY( BLOCK)?-----|Private-Lines:",
+    rb"[a-z0-9+/]{64}[\r\n\\]",
+    # Names in other scripts, and characters in disguise.
+    *(
+        word.encode()
+        for word in (
+            "contraseña|CONTRASEÑA|contrasena|hasło|haslo|lösenord|LÖSENORD|şifre|Şifre",
+            "парол[ья]|Парол[ья]|ПАРОЛ[ЬЯ]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호",
+        )
+    ),
+    # In UTF-8: what cannot be seen, full-width letters, and a wide sign or blank behind a word.
+    rb"\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|(\xef\xbc[\xa1-\xba]|\xef\xbd[\x81-\x9a]){3}",
+    rb"(key|token|pass|pw|sas|sig)[\w.-]{0,16}(\xef\xbc[\x9a\x9d]|\xc2\xa0|\xe3\x80\x80|\xe2\x80[\x80-\x8a])",
+    rb"\\u00(3d|3a|[4-7][0-9a-f])|\\x3[ad]|&#(x3[ad]|61|58|34|x22);|%25(3[ad]|22)",
+)
+MAYBE_CASED = (*quick_patterns(), *(literal.encode() for literal in ENCODED_LITERALS))

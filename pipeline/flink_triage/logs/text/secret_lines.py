@@ -1,0 +1,120 @@
+"""Secrets that a line above them names: lines in, the same lines out, with the values masked.
+
+A table is a header that names two columns or more, one of them as a secret, and the lines below it
+with as many fields: CSV, tabs, or the bars that SQL clients print.  A block of YAML is a key that
+ends in ``|`` or ``>``, and the lines that stand further in.  Both may be flattened to one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from flink_triage.logs.text.secret_forms import BLOCK, COLUMN
+
+_DELIMITERS = ("|", "\t", "\\t", ";", ",")
+_MAX_COLUMNS = 64
+_NAME = re.compile(r"\s*[\"']?[\w .-]{0,64}[\"']?\s*\Z")
+# A message may stand before the first name.
+_MESSAGE = re.compile(r"\A.{0,1024}[:.,;] +")
+# Between the lines of a table: +----+----+
+_RULE = re.compile(r"[ \t|+=:-]{3,}\Z")
+_VALUE = re.compile(r"(?P<head>\s*[\"']?)(?P<value>[^\s\"'](?:.*[^\s\"'])?)(?P<tail>[\"']?\s*)\Z")
+
+_ENDS_BLOCK_KEY = re.compile(r"[|>][-+\d]{0,2}\s*\Z")
+_MAX_BLOCK_LINES = 64
+
+# A value and the name of its key or column, to what is put in its place.
+Mask = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """What separates the fields, how many there are, and by number the names of secret ones."""
+
+    delimiter: str
+    width: int
+    secrets: dict[int, str]
+
+
+def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
+    """Each line; of a secret block the first is masked, and the others with the same mark."""
+    mark, indent, left = "", 0, 0
+    for line in lines:
+        if "\\n" in line:
+            yield "\\n".join(secret_blocks(line.split("\\n"), mask))
+            continue
+        value = line.lstrip(" \t")
+        if left and len(line) - len(value) > indent and not value.startswith(("at ", "...")):
+            left -= 1
+            if value and not value.startswith("[REDACTED:"):
+                mark = mask(value, mark) if left == _MAX_BLOCK_LINES - 1 else mark
+                line = f"{line[: len(line) - len(value)]}{mark}"
+        else:
+            block = BLOCK.match(line) if _ENDS_BLOCK_KEY.search(line[-8:]) else None
+            left = _MAX_BLOCK_LINES if block is not None else 0
+            if block is not None:
+                mark, indent = block["word"], len(block["indent"])
+        yield line
+
+
+def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
+    """Each line, the values of secret columns as ``mask`` gives them."""
+    headers: list[_Header] = []
+    for line in lines:
+        if "\\n" in line:
+            # Flattened: the lines of the table are parts of this one.
+            yield "\\n".join(secret_columns(line.split("\\n"), mask))
+            headers = []
+            continue
+        row = _row(line, headers, mask)
+        if row is not None:
+            yield row
+            continue
+        if not (headers and _RULE.match(line)):
+            headers = _headers(line)
+        yield line
+
+
+def _headers(line: str) -> list[_Header]:
+    """The tables that may begin with ``line``: with and without a message before the names."""
+    found = []
+    for text in dict.fromkeys((line, _MESSAGE.sub("", line, count=1))):
+        delimiter = next((mark for mark in _DELIMITERS if mark in text), None)
+        if delimiter is None:
+            continue
+        names = text.split(delimiter)
+        names[0] = names[0].rpartition(": ")[2]
+        if len(names) > _MAX_COLUMNS or not all(_NAME.match(name) for name in names):
+            continue
+        secrets = {
+            number: word for number, name in enumerate(names) if (word := _secret_name(name))
+        }
+        if secrets:
+            found.append(_Header(delimiter, len(names), secrets))
+    return found
+
+
+def _secret_name(field: str) -> str | None:
+    match = COLUMN.search(field.strip(" \t\r\"'"))
+    return match["word"] if match is not None else None
+
+
+def _row(line: str, headers: Sequence[_Header], mask: Mask) -> str | None:
+    """The line of a table without its secrets; None for a line that belongs to none."""
+    for header in headers:
+        fields = line.split(header.delimiter)
+        if len(fields) != header.width or any(map(_secret_name, fields)):
+            continue
+        for number, name in header.secrets.items():
+            fields[number] = _masked(fields[number], name, mask)
+        return header.delimiter.join(fields)
+    return None
+
+
+def _masked(field: str, name: str, mask: Mask) -> str:
+    match = _VALUE.match(field)
+    if match is None or "[REDACTED:" in field or set(match["value"]) <= {"*", "-"}:
+        return field
+    return f"{match['head']}{mask(match['value'], name)}{match['tail']}"

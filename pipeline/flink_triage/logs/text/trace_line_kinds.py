@@ -1,0 +1,71 @@
+"""Whether a text without a log header looks like part of a Java stack trace."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+
+from flink_triage.logs.text.trace_lines import (
+    continues_trace,
+    is_cause,
+    is_frame,
+    is_more,
+    is_throwable_header,
+)
+
+# A qualified throwable anywhere in a line of prose, and frames of a trace flattened to one line.
+_QUALIFIED = re.compile(r"\b[a-z][\w$]{0,60}\.[\w$.]{0,300}(?:Exception|Error|Throwable)\b")
+_FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
+
+
+def holds_trace(text: str) -> bool:
+    """Whether some line of ``text`` is a line of a stack trace, or names a throwable."""
+    return any(is_trace_like(line) for line in text.split("\n"))
+
+
+class LineKind(IntEnum):
+    """What part of a stack trace a line is; the first that fits."""
+
+    FRAME = 1  # also "... n more"
+    CAUSE = 2
+    INSIDE = 3  # any other line that never begins an event
+    THROWABLE = 4
+    LIKE = 5  # prose that names a throwable
+    OTHER = 6
+
+
+# Frames are the same again and again; longer lines are none and would fill the memory.
+_MAX_CACHED_CHARS = 512
+
+
+def kind_of(line: str) -> LineKind:
+    return _cached_kind(line) if len(line) <= _MAX_CACHED_CHARS else _kind(line)
+
+
+def _kind(line: str) -> LineKind:
+    if is_frame(line) or is_more(line):
+        return LineKind.FRAME
+    if is_cause(line):
+        return LineKind.CAUSE
+    if continues_trace(line):
+        return LineKind.INSIDE
+    if is_throwable_header(line):
+        return LineKind.THROWABLE
+    return LineKind.LIKE if is_trace_like(line) else LineKind.OTHER
+
+
+_cached_kind = lru_cache(maxsize=8192)(_kind)
+
+
+def names_throwable(text: str) -> bool:
+    """Whether a qualified throwable stands anywhere in ``text``."""
+    return _QUALIFIED.search(text) is not None
+
+
+def is_trace_like(line: str) -> bool:
+    if not line or line.isspace():
+        return False
+    if continues_trace(line) or is_throwable_header(line):
+        return True
+    return names_throwable(line) or _FLAT_FRAME.search(line) is not None

@@ -1,0 +1,132 @@
+"""What a caller can ask of a run, in either runner, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+
+from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW
+from flink_triage.logs.layouts.own import read_layouts
+from flink_triage.model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
+from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
+
+Progress = Callable[[int, int], None]
+# A head of which the layout explains less may be any text.
+LEAST_CONFIDENCE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a caller can ask of a run, in either runner.
+
+    ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
+    """
+
+    group_by: str = "directory"
+    flink_version: str | None = None
+    timezone: tzinfo = UTC
+    since: datetime | None = None
+    until: datetime | None = None
+    signature_directories: tuple[Path, ...] = ()
+    settings: Settings = DEFAULT_SETTINGS
+    workers: int | None = None
+
+
+def with_layouts(options: Options) -> Options:
+    """The options with the layouts that lie beside the signatures; raises ``UsageError``."""
+    found = read_layouts(options.signature_directories)
+    settings = options.settings
+    new = tuple(layout for layout in found if layout not in settings.reading.layouts)
+    if not new:
+        return options
+    reading = replace(settings.reading, layouts=(*settings.reading.layouts, *new))
+    return replace(options, settings=replace(settings, reading=reading))
+
+
+def pack_of(options: Options) -> SignaturePack:
+    """The built-in signatures and those of ``options``, without what is ignored today.
+
+    Files of ``options`` that have problems are skipped.
+    """
+    pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
+    return pack.heard_on(datetime.now(UTC).date())
+
+
+def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
+    """Signatures that a team ignores today, and files that were skipped, with the reason."""
+    today = datetime.now(UTC).date()
+    ignored = (
+        SkippedSignature(entry.signature, f"ignored: {entry.reason}")
+        for entry in pack.decisions_on(today)
+    )
+    return {*ignored, *pack.skipped}
+
+
+def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
+    """Observations inside ``since``/``until``; what a process says of itself at start is kept.
+
+    One witness stands for all that lie outside.
+    """
+    kept: list[Observation] = []
+    outside: Observation | None = None
+    for observation in observations:
+        if _is_within(observation, options):
+            kept.append(observation)
+        else:
+            outside = outside or observation
+    return [*kept, _witness_of(outside)] if outside is not None else kept
+
+
+def witness_of_log(deployment: str, profile: FileProfile) -> Observation | None:
+    """A witness that a log of Flink was read, for a deployment in which no event is notable.
+
+    None for a file that is no log, or no log of Flink, as far as its head tells.
+    """
+    is_log = profile.problem is None and profile.layout_confidence >= LEAST_CONFIDENCE
+    if not is_log or (profile.process is None and profile.flink_version is None):
+        return None
+    event = Event(profile.path, 0, 0, 1, None, None, None, None, "", lifecycle=Lifecycle(LOG_READ))
+    return Observation(
+        deployment,
+        event,
+        profile.process,
+        profile.host,
+        *(None,) * 8,
+        occurrences=0,
+        flink_version=profile.flink_version,
+    )
+
+
+def _witness_of(observation: Observation) -> Observation:
+    event = replace(
+        observation.event,
+        logged_at=None,
+        message="",
+        continuation=None,
+        job_id=None,
+        lifecycle=Lifecycle(OUTSIDE_WINDOW),
+    )
+    return replace(
+        observation,
+        event=event,
+        fingerprint=None,
+        exception_type=None,
+        root_cause_type=None,
+        root_cause_message=None,
+        task=None,
+        matches=(),
+        occurrences=0,
+    )
+
+
+def _is_within(observation: Observation, options: Options) -> bool:
+    at = observation.event.logged_at
+    lifecycle = observation.event.lifecycle
+    if at is None or (lifecycle is not None and lifecycle.kind in ("config", "version")):
+        return True
+    if options.since is not None and at < options.since:
+        return False
+    return options.until is None or at < options.until

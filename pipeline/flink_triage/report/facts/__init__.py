@@ -1,0 +1,1 @@
+"""What every format says of a result."""

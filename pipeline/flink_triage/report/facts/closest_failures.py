@@ -1,0 +1,28 @@
+"""Known failures that resemble one without a name, in the words that every format uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from flink_triage.model import SimilarFailure
+from flink_triage.report.facts.clean import one_line
+
+# They stand where a diagnosis would: each format says that they are none.
+HEADING = "No signature matches. Closest known failures, not diagnoses"
+
+
+def told(similar: SimilarFailure) -> Iterator[tuple[str, str]]:
+    """Label and text of what agrees, what differs, and where to read on."""
+    if similar.agrees:
+        yield "agrees", one_line("; ".join(similar.agrees))
+    if similar.differs:
+        yield "differs", one_line("; ".join(similar.differs))
+    yield "see", one_line(similar.reference or f"flink-triage signatures show {similar.signature}")
+
+
+def titles(similar: Sequence[SimilarFailure]) -> str:
+    """``Closest known failures, not diagnoses: A; B``; empty where there are none."""
+    if not similar:
+        return ""
+    named = "; ".join(f"{one_line(one.title)} ({one.signature})" for one in similar)
+    return f"{HEADING.partition('. ')[2]}: {named}"

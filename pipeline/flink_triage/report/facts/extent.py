@@ -1,0 +1,43 @@
+"""How far an incident reached and what it leaves open, in the words that every format uses."""
+
+from __future__ import annotations
+
+from flink_triage.model import ConfigChange, Incident, OtherCause
+from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.wording import capped, clock, count
+
+_MAX_JOBS = 4
+
+
+def reach(incident: Incident) -> str | None:
+    """``2 jobs (orders, bills), 3 hosts; most at 05:52: 14 faults``; ``None`` for a single job."""
+    radius = incident.blast_radius
+    if radius is None or len(radius.jobs) < 2:
+        return None
+    shown, left_out = capped(radius.jobs, _MAX_JOBS)
+    names = ", ".join(one_line(job.job_name or job.job_id or "unnamed") for job in shown)
+    more = f" and {left_out} more" if left_out else ""
+    parts = [f"{count(len(radius.jobs), 'job')} ({names}{more})"]
+    if radius.hosts:
+        parts.append(count(len(radius.hosts), "host"))
+    said = ", ".join(parts)
+    if radius.per_minute:
+        worst = max(radius.per_minute, key=lambda minute: minute.faults)
+        at = clock(worst.minute, worst.minute)[:5]
+        said += f"; most in the minute from {at}: {count(worst.faults, 'fault')}"
+    return said
+
+
+def other_cause(other: OtherCause) -> str:
+    """The title, and the words to look for where the log does not show them."""
+    title = one_line(other.title)
+    if other.standing == "considered" or not other.look_for:
+        return title
+    words = " or ".join(f'"{one_line(words)}"' for words in other.look_for[:2])
+    return f"{title}: look for {words}"
+
+
+def merged_changes(incident: Incident) -> tuple[ConfigChange, ...]:
+    """The patch of the whole incident where it holds more, or other, than the first diagnosis's."""
+    first = incident.diagnoses[0].remediation.config if incident.diagnoses else ()
+    return incident.config if incident.config != first else ()

@@ -1,0 +1,251 @@
+"""The stack trace of a failure that no signature names in, what to say of it out.
+
+What was thrown, with its own words; the place that threw it, past the checks of the JDK and of
+libraries; the job's own code; whose code the place is; and whether the text was cut off above the
+cause.  Nothing here guesses at a cause.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from flink_triage.model import (
+    Evidence,
+    Frame,
+    Incident,
+    Result,
+    StackTrace,
+    Throwable,
+    UnknownFailure,
+)
+from flink_triage.report.facts.clean import one_line
+from flink_triage.traces import extract, part_of
+
+_MAX_CHARS = 400
+_MAX_WRAPPED = 2
+_MAX_PARTS = 3
+
+# They carry a cause and have no words of their own; alone they say that the cause was cut off.
+_CARRIERS = (
+    "java.lang.reflect.InvocationTargetException",
+    "java.lang.reflect.UndeclaredThrowableException",
+    "java.util.concurrent.CompletionException",
+    "java.util.concurrent.ExecutionException",
+)
+# What whoever submitted the job or watches it was told; its frames are those of the one who asked.
+_CLIENTS = (
+    "org.apache.flink.client.",
+    "org.apache.flink.runtime.client.",
+    "org.apache.flink.runtime.JobException",
+)
+# Methods that check what they were given: whoever called them is the place.
+_CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
+# HotSpot drops message and frames of these once it has compiled the code that throws them.
+_FAST_THROWN = (
+    "java.lang.ArithmeticException",
+    "java.lang.ArrayIndexOutOfBoundsException",
+    "java.lang.ArrayStoreException",
+    "java.lang.ClassCastException",
+    "java.lang.NullPointerException",
+)
+_BEHEADED = (
+    "the trace begins in the middle of its frames: what was thrown stands above them in the "
+    "original log"
+)
+# What the frames of a whole trace end in: a thread's start or a program's.
+_ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\$\w+)?$")
+_FLINK = "Flink"
+# A word of a message that does not differ from case to case.
+_WORD = re.compile(r"[^\W\d_]{1,40}(?:['-][^\W\d_]{1,40})?[.,:;!?]?")
+# Scripts without blanks between words write a sentence in as many characters.
+_MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is told of an unknown failure; each text is one line of the log's words.
+
+    ``thrown`` is the innermost throwable that says something, ``wrapped_in`` what stands around it
+    and has words, nearest first.  ``cut`` says why the cause may stand further down.
+    """
+
+    thrown: str | None
+    wrapped_in: tuple[str, ...]
+    place: str | None
+    own_code: str | None
+    part: str | None
+    search_for: str | None
+    cut: str | None
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Label and text, in the order in which a reader asks."""
+        if self.thrown is not None:
+            yield "thrown", self.thrown
+        for text in self.wrapped_in:
+            yield "wrapped in", text
+        if self.place is not None:
+            yield "at", self.place
+        if self.own_code is not None:
+            yield "in the job's code", self.own_code
+        if self.part is not None:
+            yield "belongs to", self.part
+        if self.cut is not None:
+            yield "cut off", self.cut
+        if self.search_for is not None:
+            yield "search for", self.search_for
+
+
+def failure_of(result: Result, incident: Incident) -> Failure | None:
+    """Of an undetermined incident whose first fault has a stack trace."""
+    if incident.verdict != "undetermined" or incident.first_fault is None:
+        return None
+    return failure_at(result, incident.first_fault)
+
+
+def failure_at(result: Result, evidence: Evidence) -> Failure | None:
+    """Of the trace that ``evidence`` names or quotes; ``None`` where there is none."""
+    text = result.stack_traces.get(evidence.fingerprint or "") or evidence.excerpt
+    trace = extract("", text)[1]
+    return _failure(trace) if trace is not None else None
+
+
+def naming(failure: UnknownFailure) -> str:
+    """The command that drafts a signature of it."""
+    draft = "flink-triage signatures new <logs> --id <yours>/<name>"
+    return f"{draft} --fingerprint {failure.fingerprint}"
+
+
+def _failure(trace: StackTrace) -> Failure:
+    chain = trace.throwables
+    said = [i for i, t in enumerate(chain) if t.type and not _is_carrier(t)]
+    at = said[-1] if said else len(chain) - 1
+    thrown, around = chain[at], chain[:at][::-1]
+    inward = [t for t in (*chain[at:][::-1], *around) if not t.type.startswith(_CLIENTS)]
+    place = _place(inward)
+    own = next((f for t in inward for f in t.frames if f.origin == "user"), None)
+    return Failure(
+        thrown=_thrown(thrown),
+        wrapped_in=tuple(_wrappers(thrown, around)),
+        place=_frame(place) if place is not None else None,
+        own_code=_frame(own) if own is not None and own != place else None,
+        part=_parts(inward, place),
+        search_for=_search(thrown, place),
+        cut=_cut(chain) if thrown.type else _BEHEADED,
+    )
+
+
+def _thrown(throwable: Throwable) -> str | None:
+    if not throwable.type:
+        return None
+    return _told(throwable) if throwable.message else f"{_told(throwable)}, without a message"
+
+
+def _is_carrier(throwable: Throwable) -> bool:
+    return throwable.type in _CARRIERS and not throwable.message
+
+
+def _told(throwable: Throwable) -> str:
+    text = one_line(throwable.text)
+    return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"
+
+
+def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
+    """Those with words of their own; many repeat what they carry."""
+    said = [thrown.text]
+    shown = 0
+    for throwable in around:
+        if throwable.message and not any(throwable.message in text for text in said):
+            is_echo = any(text in throwable.message for text in said)
+            said.append(throwable.text)
+            if is_echo:
+                continue
+            yield _told(throwable)
+            shown += 1
+            if shown == _MAX_WRAPPED:
+                return
+
+
+def _place(inward: Sequence[Throwable]) -> Frame | None:
+    """The first frame that is neither the JDK's nor a check; else the first frame there is."""
+    frames = [frame for throwable in inward for frame in throwable.frames]
+    return next(
+        (f for f in frames if f.origin != "jdk" and not _CHECKS.search(f.class_name)),
+        next(iter(frames), None),
+    )
+
+
+def _frame(frame: Frame) -> str:
+    """``a.b.C.method (C.java:12, the-jar-1.0.jar)``."""
+    line = f":{frame.line}" if frame.line is not None else ""
+    source = f"{frame.file}{line}" if frame.file else ""
+    where = ", ".join(part for part in (source, frame.jar) if part)
+    return one_line(f"{frame.class_name}.{frame.method}" + (f" ({where})" if where else ""))
+
+
+def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
+    """``Jackson, called by the Kafka connector``; what only runs all tasks is left out."""
+    frames = [frame for throwable in inward for frame in throwable.frames]
+    begin = frames.index(place) if place is not None else 0
+    names: list[str] = []
+    for frame in frames[begin:]:
+        name = "the job's own code" if frame.origin == "user" else part_of(frame.class_name)
+        if name is None or name in names:
+            continue
+        if names and (name == _FLINK or name.startswith(f"{_FLINK}'s ")):
+            # From here on it is the way every record takes.
+            break
+        names.append(name)
+        if len(names) == _MAX_PARTS or frame.origin == "user":
+            break
+    return ", called by ".join(names) or None
+
+
+def _search(thrown: Throwable, place: Frame | None) -> str | None:
+    """What the same failure has elsewhere: the class with a run of plain words or with the place.
+
+    ``None`` where the class is all there is: it says too little.
+    """
+    name = thrown.type.rpartition(".")[2].rpartition("$")[2]
+    runs: list[list[str]] = [[]]
+    for word in thrown.message.split("\n", 1)[0].split():
+        if _WORD.fullmatch(word):
+            runs[-1].append(word)
+        else:
+            runs.append([])
+    words = " ".join(max(runs, key=lambda run: len(" ".join(run)))).rstrip(".,:;!?")
+    words = (
+        words[:_MAX_SEARCH_CHARS].rpartition(" ")[0] if len(words) > _MAX_SEARCH_CHARS else words
+    )
+    is_unspaced = len(words) >= _MIN_WORD_CHARS and not words.isascii()
+    if words.count(" ") + 1 >= _MIN_WORDS or is_unspaced:
+        return f'{name} "{words}"'
+    if place is None:
+        return None
+    return f"{name} {place.class_name.rpartition('.')[2]}.{place.method}".lstrip()
+
+
+def _cut(chain: Sequence[Throwable]) -> str | None:
+    """Why the innermost throwable shown may not be the last that was logged."""
+    root = chain[-1]
+    if _is_carrier(root):
+        return f"{root.type} only carries its cause: look for it in the original log, below this"
+    if root.type in _FAST_THROWN and not (root.message or root.frames or root.omitted_frame_count):
+        return (
+            "the JVM leaves the frames out of what is thrown often: the first ones in the log have "
+            "them, or run with -XX:-OmitStackTraceInFastThrow"
+        )
+    if not root.frames or root.omitted_frame_count or any(_is_python(f) for f in root.frames):
+        return None
+    last = root.frames[-1]
+    if _ENTRY.search(f"{last.class_name}.{last.method}"):
+        return None
+    return (
+        "the trace ends in the middle of its frames: look in the original log for a "
+        '"Caused by" below them'
+    )
+
+
+def _is_python(frame: Frame) -> bool:
+    return frame.file is not None and frame.file.endswith((".py", ".pyx"))

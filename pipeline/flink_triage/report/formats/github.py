@@ -1,0 +1,83 @@
+"""A result as workflow commands: annotations on a run of GitHub Actions, at the lines of the logs.
+
+Each line is a command and all words in it are escaped: the runner takes a line that begins with
+``::`` for a command, and a log may hold one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flink_triage.model import Diagnosis, Evidence, Incident, Result, Severity
+from flink_triage.report.facts import closest_failures as resemblance
+from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts.clean import clean_values, one_line
+
+_COMMANDS: dict[Severity, str] = {
+    "critical": "error",
+    "major": "error",
+    "minor": "warning",
+    "info": "notice",
+}
+_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
+
+
+def render_github(result: Result) -> str:
+    """One command a line: root causes as errors or warnings, what followed from them as notices."""
+    cleaned = clean_values(result)
+    return "".join(f"{line}\n" for line in _lines(cleaned))
+
+
+def _lines(result: Result) -> Iterator[str]:
+    for incident in facts.by_urgency(result.incidents):
+        if incident.verdict == "undetermined":
+            said = incident.summary or "The cause is not in these logs."
+            said = " ".join(filter(None, (said, resemblance.titles(incident.similar))))
+            yield _command(
+                "error", incident.first_fault, _title(incident, "cause undetermined"), said
+            )
+        for diagnosis in incident.diagnoses:
+            yield _diagnosis(incident, diagnosis)
+    for failure in result.unknown:
+        kind = failure.root_cause_type or failure.exception_type or "unknown type"
+        said = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
+        said = " ".join(filter(None, (said, resemblance.titles(failure.similar))))
+        yield _command(
+            "notice", next(iter(failure.evidence), None), "no signature names this", said
+        )
+    for gap in result.coverage.quarantined:
+        yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")
+    summary = facts.overview(result) if result.incidents else "nothing to diagnose"
+    said = f"{summary} · {facts.coverage_line(result.coverage)}"
+    yield _command("notice", None, "flink-triage", said)
+
+
+def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> str:
+    is_root = diagnosis.rank == 1 and incident.verdict == "diagnosed"
+    said = (
+        f"{diagnosis.signature}, {facts.percent(diagnosis.confidence)} sure, "
+        f"{facts.count(diagnosis.occurrences, 'event')}. {diagnosis.remediation.summary}"
+    )
+    return _command(
+        _COMMANDS[diagnosis.severity] if is_root else "notice",
+        next(iter(diagnosis.evidence), None),
+        _title(incident, f"{diagnosis.rank}. {diagnosis.title}"),
+        said,
+    )
+
+
+def _title(incident: Incident, said: str) -> str:
+    return f"{incident.deployment}: {said}"
+
+
+def _command(name: str, evidence: Evidence | None, title: str, said: str) -> str:
+    properties = {"title": title}
+    if evidence is not None:
+        properties = {"file": evidence.path, "line": str(max(1, evidence.line)), **properties}
+    told = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties.items())
+    return f"::{name} {told}::{_escaped(said, _DATA)}"
+
+
+def _escaped(text: str, table: dict[str, str]) -> str:
+    return "".join(table.get(character, character) for character in one_line(text))

@@ -1,0 +1,100 @@
+"""A result, an incident or a diagnosis in, what a notebook shows of it out.
+
+Front ends ask an object for ``_repr_html_`` or ``_repr_markdown_``.  The model knows no report, so
+these are put on its classes from here.  The HTML is a fragment without script and style sheet: a
+notebook has its own, and runs what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jinja2
+
+from flink_triage.model import Diagnosis, Incident, Result
+from flink_triage.remediation import render_patch
+from flink_triage.report.facts import closest_failures as resemblance
+from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts.clean import clean_values, one_line
+from flink_triage.report.facts.patches import patches_of
+from flink_triage.report.formats.markdown import render_markdown
+
+_MAX_ROWS = 50
+_FRAGMENT = """\
+{% macro cause(diagnosis, version) %}
+<p><b>{{ diagnosis.title | line }}</b> ({{ diagnosis.role }}, {{ diagnosis.severity }},
+{{ facts.percent(diagnosis.confidence) }} sure, {{ facts.count(diagnosis.occurrences, "event") }})
+<code>{{ diagnosis.signature | line }}</code></p>
+{% if diagnosis.evidence %}
+<p><code>{{ facts.location(diagnosis.evidence[0]) }}</code><br>
+<code>{{ facts.key_line(diagnosis.evidence[0].excerpt) }}</code></p>
+{% endif %}
+<p>{{ diagnosis.remediation.summary | line }}</p>
+{% for patch in patches(diagnosis, version) %}
+<p>{{ patch.place }}</p><pre>{{ patch.text }}</pre>
+{% endfor %}
+<details><summary>Why this and not another</summary>
+<ul>{% for reason in diagnosis.reasons %}<li>{{ reason | line }}</li>{% endfor %}</ul></details>
+{% endmacro %}
+{% macro one(incident) %}
+<p><b>{{ incident.deployment | line }}</b>{% if incident.job_name %} job {{ incident.job_name | line }}{% endif %}:
+{{ facts.state(incident) }}{% if facts.ending(incident) %}; {{ facts.ending(incident) }}{% endif %}</p>
+{% if incident.verdict == "diagnosed" %}{{ cause(incident.diagnoses[0], incident.flink_version) }}
+{% else %}<p>{{ incident.summary | line }}</p>{% endif %}
+{% if incident.similar %}
+<p>{{ resemblance.HEADING }}:</p>
+<ul>{% for one in incident.similar %}<li>{{ one.title | line }} <code>{{ one.signature | line }}</code>
+{% for label, text in resemblance.told(one) %}<br>{{ label }}: {{ text }}{% endfor %}</li>{% endfor %}</ul>
+{% endif %}
+{% if incident.diagnoses | length > 1 %}
+<details><summary>{{ facts.count(incident.diagnoses | length - 1, "other diagnosis", "other diagnoses") }}</summary>
+<ol start="2">{% for other in incident.diagnoses[1:] %}<li>{{ other.title | line }} ({{ other.role }},
+{{ facts.percent(other.confidence) }})</li>{% endfor %}</ol></details>
+{% endif %}
+{% endmacro %}
+{% macro all(result) %}
+<p><b>{{ facts.overview(result) }}</b><br>{{ facts.coverage_line(result.coverage) }}</p>
+<table><thead><tr><th>deployment</th><th>state</th><th>root cause</th><th>sure</th></tr></thead>
+<tbody>{% for incident in facts.by_urgency(result.incidents)[:limit] %}
+<tr><td>{{ incident.deployment | line }}</td><td>{{ facts.state(incident) }}</td>
+<td>{% if incident.verdict == "diagnosed" %}{{ incident.diagnoses[0].title | line }}{% else %}{{ incident.summary | line }}{% endif %}</td>
+<td>{% if incident.verdict == "diagnosed" %}{{ facts.percent(incident.diagnoses[0].confidence) }}{% endif %}</td></tr>
+{% endfor %}</tbody></table>
+{% if result.incidents | length > limit %}<p>{{ result.incidents | length - limit }} more in <code>.incidents</code></p>{% endif %}
+{% endmacro %}
+"""  # noqa: E501
+
+
+def html_of(value: Result | Incident | Diagnosis) -> str:
+    """A fragment in which words of a log are escaped text."""
+    kind = {Result: "all", Incident: "one", Diagnosis: "cause"}[type(value)]
+    macro = getattr(_template().module, kind)
+    cleaned = clean_values(value)
+    shown = macro(cleaned, None) if isinstance(cleaned, Diagnosis) else macro(cleaned)
+    return f'<div class="flink-triage">{shown}</div>'
+
+
+def markdown_of(value: Result) -> str:
+    return render_markdown(value)
+
+
+def show_richly() -> None:
+    """Give the classes of the model what front ends look for; calling it again changes nothing."""
+    kinds: tuple[Any, ...] = (Result, Incident, Diagnosis)
+    for kind in kinds:
+        kind._repr_html_ = html_of
+    result: Any = Result
+    result._repr_markdown_ = markdown_of
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters.update(line=one_line)
+    environment.globals.update(
+        facts=facts, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
+    )
+    return environment.from_string(_FRAGMENT)
+
+
+def _patches(diagnosis: Diagnosis, version: str | None) -> Any:
+    return patches_of(diagnosis.remediation.config, version, render_patch)

@@ -1,0 +1,397 @@
+"""A result as plain text for a terminal: verdict first, folded, without control characters.
+
+Only lines to paste into a configuration file may be wider than the page: a folded option would no
+longer be an option.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import TextIO
+
+from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
+from flink_triage.remediation import render_patch
+from flink_triage.report.facts import closest_failures as resemblance
+from flink_triage.report.facts import extent
+from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts.clean import NO_BREAK, clean_values, columns_of, fold, one_line
+from flink_triage.report.facts.patches import PatchRenderer, already, now, patches_of
+from flink_triage.report.facts.unnamed_failure import failure_at, failure_of, naming
+from flink_triage.report.facts.wording import capped, count
+
+_STYLES = {
+    "title": "1",
+    "faint": "2",
+    "critical": "1;31",
+    "major": "31",
+    "minor": "33",
+    "info": "36",
+    "healthy": "32",
+    "undetermined": "33",
+    "diagnosed": "1",
+}
+_LIST = re.compile(r"\([^()]*\)")
+_INDENT = 5
+_MAX_EVIDENCE_LINES = 12
+_MAX_SHORT = 3
+# A longer place stands on its own line, so that the words of the log get room.
+_MAX_PLACE = 28
+# On a wider page, paths that fit on a line are shown whole.
+_PAGE_WIDTH = 80
+
+
+def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour text for this stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def render_text(
+    result: Result,
+    *,
+    verbose: bool = False,
+    color: bool = False,
+    width: int = 80,
+    patch: PatchRenderer | None = None,
+) -> str:
+    """The whole result as lines ending in a newline.
+
+    ``verbose`` adds reasons, alternatives, assessed advice, steps, references, all evidence.
+    """
+    page = _Page(width, color)
+    _Writer(page, verbose, patch or render_patch, clean_values(result)).write()
+    return "\n".join(page.lines) + "\n"
+
+
+class _Page:
+    """Lines under construction; styles are added after folding, so they never count as width."""
+
+    def __init__(self, width: int, color: bool) -> None:
+        self.lines: list[str] = []
+        self.width = max(width, 40)
+        self._color = color
+
+    def add(
+        self, text: str, *, indent: int = 0, hang: int = 0, style: str = "", label: str = ""
+    ) -> None:
+        """One paragraph, folded; ``label`` stands before it and the rest is aligned after it."""
+        if columns_of(label) > self.width // 2:
+            text, label = f"{label} {text}", ""
+        start = " " * indent + label
+        rest = " " * (columns_of(start) + hang)
+        head, *tail = fold(text, self.width - columns_of(rest))
+        for number, line in enumerate([head, *tail]):
+            self._append((start if number == 0 else rest) + line, style)
+
+    def add_sides(self, left: str, right: str, *, label: str, style: str) -> None:
+        """``left`` and ``right`` on one line where they fit, else ``right`` on its own below."""
+        gap = self.width - columns_of(label) - columns_of(left) - columns_of(right)
+        if gap >= 2:
+            self._append(label + left + " " * gap + right, style)
+            return
+        self.add(left, label=label, style=style)
+        self.add(right, indent=columns_of(label), style=style)
+
+    def verbatim(self, line: str, *, indent: int, style: str = "") -> None:
+        self._append(" " * indent + line, style)
+
+    def blank(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def _append(self, line: str, style: str) -> None:
+        code = _STYLES.get(style) if self._color else None
+        line = line.rstrip()
+        self.lines.append(f"\x1b[{code}m{line}\x1b[0m" if code and line else line)
+
+
+class _Writer:
+    def __init__(self, page: _Page, verbose: bool, patch: PatchRenderer, result: Result) -> None:
+        self._page, self._verbose, self._patch, self._result = page, verbose, patch, result
+
+    def write(self) -> None:
+        page, result = self._page, self._result
+        incidents = facts.by_urgency(result.incidents)
+        if len(incidents) > 1:
+            page.add(facts.overview(result), style="title")
+        is_fleet = len(incidents) > 3
+        quiet = [incident for incident in incidents if not incident.is_failure]
+        for incident in incidents:
+            if incident.is_failure or not is_fleet or self._verbose:
+                page.blank()
+                self._incident(incident)
+        if is_fleet and quiet and not self._verbose:
+            page.blank()
+            for verdict, of in itertools.groupby(quiet, lambda incident: incident.verdict):
+                names = [one_line(incident.deployment) for incident in of]
+                page.add(", ".join(names), label=f"{len(names)} {verdict}: ", style="healthy")
+        if not incidents:
+            page.add("nothing to diagnose: no deployment was found in the input", style="title")
+        self._unknown(result.unknown)
+        self._coverage(result)
+
+    # --- one incident ---------------------------------------------------------------------------
+
+    def _incident(self, incident: Incident) -> None:
+        version = f"Flink {one_line(incident.flink_version)}" if incident.flink_version else None
+        parts = [one_line(incident.deployment), facts.job_of(incident), version]
+        head = " · ".join([part for part in parts if part] + [facts.state(incident)])
+        self._page.add(_held(head), hang=2, style="title" if incident.is_failure else "healthy")
+        if not incident.is_failure:
+            self._quiet(incident)
+            return
+        if incident.verdict == "undetermined":
+            self._undetermined(incident)
+        limit = len(incident.diagnoses) if self._verbose else _MAX_SHORT
+        shown, left_out = capped(incident.diagnoses, limit)
+        for diagnosis in shown:
+            self._diagnosis(incident, diagnosis)
+        if left_out:
+            further = count(left_out, "further diagnosis", "further diagnoses")
+            self._page.add(f"{further}: -v", indent=_INDENT, style="faint")
+        if incident.verdict == "diagnosed":
+            self._missing(incident)
+        self._left_open(incident)
+        if self._verbose:
+            self._timeline(incident)
+
+    def _quiet(self, incident: Incident) -> None:
+        said = [incident.summary or "no failure found"]
+        last = facts.last_healthy(incident)
+        said += [f"last {last}"] if last else []
+        said += [count(incident.restarts, "restart")] if incident.restarts else []
+        self._page.add(" · ".join(said), indent=_INDENT)
+        if incident.first_fault is not None:
+            self._evidence(incident.first_fault)
+        self._similar(incident)
+        self._missing(incident)
+
+    def _undetermined(self, incident: Incident) -> None:
+        said = incident.summary or "The cause is not in these logs."
+        self._page.add(said, label="  ?  ", style="undetermined")
+        if incident.first_fault is not None:
+            self._page.add("first fault:", indent=_INDENT)
+            self._evidence(incident.first_fault)
+        failure = failure_of(self._result, incident)
+        for label, text in failure.lines() if failure is not None else ():
+            # The summary begins with what was thrown.
+            if label != "thrown" or one_line(text) not in one_line(said):
+                self._labelled(label, text)
+        ending = facts.ending(incident)
+        if ending:
+            self._labelled("what followed", ending)
+        last = facts.last_healthy(incident)
+        if last:
+            self._labelled("last healthy", last)
+        self._similar(incident)
+        self._missing(incident)
+        if incident.diagnoses:
+            self._page.add("what the log does show:", indent=_INDENT)
+
+    def _similar(self, of: Incident | UnknownFailure) -> None:
+        if of.similar:
+            self._page.add(f"{resemblance.HEADING}:", indent=_INDENT)
+        for one in of.similar:
+            said = f"{one_line(one.title)} ({one.signature})"
+            self._page.add(said, indent=_INDENT, hang=2, label="- ")
+            for label, text in resemblance.told(one):
+                self._page.add(text, indent=_INDENT + 4, label=f"{label}: ")
+
+    def _missing(self, incident: Incident) -> None:
+        for missing in incident.missing_evidence:
+            self._labelled("to be surer", missing)
+
+    def _left_open(self, incident: Incident) -> None:
+        reach = extent.reach(incident)
+        if reach:
+            self._labelled("hit", reach)
+        others, left_out = capped(incident.other_causes, 99 if self._verbose else _MAX_SHORT)
+        for other in others:
+            label = "also considered" if other.standing == "considered" else "could be"
+            self._labelled(label, extent.other_cause(other))
+            if self._verbose:
+                self._page.add(one_line(other.reason), indent=_INDENT + 2)
+        if left_out:
+            self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
+        for note in incident.notes:
+            self._labelled("note", note)
+        for block in patches_of(
+            extent.merged_changes(incident) if self._verbose else (),
+            incident.flink_version,
+            self._patch,
+        ):
+            self._page.add(f"all diagnoses in one patch, {block.place}:", indent=_INDENT)
+            for line in block.text.split("\n"):
+                self._page.verbatim(line, indent=_INDENT + 2)
+
+    def _timeline(self, incident: Incident) -> None:
+        if not incident.timeline:
+            return
+        self._page.add("timeline:", indent=_INDENT)
+        for entry in incident.timeline:
+            times = f" ({entry.count:,}x)" if entry.count > 1 else ""
+            at = facts.clock(entry.at, facts.since(incident))
+            self._page.add(entry.text + times, indent=_INDENT + 2, label=f"{at}  ")
+
+    # --- one diagnosis --------------------------------------------------------------------------
+
+    def _diagnosis(self, incident: Incident, diagnosis: Diagnosis) -> None:
+        page = self._page
+        tags = f"{diagnosis.role} · {diagnosis.severity} · {diagnosis.confidence:.2f}"
+        page.add_sides(
+            one_line(diagnosis.title),
+            tags,
+            label=f"{diagnosis.rank:>3}  ",
+            style=diagnosis.severity,
+        )
+        events = count(diagnosis.occurrences, "event")
+        page.add(
+            ", ".join([events, *facts.where(diagnosis, is_short=not self._verbose)]), indent=_INDENT
+        )
+        shown, left_out = capped(diagnosis.evidence, 99 if self._verbose else 1)
+        for evidence in shown:
+            self._evidence(evidence)
+        if self._verbose and left_out:
+            page.add(f"{left_out} more in the JSON", indent=_INDENT, style="faint")
+        if diagnosis.rank == 1:
+            self._story(incident, diagnosis)
+        if self._verbose:
+            self._reasoning(diagnosis)
+        if diagnosis.rank == 1 or self._verbose:
+            self._remediation(incident, diagnosis)
+
+    def _story(self, incident: Incident, diagnosis: Diagnosis) -> None:
+        followed = [
+            one_line(item.title) + (f" ({item.occurrences:,}x)" if item.occurrences else "")
+            for item in facts.consequences(incident, diagnosis)
+            if item.rank is not None
+        ]
+        ending = facts.ending(incident)
+        chain = " -> ".join([*followed, *([ending] if ending else [])])
+        if chain:
+            self._labelled("explains", chain)
+        last = facts.last_healthy(incident)
+        if last:
+            self._labelled("last healthy", last)
+
+    def _reasoning(self, diagnosis: Diagnosis) -> None:
+        self._labelled("signature", diagnosis.signature)
+        if diagnosis.cause:
+            self._labelled("what happened", diagnosis.cause)
+        for reason in diagnosis.reasons:
+            self._labelled("why", reason)
+        for key, value in diagnosis.captures.items():
+            self._labelled(one_line(key), value)
+
+    def _remediation(self, incident: Incident, diagnosis: Diagnosis) -> None:
+        page, remediation = self._page, diagnosis.remediation
+        self._labelled("do", remediation.summary)
+        steps, left_out = capped(remediation.steps, 99 if self._verbose else _MAX_SHORT)
+        for number, step in enumerate(steps, start=1):
+            page.add(step, indent=_INDENT + 4, label=f"{number}. ")
+        if left_out:
+            page.add(f"{count(left_out, 'more step')}: -v", indent=_INDENT + 4, style="faint")
+        for block in patches_of(remediation.config, incident.flink_version, self._patch):
+            page.add(f"{block.place}:", indent=_INDENT + 4)
+            for line in block.text.split("\n"):
+                page.verbatim(line, indent=_INDENT + 6)
+        for change in remediation.config:
+            if change.action == "already-set":
+                page.add(already(change), indent=_INDENT + 4, label="- ")
+            elif self._verbose:
+                said = f"{change.key} ({now(change)}): {change.reason}"
+                page.add(said, indent=_INDENT + 4, label="- ")
+        self._labelled("risk", f"{remediation.risk}, {facts.RISKS[remediation.risk]}")
+        if self._verbose:
+            self._advice(diagnosis)
+
+    def _advice(self, diagnosis: Diagnosis) -> None:
+        remediation = diagnosis.remediation
+        if remediation.verify:
+            self._labelled("verify", remediation.verify)
+        for tried in remediation.commonly_tried:
+            self._labelled("people try", tried.advice)
+            self._page.add(tried.assessment, indent=_INDENT + 2, label="but: ")
+        for reference in remediation.references:
+            self._labelled("see", reference)
+
+    # --- the rest -------------------------------------------------------------------------------
+
+    def _evidence(self, evidence: Evidence) -> None:
+        lines = [line for line in evidence.excerpt.split("\n") if line.strip()]
+        if not self._verbose:
+            lines = [facts.key_line(evidence.excerpt)] if lines else []
+        shown, left_out = capped(lines, _MAX_EVIDENCE_LINES)
+        is_wide = self._page.width > _PAGE_WIDTH
+        place = facts.location(evidence, width=self._page.width - 20 if is_wide else 40)
+        if shown and columns_of(place) <= _MAX_PLACE:
+            self._page.add(shown[0], indent=_INDENT, label=f"{place}  ", style="faint")
+            shown = shown[1:]
+        else:
+            self._page.add(place, indent=_INDENT, style="faint")
+        for line in shown:
+            self._page.add(line, indent=_INDENT + 2, hang=2, style="faint")
+        if left_out:
+            self._page.add(f"... {count(left_out, 'more line')}", indent=_INDENT + 2, style="faint")
+
+    def _unknown(self, unknown: tuple[UnknownFailure, ...]) -> None:
+        if not unknown:
+            return
+        self._page.blank()
+        kinds = count(len(unknown), "failure")
+        self._page.add(f"{kinds} that no signature names", style="title")
+        shown, left_out = capped(unknown, len(unknown) if self._verbose else _MAX_SHORT)
+        told_above = {(), *(incident.similar for incident in self._result.incidents)}
+        for failure in shown:
+            kind = failure.root_cause_type or failure.exception_type or "unknown type"
+            said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
+            self._page.add(said, label=f"  {failure.count:,}x  ", style="undetermined")
+            told = failure_at(self._result, failure.evidence[0]) if failure.evidence else None
+            if failure.first_user_frame:
+                self._labelled("in", failure.first_user_frame)
+            if told is not None and told.part is not None:
+                self._labelled("belongs to", told.part)
+            if failure.first_seen_at is not None:
+                self._labelled("first seen", facts.instant(failure.first_seen_at))
+            if failure.similar not in told_above and not self._verbose:
+                self._page.add(resemblance.titles(failure.similar), indent=_INDENT, hang=2)
+            if self._verbose:
+                self._similar(failure)
+                self._labelled("deployments", ", ".join(failure.deployments))
+                self._labelled("fingerprint", failure.fingerprint)
+                self._labelled("to name it", naming(failure))
+            for evidence in failure.evidence[: 99 if self._verbose else 1]:
+                self._evidence(evidence)
+        if left_out:
+            self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
+
+    def _coverage(self, result: Result) -> None:
+        coverage = result.coverage
+        self._page.blank()
+        self._page.add(_held(facts.coverage_line(coverage)), hang=2)
+        shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
+        for quarantined in shown:
+            said = f"{quarantined.path}: {quarantined.reason}"
+            self._page.add(said, indent=2, hang=2, label="not read: ")
+        if left_out:
+            self._page.add(f"{left_out} more: -v", indent=2, style="faint")
+        skipped, left_out = capped(coverage.signatures_skipped, 99 if self._verbose else _MAX_SHORT)
+        for signature in skipped:
+            said = f"{signature.signature}: {signature.reason}"
+            self._page.add(said, indent=2, hang=2, label="not evaluated: ")
+        if left_out:
+            self._page.add(f"{left_out} more: -v", indent=2, style="faint")
+        if any(incident.diagnoses for incident in result.incidents) and not self._verbose:
+            self._page.add("why this and not another, alternatives, references: -v", style="faint")
+
+    def _labelled(self, label: str, text: str) -> None:
+        self._page.add(one_line(text), indent=_INDENT, label=f"{label}: ")
+
+
+def _held(line: str) -> str:
+    """The line, to be broken only between its parts, and in lists between brackets."""
+    held = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
+    return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), held)

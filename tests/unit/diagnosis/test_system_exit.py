@@ -1,0 +1,100 @@
+"""A TaskManager that code of the job ended is told apart from one that was stopped or killed."""
+
+from __future__ import annotations
+
+import pytest
+
+from flink_triage.diagnosis.context.orderly_shutdown import STOPPED_IN_ORDER
+from flink_triage.diagnosis.context.system_exit import EXITED
+from tests.unit.diagnosis.test_incidents import failed, line, signatures, state
+from tests.unit.diagnosis.test_orderly_shutdown import (
+    RUNNER,
+    STOPPED,
+    WELL,
+    banner,
+    sigterm,
+    started,
+)
+
+BLOBS = "org.apache.flink.runtime.blob.PermanentBlobCache"
+# The location in `failed` is that of this TaskManager.
+NAME = "host:1"
+HOOKS = line(60, "Shutting down BLOB cache", logger=BLOBS)
+FAREWELL = failed(60.2, STOPPED) + state(60.3, "RUNNING", "RESTARTING")
+JOBMANAGER = WELL + FAREWELL
+FATAL = line(
+    59,
+    "Fatal error occurred while executing the TaskManager. Shutting it down...",
+    "ERROR",
+    RUNNER,
+)
+UNREACHABLE = (
+    "org.apache.flink.runtime.jobmaster.JobMasterException: TaskManager with id host:1 is no"
+    " longer reachable.\n"
+    "\tat org.apache.flink.runtime.jobmaster.JobMaster$X.notifyTargetUnreachable(J.java:1370)\n"
+)
+
+
+@pytest.fixture
+def printed(tmp_path):
+    """Writes what the TaskManager printed."""
+
+    def write(text: str, name: str = "flink-taskmanager.out") -> None:
+        (tmp_path / "deployment").mkdir(exist_ok=True)
+        (tmp_path / "deployment" / name).write_text(text)
+
+    return write
+
+
+@pytest.mark.parametrize("suffix", ["out", "err", "out.1"])
+def test_hooks_that_no_signal_started_tell_of_an_exit_and_its_last_words(diagnose, printed, suffix):
+    printed("rates of May read\nno rates for June, leaving", f"flink-taskmanager.{suffix}")
+    (incident,) = diagnose(jobmanager=JOBMANAGER, taskmanager=started(0, NAME) + HOOKS).incidents
+    assert signatures(incident) == [EXITED]
+    first = incident.diagnoses[0].evidence[0]
+    assert (first.line, first.excerpt) == (2, "no rates for June, leaving")
+    assert first.path.endswith(suffix)
+
+
+def test_an_exit_is_told_without_any_last_words(diagnose):
+    (incident,) = diagnose(jobmanager=JOBMANAGER, taskmanager=started(0, NAME) + HOOKS).incidents
+    assert signatures(incident) == [EXITED]
+
+
+def test_a_taskmanager_that_was_lost_without_a_farewell_had_exited(diagnose):
+    lost = WELL + failed(80, UNREACHABLE) + state(80.1, "RUNNING", "RESTARTING")
+    (incident,) = diagnose(jobmanager=lost, taskmanager=started(0, NAME) + HOOKS).incidents
+    assert signatures(incident)[0] == EXITED
+
+
+@pytest.mark.parametrize(
+    "taskmanager",
+    [
+        pytest.param(started(0, NAME) + sigterm(59.9, RUNNER) + HOOKS, id="a signal"),
+        pytest.param(started(0, NAME), id="a kill, which runs no hooks"),
+        pytest.param(started(0, "host:2") + HOOKS, id="the hooks of another TaskManager"),
+        pytest.param("", id="no log of the TaskManager"),
+        pytest.param(
+            started(0, NAME) + HOOKS + banner(300, "TaskManager") + sigterm(3000, RUNNER),
+            id="hooks in another hour",
+        ),
+    ],
+)
+def test_any_other_end_is_no_exit(diagnose, printed, taskmanager):
+    printed("rates of May read\nbye\n")
+    at = 3000 if "05:50:00" in taskmanager else 0
+    jobmanager = WELL + failed(60.2 + at, STOPPED) + state(60.3 + at, "RUNNING", "RESTARTING")
+    found = diagnose(jobmanager=jobmanager, taskmanager=taskmanager)
+    assert [signatures(i)[:1] for i in found.incidents] == [[STOPPED_IN_ORDER]]
+
+
+def test_a_fatal_error_of_flink_is_no_exit_of_own_code(diagnose):
+    taskmanager = started(0, NAME) + FATAL + HOOKS
+    for incident in diagnose(jobmanager=JOBMANAGER, taskmanager=taskmanager).incidents:
+        assert EXITED not in signatures(incident)
+
+
+def test_what_a_healthy_process_prints_is_no_trouble(diagnose, printed):
+    printed("rates of May read\nerror rate is 0\ncannot say more\n")
+    found = diagnose(jobmanager=WELL, taskmanager=started(0, NAME))
+    assert [i.verdict for i in found.incidents] == ["healthy"]
