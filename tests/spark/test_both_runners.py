@@ -47,16 +47,19 @@ def expected() -> Result:
     return run_local([str(LOGS)], OPTIONS)
 
 
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, warehouse: Path) -> Result:
+    return read_result(spark, str(warehouse))
+
+
 @pytest.mark.parametrize(
     "part", ["incidents", "unknown", "coverage", "effective_config", "stack_traces"]
 )
-def test_both_runners_say_the_same_of_every_log(
-    spark: SparkSession, warehouse: Path, expected: Result, part: str
-) -> None:
-    found = by_deployment(to_json(read_result(spark, str(warehouse)))[part])
+def test_both_runners_say_the_same_of_every_log(found: Result, expected: Result, part: str) -> None:
+    told = by_deployment(to_json(found)[part])
     wanted = by_deployment(to_json(expected)[part])
-    assert found == wanted
-    assert list(found) == list(wanted)
+    assert told == wanted
+    assert list(told) == list(wanted)
 
 
 @pytest.mark.parametrize("most", [60, 300])
