@@ -348,7 +348,7 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_string(column.type):
         return _texts(column)
     if column.type == SPREAD:
-        return [decode(Spread, value, "spread") for value in column.to_pylist()]
+        return [value and decode(Spread, value, "spread") for value in column.to_pylist()]
     if pa.types.is_struct(column.type):
         rows = zip(*map(_values, column.flatten()), strict=True)
         return [Lifecycle(*one) if one[0] is not None else None for one in rows]
