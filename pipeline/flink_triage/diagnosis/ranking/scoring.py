@@ -201,7 +201,7 @@ def _first_fault(case: Case) -> Points | None:
 def _severity(case: Case) -> Points | None:
     severity = case.candidate.signature.severity
     if case.episode.has_failed or severity == "info":
-        return _SEVERITIES[severity], f"severity is {severity}"
+        return _SEVERITIES[severity], severity
     return None
 
 
@@ -212,7 +212,7 @@ def _afterwards(case: Case) -> Points | None:
 def _explained(case: Case) -> Points | None:
     if not case.causes:
         return None
-    return -45.0, f"explained by {', '.join(sorted(case.causes))}"
+    return -45.0, f"by {', '.join(sorted(case.causes))}"
 
 
 SCORING: tuple[ScoringRule, ...] = (
