@@ -327,7 +327,7 @@ def test_rows_and_sections_are_filtered_by_words_state_and_signature(
     opened = page.open(demo)
     assert len(shown_rows(opened)) == 3
     opened.keyboard.press("/")
-    opened.keyboard.type("rocksdb damaged")
+    opened.keyboard.type("rocksdb corrupt")
     assert shown_rows(opened) == ["flip-2.1.1"]
     assert [a.is_visible() for a in opened.locator("article").all()].count(True) == 1
     assert opened.locator("#filter-count").text_content() == "1 of 4 deployments"

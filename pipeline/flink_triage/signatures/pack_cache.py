@@ -37,7 +37,7 @@ def keep_pack(directories: Sequence[Path], pack: object) -> None:
 
 def _key(directories: Sequence[Path]) -> str:
     digest = hashlib.sha256(sys.version.encode())
-    for code in (*_CODE.glob("*.py"), *(_CODE.parent / name for name in _MORE_CODE)):
+    for code in _code():
         status = code.stat()
         digest.update(f"{code}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
     for directory in directories:
@@ -47,6 +47,13 @@ def _key(directories: Sequence[Path]) -> str:
             content = _content(path)
             digest.update(f"{path}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _code() -> list[Path]:
+    """The modules that read signatures, or the archive that the package is imported from."""
+    if not _CODE.is_dir():
+        return [next(parent for parent in _CODE.parents if parent.is_file())]
+    return [*_CODE.glob("*.py"), *(_CODE.parent / name for name in _MORE_CODE)]
 
 
 def _content(path: Path) -> bytes:

@@ -1,0 +1,62 @@
+"""Compiled signatures in the user's cache: the key says what they were made of."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import flink_triage
+from flink_triage.signatures.pack_cache import keep_pack, kept_pack
+
+PACKAGE = Path(flink_triage.__file__).parent
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = tmp_path / "signatures"
+    folder.mkdir()
+    (folder / "one.yaml").write_text("title: one")
+    return folder
+
+
+def test_a_pack_is_kept_until_a_file_changes(folder: Path) -> None:
+    assert kept_pack([folder]) is None
+    keep_pack([folder], {"a": 1})
+    assert kept_pack([folder]) == {"a": 1}
+    (folder / "one.yaml").write_text("title: two")
+    assert kept_pack([folder]) is None
+
+
+def test_pipes_and_devices_in_a_folder_are_not_read(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "zero.yaml").symlink_to("/dev/zero")
+    keep_pack([folder], "pack")
+    assert kept_pack([folder]) == "pack"
+
+
+def test_a_package_in_an_archive_has_a_key(folder: Path, tmp_path: Path) -> None:
+    archive = tmp_path / "flink_triage.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for path in PACKAGE.rglob("*.py"):
+            packed.write(path, path.relative_to(PACKAGE.parent))
+    program = (
+        "import sys; from pathlib import Path; from flink_triage.signatures import pack_cache as c;"
+        "folder = [Path(sys.argv[1])]; c.keep_pack(folder, 1);"
+        "print(c.__file__, c.kept_pack(folder))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)],
+        env={**os.environ, "PYTHONPATH": str(archive)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    place, kept = done.stdout.split()
+    assert place.startswith(str(archive))
+    assert kept == "1"
