@@ -1,7 +1,7 @@
-"""The run: inputs and a warehouse in, the id of a published run out.
+"""Inputs and a warehouse in, the id of a published run out.
 
-Finish what an earlier run committed and did not publish; list, plan, read; commit what was read;
-finish that in the same way.
+A run finishes the batches that an earlier run committed but did not publish. It then lists, plans
+and reads the inputs, commits the result as a batch and finishes that in the same way.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_o
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# Where no lock holds others off, another run may commit first; then the plan is made anew.
+# Without a lock another run may commit first; this run then plans again.
 MAX_TRIES = 5
 DEFERRED = "copies written to within the settling time"
 
@@ -162,7 +162,7 @@ def _finished(
     progress: Progress,
     skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
-    """The published runs, after what was committed and not published is."""
+    """Publish the batches that were committed but not published; returns the published runs."""
     runs = published_runs(spark, house)
     added = house.bring_up_to_date(spark)
     if added or not runs or runs[-1].tool_version != __version__:
