@@ -114,11 +114,11 @@ def diagnose_again(
     *,
     is_rematch: bool = False,
 ) -> str:
-    """Diagnose all stored events anew, with today's signatures' roles and advice, and publish.
+    """Diagnose all stored events again with today's signatures and publish the result.
 
-    No log is read, and events keep the matches that they were stored with; with ``is_rematch``
-    today's signatures are looked for in them first, and ``progress`` is told how far their text
-    allowed that.  What earlier runs published stays as it is.  Raises as `run` does.
+    No log is read, and events keep their stored matches. With ``is_rematch`` today's signatures are
+    first matched against the events, and ``progress`` reports how far the stored text allowed that.
+    Results of earlier runs stay unchanged. Raises as `run` does.
     """
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
