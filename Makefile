@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The versions that were tested together; empty for the newest that pyproject.toml allows.
 PINNED ?= --constraint constraints.txt
-# Folders of more labelled logs, where they are.
+# Additional folders of labelled logs, if present.
 SHARED ?= ../shared
 EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases) \
   $(wildcard $(SHARED)/failing)
@@ -145,7 +145,7 @@ release: $(STAMP) ## both, reproducibly, with their digests and a bill of materi
 	  build/released/bin/python
 	cd dist && sha256sum * > SHA256SUMS
 
-# Other Pythons, where they are: make matrix PYTHONS='python3.11 python3.13'.
+# Other Python versions, if installed: make matrix PYTHONS='python3.11 python3.13'.
 PYTHONS ?= $(foreach v,3.11 3.12 3.13,$(shell command -v python$(v)))
 matrix: ## the tests without a JVM on every Python of PYTHONS
 	@for python in $(PYTHONS); do \

@@ -1,8 +1,8 @@
-"""Logs in, what two simple methods would name as the cause out; printed beside the accuracy.
+"""Logs in, the causes that two simple methods name out; printed beside the accuracy.
 
-``grep and count`` takes the signature whose texts occur most often, ``most frequent exception``
-the signature that names the exception thrown most often.  Both are given the pack, and of its
-signatures those that may be an answer: what they lack is the order of events, not knowledge.
+``grep and count`` takes the signature whose texts occur most often, ``most frequent exception`` the
+signature of the most frequent exception. Both use the pack's signatures that may be an answer: they
+lack the order of events, not knowledge.
 """
 
 from __future__ import annotations

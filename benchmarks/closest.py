@@ -106,20 +106,20 @@ def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]
 
 
 def observe(text: str) -> Observation:
-    """What the stages before a diagnosis make of one log event."""
+    """The observation that the earlier stages make from one log event."""
     return _analyzer().observe(event_from_text(text), ByteRange(FileProfile("example", 0), "d"))
 
 
 def nearest(
     observation: Observation, pack: SignaturePack, index: SimilarIndex
 ) -> tuple[SimilarFailure, ...]:
-    """What resembles an event if no signature that names a failure matches it."""
+    """Known failures similar to an event, found as if no signature of a failure matched it."""
     left = [m for m in observation.matches if not pack.signatures[m.signature].is_answer]
     return similar_failures(replace(observation, matches=tuple(left)), pack, index=index)
 
 
 def own_failures() -> Iterator[str]:
-    """Log events of failures that are a job's own affair, in each form in which Flink logs them."""
+    """Log events of failures in a job's own code, in each form in which Flink logs them."""
     for row in _OWN_FAILURES.read_text(encoding="utf-8").splitlines():
         if not row.startswith("#"):
             thrown = ": ".join(filter(None, row.split("\t")))

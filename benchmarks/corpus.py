@@ -28,7 +28,7 @@ RENDERED = "layouts"
 TASK_MANAGERS = 3
 CHECKPOINT_SECONDS = 10.0
 LINE_SECONDS = 0.5
-# A deployment of so many bytes spans some ten hours.
+# A deployment of this size spans about ten hours.
 DEPLOYMENT_BYTES = 40 << 20
 WRITE_BYTES = 1 << 20
 
@@ -39,7 +39,7 @@ TIME_CHARS = len("2026-01-01 00:00:00,000")
 CHECKPOINT_LINES = ("Triggering checkpoint ", "Completed checkpoint ", "Marking checkpoint ")
 # Where start-up ends, for each role.
 STARTED = {"jobmanager": "Triggering checkpoint ", "taskmanager": "Received task "}
-# What only a failing, starting or stopping process prints; the rest may recur for days.
+# Lines that only a failing, starting or stopping process prints; all others may recur for days.
 NOT_STEADY = re.compile(
     r"FAILED|CANCEL|cancel|fail|Fail|RESTARTING|Shutting|shut down|Stopp|stopp|Clos|Start|start|"
     r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
@@ -110,7 +110,7 @@ Part = str | Callable[["_Deployment"], str]
 
 @dataclass(slots=True)
 class _Deployment:
-    """What the lines of one deployment share while they are written."""
+    """State that the lines of one deployment share while they are written."""
 
     chance: random.Random
     job_id: str
@@ -122,7 +122,7 @@ class _Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A real event after its time, cut at what differs from one occurrence to the next."""
+    """A real event after its time, split at the parts that differ between occurrences."""
 
     parts: tuple[Part, ...]
 
@@ -141,7 +141,7 @@ class Material:
 
 
 def template_of(event: str) -> Template:
-    """Frames are left as they are: line numbers belong to the code."""
+    """Cut an event into a template; frames keep their line numbers, which belong to the code."""
     parts: list[Part] = []
     for line in event[TIME_CHARS:].split("\n")[:-1]:
         if FRAME.match(line):

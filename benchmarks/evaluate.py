@@ -160,7 +160,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
 
 
 def print_baselines(answers: Sequence[Answer], pack: SignaturePack) -> None:
-    """What two simple methods find in the same logs; neither can say that it does not know."""
+    """Accuracy of two simple methods on the same logs; neither can abstain."""
     texts = [(answer.labelled, text_of(answer.labelled.path)) for answer in answers]
     for name, baseline in BASELINES.items():
         said = [(labelled.root, baseline(text, pack)) for labelled, text in texts]
@@ -229,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_calibration() -> None:
-    """How far the stated confidence can be believed on logs that it was not fitted to."""
+    """Reliability of the stated confidence on logs that it was not fitted to."""
     from benchmarks.calibrate import print_reliability, read_samples
 
     print()

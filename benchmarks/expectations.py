@@ -1,9 +1,9 @@
-"""Small inputs with what must be said of each: ``expected.yaml`` in, what is off out.
+"""Small inputs with an ``expected.yaml`` in, deviations from the expected result out.
 
-One file describes the inputs beside it, one kind of fault.  Of each it names the verdict and the
-signature at rank 1, and where it matters words of the advice, option keys, values, quoted text,
-the version or the line of the first fault.  ``new: ...`` stands for any signature that
-``known-signatures.txt`` above it does not list.
+One file describes the inputs beside it, all with one kind of fault. For each input it names the
+verdict and the signature at rank 1, and optionally words of the advice, option keys, values, quoted
+text, the version or the line of the first fault. ``new: ...`` means any signature that is not
+listed in ``known-signatures.txt`` above it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SECONDS_BETWEEN = 0.0045
 
 _HEADER = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO |WARN |ERROR) )")
 _TIME_CHARS = len("2026-01-01 00:00:00,000")
-# An id that is joined to others is that of an execution attempt, any other that of the job.
+# An id that is joined to others is an execution attempt; any other is the job.
 _IDS = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?P<joined>(?:_[0-9a-f]+)+)?(?![0-9a-f])")
 _SUBTASK = re.compile(r"\(\d{1,4}/\d{1,4}\)(?P<attempt>#\d+)?")
 _JOB_NAME = re.compile(r"(?<=[Jj]ob )('?)[a-z]+(?:-[a-z]+)*'?(?= \()")
@@ -37,7 +37,7 @@ _WORDS = (
 )
 # fmt: on
 
-# What an event of a flood says, without its time, and the seconds since the one before it.
+# The text of an event without its time, and the seconds since the previous event.
 Said = tuple[float, str]
 Flood = Callable[[random.Random], Iterator[Said]]
 
@@ -52,7 +52,7 @@ def _event(path: str, *words: str) -> str:
 
 
 def _steady() -> list[str]:
-    """What the two roles print when all is well."""
+    """Lines that both roles print in normal operation."""
     found = {}
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
@@ -146,7 +146,7 @@ def _session(chance: random.Random) -> Iterator[Said]:
 
 
 def _loggers(chance: random.Random) -> Iterator[Said]:
-    """Each event has its own logger and throws its own class: what is made at run time."""
+    """Each event has a logger and an exception class of its own, as if generated at run time."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
     header, _, trace = event.partition("\n")
     _, _, message = header.partition(" - ")
@@ -181,7 +181,7 @@ def _jobs(chance: random.Random) -> Iterator[Said]:
 
 
 def _errors(chance: random.Random) -> Iterator[Said]:
-    """Errors of an application, each in other words."""
+    """Errors of an application, each with a different message."""
     while True:
         words = chance.choices(_WORDS, k=chance.randint(6, 24))
         words.insert(chance.randrange(6), str(chance.getrandbits(chance.randint(4, 40))))

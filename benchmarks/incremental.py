@@ -1,13 +1,14 @@
-"""What an hourly run costs while history grows and the news of an hour stay as many.
+"""Measure hourly runs over a growing history, with the same amount of new data each hour.
 
     python -m benchmarks.incremental [--runs 30]
 
-Recorded logs are dated anew hour by hour: four deployments go on in the same files (one healthy,
-one with a trouble that comes back each hour, two in turn healthy and failing), and each hour a new
-deployment comes.  Two runs into another warehouse come first, unmeasured, so that the JVM is warm;
-so is the first run of the warehouse, which makes its tables.  Printed is each run's wall time, per
-new megabyte too, and the mean of the last five runs over that of the first five.  In the end the
-published incidents are compared with those of one reading of everything.
+Recorded logs get new dates for each hour. Four deployments continue in the same files: one is
+healthy, one has a failure that recurs each hour, and two alternate between healthy and failing.
+Each hour adds one new deployment. Two unmeasured runs into another warehouse warm up the JVM; the
+first run of the warehouse, which creates its tables, is not measured either. The output has the
+wall time of each run, in total and per new megabyte, and the mean of the last five runs over that
+of the first five. At the end the published incidents are compared with those of a single run over
+everything.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ HEALTHY = "healthy/orders-1.16.0"
 NPE = "operator/user-code-exception/npe-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
-# What each deployment logs, hour by hour, over and over: the same at any five hours in a row.
+# Hourly logs of each deployment, repeated: any five consecutive hours have the same.
 STANDING = {
     "orders": (HEALTHY,),
     "totals": (NPE,),
@@ -59,7 +60,7 @@ _GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
 
 
 def dated(text: str, hour: int) -> str:
-    """A recorded log as that of another hour: other times, and executions of its own."""
+    """A recorded log moved to another hour, with new times and execution ids."""
     first = _TIME.search(text)
     assert first is not None, "a log without times"
     start = datetime.fromisoformat(first[0]).replace(tzinfo=UTC, minute=0, second=0)
@@ -75,7 +76,7 @@ def dated(text: str, hour: int) -> str:
 
 
 def write_hour(fleet: Path, hour: int) -> int:
-    """Let the fleet log for an hour; returns the bytes that it wrote."""
+    """Write the fleet's logs of one hour; returns the number of bytes."""
     written = 0
     logged = {name: parts[hour % len(parts)] for name, parts in STANDING.items()}
     for name, recorded in {**logged, f"new-{hour:03d}": NEW_EACH_HOUR}.items():
@@ -102,7 +103,7 @@ def hourly_runs(spark: SparkSession, folder: Path, count: int) -> Iterator[tuple
 
 
 def told(result: Result) -> tuple[list[Incident], object]:
-    """What is compared: without what became of it since the last run, which one run cannot say."""
+    """The values to compare; without statuses, which a single run cannot have."""
     return [replace(incident, status=None) for incident in result.incidents], result.unknown
 
 

@@ -1,7 +1,7 @@
-"""How often the line that a labelled excerpt names as its root cause is read as one.
+"""Measure how often the root cause line of a labelled excerpt is read as a root cause.
 
-An ``index.tsv`` names the line; it counts as found when it is the root cause of a parsed chain or
-the message of an event.  Whether a signature then knows the failure is another question.
+An ``index.tsv`` names the line. It counts as found if it is the root cause of a parsed chain or the
+message of an event. Whether a signature matches it is a separate question.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 @dataclass(frozen=True, slots=True)
 class RootLine:
-    """The line that a label names, and whether it was found; ``near`` is what was read instead."""
+    """The labelled line, and whether it was found; ``near`` is the nearest text that was read."""
 
     path: Path
     wanted: str

@@ -30,8 +30,9 @@ class Measured:
 
 
 def measure(command: Sequence[str]) -> Measured:
-    """Run the command to its end; where it fails, prints what it said and raises
-    ``CalledProcessError``.
+    """Run the command to its end.
+
+    On failure, print its output and raise ``CalledProcessError``.
     """
     began, used = time.monotonic(), _processor_seconds()
     process = subprocess.Popen(

@@ -37,7 +37,7 @@ with DAG(
     dag_id="flink_triage",
     schedule="7 * * * *",
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    # What a missed hour would have read, the next one reads.
+    # The next run also reads the logs of a missed hour.
     catchup=False,
     # On S3 only one writer at a time is safe, so maintenance is a task of the same run.
     max_active_runs=1,

@@ -1,6 +1,6 @@
-"""The results of two runs in, what became of each incident out.
+"""The results of two runs in, the change of each incident out.
 
-The run itself says what is new, worse or resolved: `Incident.status`.
+`Incident.status` already says what is new, worse or resolved.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from flink_triage.model import Incident, Result, Status
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An incident as it stands now, and what became of it since the last run."""
+    """An incident as it is now, and its change since the last run."""
 
     status: Status
     incident: Incident
 
 
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
-    """What became of the incidents, in the order of ``after``, resolved ones that are gone last.
+    """The changes in the order of ``after``; resolved incidents that are gone come last.
 
-    Without ``before`` all are new, and nothing changes without a run.  Deployments without a
-    failure are no incidents.
+    Without ``before`` all incidents are new; without a run nothing changes. Deployments without a
+    failure are not incidents.
     """
     now = [incident for incident in after.incidents if incident.is_failure]
     if before is None:

@@ -23,7 +23,7 @@ VARIABLES: Mapping[Kind, str] = {
 }
 MAX_TRIES = 4
 FIRST_WAIT_SECONDS = 1.0
-# A receiver that asks for more patience than a run should have.
+# Longest wait that a receiver may ask for; a run should not wait longer.
 MAX_WAIT_SECONDS = 30.0
 TIMEOUT_SECONDS = 10.0
 

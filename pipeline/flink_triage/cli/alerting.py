@@ -1,4 +1,4 @@
-"""Two results and the flags in, alerts out; what goes wrong is a line on stderr, never an error."""
+"""Two results and the flags in, alerts out; failures become a line on stderr, not an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
-    """Where each kind of alert goes; ``UsageError`` before anything is started."""
+    """The address for each kind of alert; raises ``UsageError`` before anything is started."""
     if arguments.dry_run and not arguments.alert:
         raise UsageError("--dry-run: says what --alert would send; give --alert, too")
     kinds = dict.fromkeys(arguments.alert)
@@ -37,7 +37,7 @@ def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
 
 
 def alert(before: Result | None, after: Result, addresses: Mapping[Kind, str]) -> None:
-    """Tell what became of the incidents; without an address, on stderr."""
+    """Send the changes of the incidents; without an address, print them on stderr."""
     changes = changes_between(before, after)
     now = datetime.now(UTC)
     for kind, address in addresses.items():

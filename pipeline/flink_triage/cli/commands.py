@@ -23,7 +23,7 @@ _EXIT_ENVIRONMENT = 4
 
 
 def diagnose(arguments: argparse.Namespace) -> int:
-    """The stages in this process, or on Spark into a warehouse that is thrown away."""
+    """Run the stages in this process, or on Spark with a temporary warehouse."""
     options = options_of(arguments)
     with piped_inputs(arguments.paths) as paths:
         if arguments.engine == "spark":
@@ -115,9 +115,9 @@ def _on_spark(
 
 
 def need_tables(arguments: argparse.Namespace) -> None:
-    """Raise ``UsageError`` unless the flags say where the tables are, in one way.
+    """Raise ``UsageError`` unless the flags locate the tables in exactly one way.
 
-    Raises ``EnvironmentProblem`` where Spark is not installed.
+    Raises ``EnvironmentProblem`` if Spark is not installed.
     """
     from flink_triage.cli.engines import need_spark
 

@@ -1,4 +1,4 @@
-"""Paths and options in, a result out, by way of Spark and the tables."""
+"""Paths and options in, a result out, through Spark and the tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_on_spark(
 def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
-    """Run the pipeline; what was published before it (None at first), and after."""
+    """Run the pipeline; return the results before (None at first) and after the run."""
     from flink_triage.spark.query.results import read_result
     from flink_triage.spark.tables.published import published_runs
 
@@ -66,7 +66,7 @@ def _run(
 
 
 def last_result(arguments: argparse.Namespace) -> Result:
-    """What the newest published runs found."""
+    """The result of the newest published runs."""
     from flink_triage.spark.query.results import read_result
 
     house = _published_house(arguments)
@@ -74,7 +74,7 @@ def last_result(arguments: argparse.Namespace) -> Result:
 
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
-    """Look for today's signatures in the stored events; what was published before, and after."""
+    """Match today's signatures against the stored events; return the results before and after."""
     from flink_triage.spark.pipeline import diagnose_again
     from flink_triage.spark.query.results import read_result
 
@@ -86,7 +86,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
 
 
 def maintain_tables(arguments: argparse.Namespace) -> None:
-    """Join small files of the tables, and remove what is old."""
+    """Compact the tables and remove old rows."""
     house = _published_house(arguments)
     from flink_triage.spark.maintain import Upkeep, maintain
 
@@ -96,7 +96,7 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
 
 
 def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
-    """What a worker of the session can do with ``--worker PATH``."""
+    """Checks of a worker of the session with ``--worker PATH``."""
     need_spark()
     from flink_triage.cli.worker_checks import check_worker, first_file
 
@@ -127,9 +127,9 @@ def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Wareh
 
 
 def _published_house(arguments: argparse.Namespace) -> Warehouse:
-    """Raises ``UsageError`` where a look at the disk tells that no run has been published.
+    """The warehouse; raises ``UsageError`` if the local disk shows that no run is published.
 
-    A server's disk is its own.
+    The disk of a server cannot be checked.
     """
     house = _house(arguments.warehouse, arguments)
     from flink_triage.spark.tables.schemas import RUNS
@@ -154,7 +154,7 @@ def _session_for(
 
 
 def _where(arguments: argparse.Namespace | None) -> dict[str, Any]:
-    """What the flags say of a session."""
+    """Arguments of a session, from the flags."""
     return {
         "master": getattr(arguments, "master", None),
         "remote": getattr(arguments, "remote", None),

@@ -1,4 +1,4 @@
-"""A result in, files and screen out, and the exit code that it deserves."""
+"""A result in, files, screen output and an exit code out."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
 
 
 def _screen_width() -> int:
-    """Columns of the terminal behind standard output; those of a page where there is none."""
+    """Columns of the terminal behind standard output; without a terminal, those of a page."""
     if not sys.stdout.isatty():
         return _PAGE_WIDTH
     return shutil.get_terminal_size((_PAGE_WIDTH, 24)).columns
@@ -57,7 +57,7 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
             return _EXIT_FINDINGS
-        # A failure without a name has stopped a job all the same: it counts as major.
+        # A failure without a signature still stopped a job: it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return _EXIT_FINDINGS
     if not result.incidents and any(q.reason.startswith(UNDIAGNOSED) for q in coverage.quarantined):
@@ -100,16 +100,16 @@ def _print(pieces: Iterable[str]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # What is left in the buffer would fail again when the process ends.
+        # Text left in the buffer would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = error.strerror or error
         raise EnvironmentProblem(f"cannot write to standard output: {reason}") from None
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file whole or not at all; what is no regular file is written to as it is.
+    """Write a file whole or not at all; other paths, such as a FIFO, are written directly.
 
-    A link is followed: the file that it leads to is replaced.
+    A link is followed: its target is replaced.
     """
     try:
         if _is_stream(path):
@@ -134,7 +134,7 @@ def _is_stream(path: Path) -> bool:
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The name is short, for that of the file may be as long as names can be.
+    # A short name, because the name of the file itself may already have the maximum length.
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from flink_triage.settings import MIB
 
-# Redrawing more often than this tells a person nothing.
+# More frequent updates are of no use to a person.
 _SECONDS_BETWEEN = 0.2
 _STAGE_COLUMNS = len("scan 100 %")
 # Shorter than any terminal in use, so that the line never wraps.

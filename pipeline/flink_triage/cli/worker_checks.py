@@ -1,8 +1,8 @@
-"""What a Spark worker can do: a session and an input go in, checks made inside a worker come out.
+"""A session and an input in, the results of checks made inside a worker out.
 
-``doctor`` checks the machine that it runs on.  On serverless compute and on a cluster the workers
-are other machines, with limits of their own: on what a user-defined function may open and import,
-and on its memory.
+``doctor`` checks the machine that it runs on. On serverless compute and on a cluster the workers
+are other machines. Their own limits restrict memory, and the files and modules that a user-defined
+function may open and import.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from flink_triage.spark.runtime.doctor import Check
 
-# What the diagnosis of a deployment with much trouble has resident (docs/performance.md).
+# Resident memory of the diagnosis of a deployment with many failures (docs/performance.md).
 WORKER_BYTES = 600 * MIB
 _HEAD_BYTES = 64 * KIB
 
@@ -78,7 +78,7 @@ def diagnose_demo() -> str:
 
 
 def hold_memory(wanted_bytes: int) -> str:
-    """Have ``wanted_bytes`` resident in this process; a worker above its limit is killed."""
+    """Keep ``wanted_bytes`` resident in this process; a worker above its limit is killed."""
     before = _resident_bytes()
     # Unlike those of a bytearray of zeros, these pages are written.
     held = b"\x01" * max(0, wanted_bytes - before)
@@ -108,7 +108,7 @@ def _asked(spark: SparkSession, name: str, look: Callable[[], str]) -> Check:
     try:
         frame = spark.range(0, 1, 1, 1).mapInArrow(in_worker, "state string, detail string")
         row = frame.collect()[0]
-    except Exception as error:  # what a killed worker raises differs between platforms
+    except Exception as error:  # Killed workers raise different exceptions on different platforms.
         return Check(name, "problem", _cause(str(error)))
     return Check(name, row["state"], row["detail"])
 

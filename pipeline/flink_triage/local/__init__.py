@@ -82,8 +82,8 @@ __all__ = [
 
 # Below this a pool of processes costs more than it gains.
 _POOL_FROM_BYTES = 24 * MIB
-# Parts of a deployment that is shared out, for each half of what a process reads: so that none
-# waits long for another at the end.
+# Parts of a shared deployment, for each half of the data that a process reads: with more parts, no
+# process waits long for another at the end.
 _PARTS = 2
 
 Profiles = tuple[tuple[FileProfile, str], ...]
@@ -91,7 +91,7 @@ Profiles = tuple[tuple[FileProfile, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """All that the byte ranges of the inputs told, before anything is concluded from it."""
+    """Results of the byte ranges of the inputs, before diagnosis."""
 
     pack: SignaturePack
     profiles: Profiles
@@ -100,7 +100,7 @@ class Scanned:
     skipped: tuple[SkippedSignature, ...]
 
     def observations(self) -> Iterator[Observation]:
-        """Of all ranges, with lines of their files."""
+        """Observations of all ranges, with line numbers of their files."""
         return in_files(self.results)
 
 
@@ -154,7 +154,7 @@ def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """Inputs that were listed and probed, and what calls functions in ``workers`` processes."""
+    """Listed and probed inputs, and the mapper that calls functions in ``workers`` processes."""
 
     bench: Bench
     listing: Listing
@@ -180,7 +180,7 @@ def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
 def _workers_for(files: Sequence[InputFile], options: Options) -> int:
     if sum(file.size_bytes for file in files) < _POOL_FROM_BYTES:
         return 1
-    # No more than there can be ranges.
+    # More processes than ranges would be idle.
     step = max(options.settings.range_bytes, 1)
     ranges = sum(1 + file.size_bytes // step for file in files)
     return min(options.workers or os.cpu_count() or 1, ranges)
@@ -194,7 +194,7 @@ def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profi
 
 
 def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
-    """What each deployment showed, by name."""
+    """The results of the deployments, by name."""
     bench, call, workers = opened.bench, opened.call, opened.workers
     ranges = list(enumerate(plan_ranges(opened.profiles, bench.options.settings)))
     of_deployment: dict[str, list[Numbered]] = defaultdict(list)
@@ -202,7 +202,7 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
         of_deployment[byte_range.deployment].append((number, byte_range))
     sizes = {name: sum(_size(r) for _, r in of) for name, of in of_deployment.items()}
     total, done = sum(sizes.values()), 0
-    # A deployment that keeps one process busy while the others wait is shared out.
+    # Share out a deployment that would keep one process busy while the others wait.
     share = total if workers == 1 else total / (2 * workers)
     large = {name for name, size in sizes.items() if size > share}
     # The largest first, so that the last task to finish is a small one.
@@ -241,7 +241,7 @@ def _size(byte_range: ByteRange) -> int:
 
 
 def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
-    """By fingerprint, in order of name: the first range that saw a trace lends its text."""
+    """Exemplars by fingerprint, sorted; each from the first range that saw the trace."""
     first: dict[str, tuple[int, str]] = {}
     for one in concluded:
         for name, found in one.exemplars.items():
@@ -251,7 +251,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
 
 
 def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
-    """What was read, and what was not and why."""
+    """The parts that were read, and those that were not, with the reason."""
     pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {

@@ -1,6 +1,6 @@
-"""What the in-process runner does to one file, one byte range, or one deployment.
+"""Work of the in-process runner on one file, one byte range or one deployment.
 
-These functions are called in this process or in one of a pool; ``Bench`` is what they share there.
+The functions run in this process or in a process of a pool, and share a ``Bench`` there.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from flink_triage.stages import Analyzer, RangeResult, collector_at_rest
 
 Numbered = tuple[int, ByteRange]
 
-# Texts of traces that a range holds before it is asked which of them are of use.
+# A range collects this many trace texts before it drops those that are not needed.
 _MANY_EXEMPLARS = 2_048
 
 
 class Bench:
-    """What a process needs for all that it is given; made when it is first asked for."""
+    """Objects that a process shares between all its work; each is created on first use."""
 
     def __init__(self, pack: SignaturePack, options: Options) -> None:
         self.pack = pack
         self.options = options
-        # Of each trace the lowest number of a range that its exemplar was sent from.
+        # By trace, the lowest number of a range from which its exemplar was sent.
         self.sent: dict[str, int] = {}
 
     @cached_property
@@ -62,11 +62,11 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Analyzed:
-    """What one range told, after folding.
+    """Result of one range, after folding.
 
-    ``coarseness`` is its folder's; ``stack_traces`` counts events, ``fingerprints`` are their
-    different traces.  ``exemplars`` are the texts of those that ``observations`` name, where they
-    were not told before, each at most ``max_trace_chars`` long.
+    ``coarseness`` is that of its folder. ``stack_traces`` counts events, ``fingerprints`` are their
+    distinct traces. ``exemplars`` are the new texts of traces that ``observations`` refer to, each
+    at most ``max_trace_chars`` long.
     """
 
     scan: RangeScan
@@ -127,10 +127,10 @@ def _bytes_of(scan: RangeScan) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Concluded:
-    """What one deployment showed.
+    """Result of one deployment.
 
-    ``fingerprints`` are all its traces.  ``exemplars``: by fingerprint the number of the first
-    range that lends a text of the trace, and that text.
+    ``fingerprints`` are all its traces. ``exemplars``: by fingerprint, the number of the first
+    range that provides a text of the trace, and the text.
     """
 
     deployment: str
@@ -150,10 +150,10 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
 def analyze_range(
     bench: Bench, byte_range: ByteRange, told: set[str], coarseness: int = 0
 ) -> Analyzed:
-    """What the range told; what a crash loop repeats is counted, not kept.
+    """Read and fold one range; repeated observations are counted, not kept.
 
-    ``told`` are traces of which no text is wanted; those of the range are added to them.
-    ``coarseness`` is how coarsely other ranges of the deployment were folded already.
+    ``told`` are traces whose text is not needed; the traces of the range are added to it.
+    ``coarseness`` is that of the ranges of the deployment folded so far.
     """
     options, settings = bench.options, bench.options.settings
     tally = Tally()
@@ -196,7 +196,7 @@ def analyze_range(
 def analyze_ranges(
     bench: Bench, ranges: Sequence[Numbered]
 ) -> tuple[list[tuple[int, Analyzed]], tuple[SkippedSignature, ...]]:
-    """What some ranges of one deployment told, folded together: all of it is in the first."""
+    """Read and fold some ranges of one deployment; the first holds all observations."""
     gathering = Gathering(bench.options.settings)
     gathering.read(bench, ranges)
     return gathering.folded(), bench.analyzer.skipped
@@ -205,7 +205,7 @@ def analyze_ranges(
 def analyze_whole(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
-    """All that the range told; what repeats is folded, and every trace is told apart."""
+    """Read one range; repeated observations are folded, but every trace is kept apart."""
     limits = bench.options.settings
     every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():
@@ -215,7 +215,7 @@ def analyze_whole(
 
 
 class Gathering:
-    """What the ranges of one deployment told, in whatever order; what repeats is counted."""
+    """Results of the ranges of one deployment, added in any order and folded together."""
 
     def __init__(self, settings: Settings) -> None:
         self._folder = Folder(settings)
@@ -226,13 +226,13 @@ class Gathering:
         self._ranges.append((number, replace(result, observations=())))
 
     def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
-        """Adds what these ranges tell; each is folded as coarsely as all before it."""
+        """Read the ranges and add their results; each is folded as coarsely as those before it."""
         told: set[str] = set()
         for number, byte_range in ranges:
             self.add(number, analyze_range(bench, byte_range, told, self._folder.coarseness))
 
     def folded(self) -> list[tuple[int, Analyzed]]:
-        """The ranges in order; the first has the observations of all, which are held no more."""
+        """The ranges in order, the first with all observations; releases the observations."""
         (number, first), *others = self.numbered
         kept = tuple(self._folder.take())
         first = replace(first, observations=kept, coarseness=self._folder.coarseness)
@@ -244,12 +244,12 @@ class Gathering:
         return sorted(self._ranges, key=itemgetter(0))
 
     def take(self) -> Iterator[Observation]:
-        """The observations, with lines of their files; they are held no more."""
+        """The observations with line numbers of their files; releases them."""
         return _number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
 
 
 def conclude_ranges(bench: Bench, work: tuple[str, Sequence[Numbered]]) -> Concluded:
-    """A whole deployment, from its bytes to its incidents."""
+    """Diagnose a whole deployment, from its bytes to its incidents."""
     deployment, ranges = work
     gathering = Gathering(bench.options.settings)
     gathering.read(bench, ranges)
@@ -262,7 +262,7 @@ def conclude(
     gathering: Gathering,
     skipped: tuple[SkippedSignature, ...] = (),
 ) -> Concluded:
-    """Diagnose a deployment by what its ranges told."""
+    """Diagnose a deployment from the results of its ranges."""
     options = bench.options
     numbered = gathering.numbered
     results = [result for _, result in numbered]

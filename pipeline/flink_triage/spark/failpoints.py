@@ -9,12 +9,12 @@ def _do_nothing(name: str, subject: str) -> None:
     pass
 
 
-# Tests assign another function, in the driver and in each Python worker.
+# Tests replace this, in the driver and in each Python worker.
 hook: Callable[[str, str], None] = _do_nothing
 
 
 def failpoint(name: str, subject: str = "") -> None:
-    """The run has reached the place ``name``, with ``subject`` in hand.
+    """Mark that the run reached the place ``name`` while processing ``subject``.
 
     Does nothing unless a test has set ``hook``.
     """

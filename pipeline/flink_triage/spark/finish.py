@@ -1,7 +1,7 @@
-"""A committed batch in, its run published: derive, diagnose, verify, publish.
+"""A committed batch in, a published run out: derive, diagnose, verify, publish.
 
-Each append is taken once, whoever makes it and how often: Delta skips what was written under a
-batch's number before.  So a run that was killed is finished by doing all of this again.
+Every append is idempotent: Delta skips a write whose batch number is already in the table. To
+finish a killed run, repeat all of these steps.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def finish_batch(
         notes["rematched"] = asdict(rematched)
         written.append(REMATCHES)
         progress(rematched.sentence)
-    # What was read is written while it is diagnosed.
+    # The append of the read rows and the diagnosis run in parallel.
     with ThreadPoolExecutor(1) as beside:
         appended = beside.submit(_append_read, spark, house, work)
         if work.header.deployments:
@@ -76,7 +76,7 @@ def finish_batch(
 
 
 def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Table]:
-    """Append what was read to several tables side by side: a small commit is latency, not work."""
+    """Append the read rows to several tables in parallel: a small commit is mostly latency."""
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
     if batch.files:
@@ -101,10 +101,10 @@ def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Tabl
 def _verified(
     spark: SparkSession, house: Warehouse, work: Work, written: list[Table]
 ) -> dict[str, int]:
-    """Rows of this run per table, as the tables have them.
+    """Rows of this run per table, counted in the tables.
 
-    Raises ``CorruptStateError`` where they are not those that the workers counted: a commit was
-    skipped or lost.
+    Raises ``CorruptStateError`` if a count differs from that of the workers: a commit was skipped
+    or lost.
     """
     run_id = work.header.run_id
     counted = [
@@ -134,7 +134,7 @@ def _publish(
     notes: Mapping[str, object],
     failed: Sequence[FailedDiagnosis],
 ) -> PublishedRun:
-    """Write the row by which the run counts."""
+    """Write the row of `runs` that makes the run visible."""
     header, batch = work.header, work.batch
     skipped = {tuple(s) for m in batch.summaries for s in json.loads(str(m["skipped"] or "[]"))}
     skipped |= {(s.signature, s.reason) for s in ignored_in(work.pack)}
@@ -167,9 +167,9 @@ def skip_batch(
     pack: SignaturePack,
     options: Options,
 ) -> PublishedRun:
-    """Publish the batch's run as one that read nothing; rows that it had already are removed.
+    """Publish the batch's run as one that read nothing, and remove the rows it already wrote.
 
-    Its files are not in the ledger: the next plan takes them for what they were before.
+    The batch's files do not enter the ledger, so the next run plans them again.
     """
     rows = house.read(spark, BATCHES).where(F.col("batch") == number)
     run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
@@ -199,7 +199,7 @@ def _append_run(
 ) -> PublishedRun:
     finished_at = datetime.now(UTC)
     if runs:
-        # What is newest is told by this time: a clock that was set back must not hide a run.
+        # This time decides which run is newest: a clock that was set back must not hide a run.
         finished_at = max(finished_at, runs[-1].finished_at + timedelta(microseconds=1))
     whole = {
         **row,
@@ -217,7 +217,7 @@ def _append_run(
 
 
 def options_of(options: Options) -> dict[str, str | None]:
-    """What of the options changes the rows."""
+    """The options that affect the rows."""
     return {
         "group_by": options.group_by,
         "flink_version": options.flink_version,

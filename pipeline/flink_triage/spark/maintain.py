@@ -1,8 +1,8 @@
-"""A warehouse after many runs in, the same rows in fewer files out; old rows go when asked for.
+"""A warehouse after many runs in, the same rows in fewer files out; old rows go on request.
 
-Whatever is removed, the newest report can be rendered again and the next run knows what was read:
-of what a deployment's or a path's newest run wrote all stays, however old, and so do the stack
-traces that it cites.
+The newest report can always be rendered again, and the next run still knows what was read. All rows
+that the newest run of a deployment or a path wrote stay, however old, and so do the stack traces
+that they cite.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
-# Delta refuses less, because a reader or writer may still be at work on a file (delta-utility).
+# Delta's minimum: a reader or writer may still use a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
-# A published batch is kept so long, for whoever looks into what a run read.
+# Published batches are kept this long, to let people inspect what a run read.
 BATCH_DAYS = 7
 
 
@@ -101,7 +101,7 @@ def maintain(
                 spark.sql(f"VACUUM {house.identifier(table)} RETAIN {upkeep.retention_hours} HOURS")
             failpoint(f"vacuumed.{table.name}")
 
-        # Of a small table it is all latency.
+        # On a small table the time is all latency.
         with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:
             list(pool.map(tidy, tables))
 

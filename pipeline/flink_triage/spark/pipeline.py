@@ -1,7 +1,7 @@
-"""The run: inputs and a warehouse in, the id of a published run out.
+"""Inputs and a warehouse in, the id of a published run out.
 
-Finish what an earlier run committed and did not publish; list, plan, read; commit what was read;
-finish that in the same way.
+A run finishes the batches that an earlier run committed but did not publish. It then lists, plans
+and reads the inputs, commits the result as a batch and finishes that in the same way.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_o
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# Where no lock holds others off, another run may commit first; then the plan is made anew.
+# Without a lock another run may commit first; this run then plans again.
 MAX_TRIES = 5
 DEFERRED = "copies written to within the settling time"
 
@@ -114,11 +114,11 @@ def diagnose_again(
     *,
     is_rematch: bool = False,
 ) -> str:
-    """Diagnose all stored events anew, with today's signatures' roles and advice, and publish.
+    """Diagnose all stored events again with today's signatures and publish the result.
 
-    No log is read, and events keep the matches that they were stored with; with ``is_rematch``
-    today's signatures are looked for in them first, and ``progress`` is told how far their text
-    allowed that.  What earlier runs published stays as it is.  Raises as `run` does.
+    No log is read, and events keep their stored matches. With ``is_rematch`` today's signatures are
+    first matched against the events, and ``progress`` reports how far the stored text allowed that.
+    Results of earlier runs stay unchanged. Raises as `run` does.
     """
     options = options or Options()
     house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
@@ -162,7 +162,7 @@ def _finished(
     progress: Progress,
     skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
-    """The published runs, after what was committed and not published is."""
+    """Publish the batches that were committed but not published; returns the published runs."""
     runs = published_runs(spark, house)
     added = house.bring_up_to_date(spark)
     if added or not runs or runs[-1].tool_version != __version__:

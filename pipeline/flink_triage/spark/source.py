@@ -28,10 +28,10 @@ from flink_triage.spark.tables.rows import event_rows
 from flink_triage.spark.tables.schemas import EVENTS
 from flink_triage.stages import Analyzer, collector_at_rest
 
-# What a file is called in a warehouse is not known here.
+# The file id in a warehouse is not known here.
 _OF_A_WAREHOUSE = ("run_id", "file_id", "generation")
 SCHEMA = pa.schema([(c.name, c.type) for c in EVENTS.columns if c.name not in _OF_A_WAREHOUSE])
-# Files go together in tasks of about so many bytes.
+# Small files are joined in tasks of about this size.
 TASK_BYTES = 64 << 20
 _ROWS = 4_096
 

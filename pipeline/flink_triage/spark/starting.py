@@ -24,11 +24,11 @@ def session_and_listing(
     verbose: bool = False,
     warehouse: str | None = None,
 ) -> tuple[SparkSession, Listing | None]:
-    """What `pipeline.run` needs for the inputs; no listing where one of them is a URI.
+    """The session and the listing for `pipeline.run`; no listing if an input is a URI.
 
-    A JVM takes seconds to start; what a run reads before it needs one is read meanwhile.  What is
-    wrong with the inputs or the signatures is said before: ``UsageError``,
-    ``SignaturePackError``; then what `get_session` raises.
+    A JVM takes seconds to start; modules, signatures and the listing are read meanwhile. Errors of
+    the inputs or the signatures are raised first: ``UsageError``, ``SignaturePackError``; then
+    those of `get_session`.
     """
     size_bytes = _size(inputs)
     if options.signature_directories:
@@ -42,20 +42,20 @@ def session_and_listing(
 
 
 def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
-    """Modules and signatures, which are kept from now on, and the listing."""
+    """Load modules and signatures, which stay cached, and list the inputs."""
     from flink_triage.spark import pipeline  # noqa: F401
     from flink_triage.spark.query import results  # noqa: F401
 
     options = with_layouts(options)
     pack_of(options)
-    # What reaches a store is asked of the session.
+    # Options of object stores come from the session.
     return None if any(map(is_uri, inputs)) else list_inputs(inputs, options.settings)
 
 
 def _size(inputs: Sequence[str]) -> int | None:
-    """Bytes below the inputs; raises ``UsageError`` where one is missing or all hold nothing."""
+    """Bytes below the inputs; raises ``UsageError`` if one is missing or there is no file."""
     if any(map(is_uri, inputs)):
-        # Listing an object store twice costs.
+        # Listing an object store twice is expensive.
         return None
     refused: list[OSError] = []
     files = [file for path in inputs for file in files_below(root_of(path), refused.append)]
@@ -65,7 +65,7 @@ def _size(inputs: Sequence[str]) -> int | None:
 
 
 def bytes_of(files: Iterable[str]) -> int:
-    """Of what is no file, or gone, nothing."""
+    """Total size; a path that is missing or not a file counts as 0."""
     return sum(map(_bytes_of_one, files))
 
 
@@ -78,7 +78,7 @@ def _bytes_of_one(path: str) -> int:
 
 
 def files_below(root: str, refuse: Callable[[OSError], None] = lambda error: None) -> Iterator[str]:
-    """The root itself where it is no folder, whatever it is."""
+    """The files below a folder; the root itself if it is not a folder."""
     if not os.path.isdir(root):
         yield root
     for folder, _, names in os.walk(root, onerror=refuse):

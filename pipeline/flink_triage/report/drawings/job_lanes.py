@@ -1,6 +1,6 @@
-"""Many incidents in, one drawing of when each job failed out: a lane per job, a bar per incident.
+"""Many incidents in, a drawing of their times out: a lane per job, a bar per incident.
 
-What fails at the same moment shares a cause more often than not; a table cannot show that.
+Failures at the same moment often share a cause; a table cannot show that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flink_triage.report.facts import wording as facts
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``end`` is the x where the incident ended, ``outcome`` decides the mark that stands there."""
+    """``end`` is the x of the incident's end; ``outcome`` selects the mark at that point."""
 
     x: str
     end: str

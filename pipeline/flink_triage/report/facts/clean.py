@@ -1,7 +1,7 @@
-"""Text from logs in, text that a terminal, a browser or a chat can show without harm out.
+"""Text from logs in, text that is safe for a terminal, a browser or a chat out.
 
-Log text is written by strangers: escape codes can repaint a terminal (CVE-2021-25743), bidi
-controls can reorder what is read (CVE-2021-42574), U+2028 splits lines where none ends.
+Log text is untrusted: escape codes can repaint a terminal (CVE-2021-25743), bidi controls can
+reorder the text (CVE-2021-42574), and U+2028 adds line breaks.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 def clean_values(value: T) -> T:
     """The same value (dataclasses, mappings and tuples, at any depth) with every string clean.
 
-    What holds nothing to clean is not copied.
+    Values without anything to clean are not copied.
     """
     return cast(T, _clean_value(value))
 

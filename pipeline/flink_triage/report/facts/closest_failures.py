@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from flink_triage.model import SimilarFailure
 from flink_triage.report.facts.clean import one_line
 
-# They stand where a diagnosis would: each format says that they are none.
+# They appear in place of a diagnosis, so each format says that they are not one.
 HEADING = "No signature matches. Closest known failures, not diagnoses"
 
 
 def told(similar: SimilarFailure) -> Iterator[tuple[str, str]]:
-    """Label and text of what agrees, what differs, and where to read on."""
+    """Label and text of the similarities, the differences and the reference."""
     if similar.agrees:
         yield "agrees", one_line("; ".join(similar.agrees))
     if similar.differs:

@@ -29,7 +29,7 @@ def reach(incident: Incident) -> str | None:
 
 
 def other_cause(other: OtherCause) -> str:
-    """The title, and the words to look for where the log does not show them."""
+    """The title, with the text to search for if the log does not show the cause."""
     title = one_line(other.title)
     if other.standing == "considered" or not other.look_for:
         return title

@@ -1,7 +1,7 @@
-"""The text of a stack trace in, blocks to fold and unfold out: one per throwable.
+"""The text of a stack trace in, foldable blocks out: one per throwable.
 
-The words stay those of the log; what is added is whose code a frame is, and the frames that
-``... n more`` stands for, which are the last ones of the enclosing throwable.
+The text stays that of the log. Added are the owner of each frame's code, and the frames that ``...
+n more`` abbreviates, which are the last ones of the enclosing throwable.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class FrameRun:
 
     @property
     def told(self) -> str:
-        """``24 frames of flink, jdk``: what the fold holds."""
+        """``24 frames of flink, jdk``: the contents of the fold."""
         names = list(dict.fromkeys(frame.origin for frame in self.frames))
         return f"{len(self.frames)} frames of {', '.join(names)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One throwable: its message lines, its frames, and those that ``more`` stands for."""
+    """One throwable: its message lines, its frames, and those that ``more`` abbreviates."""
 
     header: str
     runs: tuple[FrameRun, ...]
@@ -53,7 +53,7 @@ class Block:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """The throwables of the text in its order; empty where it holds no frame at all."""
+    """The throwables of the text in order; empty if it has no frames."""
     drafts = _drafts(text.split("\n"))
     if not any(draft.frames for draft in drafts):
         return ()
@@ -100,7 +100,7 @@ def _drafts(lines: Sequence[str]) -> list[_Draft]:
 
 
 def _runs(frames: Sequence[FrameLine]) -> tuple[FrameRun, ...]:
-    """The user's frames and the first one stay in sight; long runs of others are folded."""
+    """The user's frames and the first one stay visible; long runs of others are folded."""
     runs: list[FrameRun] = []
     for is_user, group in groupby(enumerate(frames), lambda pair: pair[1].origin == "user"):
         numbered = list(group)

@@ -15,7 +15,7 @@ from flink_triage.report.facts.clean import one_line
 
 PatchRenderer = Callable[[Sequence[ConfigChange], "str | None", PatchForm], str]
 
-# What each scope is called for people; cluster and job options share Flink's own file.
+# Names of the scopes for people; cluster and job options share Flink's own file.
 _PLACES: dict[Scope, str] = {
     "connector": "connector or client properties",
     "code": "in the job's code",
@@ -55,7 +55,7 @@ def patches_of(
 
 
 def now(change: ConfigChange) -> str:
-    """What holds today: ``now 0``, ``default 0`` or ``now unknown``."""
+    """The current value: ``now 0``, ``default 0`` or ``now unknown``."""
     if change.current is None:
         return "now unset or unknown"
     word = "default" if change.current_source == "default" else "now"
@@ -63,7 +63,7 @@ def now(change: ConfigChange) -> str:
 
 
 def already(change: ConfigChange) -> str:
-    """That what is wanted holds, and what that means; most reasons begin so themselves."""
+    """States that the option is already set, with the consequence; most reasons start with it."""
     said = f"{change.key} is already"
     if change.reason.startswith(said):
         return change.reason

@@ -1,8 +1,8 @@
-"""The stack trace of a failure that no signature names in, what to say of it out.
+"""The stack trace of a failure without a signature in, the facts to report about it out.
 
-What was thrown, with its own words; the place that threw it, past the checks of the JDK and of
-libraries; the job's own code; whose code the place is; and whether the text was cut off above the
-cause.  Nothing here guesses at a cause.
+The facts are the exception with its message, the place that threw it (after the checks of the JDK
+and of libraries), the job's own code, the owner of the code at that place, and whether the text was
+cut off before the cause. Nothing here guesses a cause.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _MAX_CHARS = 400
 _MAX_WRAPPED = 2
 _MAX_PARTS = 3
 
-# They carry a cause and have no words of their own; alone they say that the cause was cut off.
+# They wrap a cause and have no message of their own; alone, they mean that the cause was cut off.
 _CARRIERS = (
     "java.lang.reflect.InvocationTargetException",
     "java.lang.reflect.UndeclaredThrowableException",
     "java.util.concurrent.CompletionException",
     "java.util.concurrent.ExecutionException",
 )
-# What whoever submitted the job or watches it was told; its frames are those of the one who asked.
+# Passed on to the client that submitted or watches the job; the frames are those of the client.
 _CLIENTS = (
     "org.apache.flink.client.",
     "org.apache.flink.runtime.client.",
     "org.apache.flink.runtime.JobException",
 )
-# Methods that check what they were given: whoever called them is the place.
+# Methods that check their arguments: the place of the failure is their caller.
 _CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
-# HotSpot drops message and frames of these once it has compiled the code that throws them.
+# HotSpot omits message and frames of these after it has compiled the code that throws them.
 _FAST_THROWN = (
     "java.lang.ArithmeticException",
     "java.lang.ArrayIndexOutOfBoundsException",
@@ -54,21 +54,21 @@ _BEHEADED = (
     "the trace begins in the middle of its frames: what was thrown stands above them in the "
     "original log"
 )
-# What the frames of a whole trace end in: a thread's start or a program's.
+# The last frames of a whole trace: the start of a thread or of a program.
 _ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\$\w+)?$")
 _FLINK = "Flink"
-# A word of a message that does not differ from case to case.
+# A word of a message that is the same in every occurrence.
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['-][^\W\d_]{1,40})?[.,:;!?]?")
-# Scripts without blanks between words write a sentence in as many characters.
+# Scripts without blanks between words: this many characters count as a sentence.
 _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What is told of an unknown failure; each text is one line of the log's words.
+    """Facts about an unknown failure; each text is one line, quoted from the log.
 
-    ``thrown`` is the innermost throwable that says something, ``wrapped_in`` what stands around it
-    and has words, nearest first.  ``cut`` says why the cause may stand further down.
+    ``thrown`` is the innermost throwable with a message, ``wrapped_in`` those around it that have a
+    message, nearest first. ``cut`` is the reason why the cause may be missing.
     """
 
     thrown: str | None
@@ -80,7 +80,7 @@ class Failure:
     cut: str | None
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Label and text, in the order in which a reader asks."""
+        """Label and text, the most important first."""
         if self.thrown is not None:
             yield "thrown", self.thrown
         for text in self.wrapped_in:
@@ -98,21 +98,21 @@ class Failure:
 
 
 def failure_of(result: Result, incident: Incident) -> Failure | None:
-    """Of an undetermined incident whose first fault has a stack trace."""
+    """The failure of an undetermined incident whose first fault has a stack trace."""
     if incident.verdict != "undetermined" or incident.first_fault is None:
         return None
     return failure_at(result, incident.first_fault)
 
 
 def failure_at(result: Result, evidence: Evidence) -> Failure | None:
-    """Of the trace that ``evidence`` names or quotes; ``None`` where there is none."""
+    """The failure in the trace that ``evidence`` names or quotes; None without a trace."""
     text = result.stack_traces.get(evidence.fingerprint or "") or evidence.excerpt
     trace = extract("", text)[1]
     return _failure(trace) if trace is not None else None
 
 
 def naming(failure: UnknownFailure) -> str:
-    """The command that drafts a signature of it."""
+    """The command that drafts a signature for the failure."""
     draft = "flink-triage signatures new <logs> --id <yours>/<name>"
     return f"{draft} --fingerprint {failure.fingerprint}"
 
@@ -152,7 +152,7 @@ def _told(throwable: Throwable) -> str:
 
 
 def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
-    """Those with words of their own; many repeat what they carry."""
+    """Wrappers with a message of their own; many only repeat that of their cause."""
     said = [thrown.text]
     shown = 0
     for throwable in around:
@@ -168,7 +168,7 @@ def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
 
 
 def _place(inward: Sequence[Throwable]) -> Frame | None:
-    """The first frame that is neither the JDK's nor a check; else the first frame there is."""
+    """The first frame outside the JDK and the checks; otherwise the first frame."""
     frames = [frame for throwable in inward for frame in throwable.frames]
     return next(
         (f for f in frames if f.origin != "jdk" and not _CHECKS.search(f.class_name)),
@@ -185,7 +185,7 @@ def _frame(frame: Frame) -> str:
 
 
 def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
-    """``Jackson, called by the Kafka connector``; what only runs all tasks is left out."""
+    """``Jackson, called by the Kafka connector``; code that runs every task is left out."""
     frames = [frame for throwable in inward for frame in throwable.frames]
     begin = frames.index(place) if place is not None else 0
     names: list[str] = []
@@ -194,7 +194,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
         if name is None or name in names:
             continue
         if names and (name == _FLINK or name.startswith(f"{_FLINK}'s ")):
-            # From here on it is the way every record takes.
+            # The frames from here on are the same for every record.
             break
         names.append(name)
         if len(names) == _MAX_PARTS or frame.origin == "user":
@@ -203,9 +203,9 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
 
 
 def _search(thrown: Throwable, place: Frame | None) -> str | None:
-    """What the same failure has elsewhere: the class with a run of plain words or with the place.
+    """Search terms for the same failure: the class with some plain words or with the place.
 
-    ``None`` where the class is all there is: it says too little.
+    None if only the class is known, which is too general.
     """
     name = thrown.type.rpartition(".")[2].rpartition("$")[2]
     runs: list[list[str]] = [[]]
@@ -227,7 +227,7 @@ def _search(thrown: Throwable, place: Frame | None) -> str | None:
 
 
 def _cut(chain: Sequence[Throwable]) -> str | None:
-    """Why the innermost throwable shown may not be the last that was logged."""
+    """The reason why the innermost throwable may not be the last that was logged."""
     root = chain[-1]
     if _is_carrier(root):
         return f"{root.type} only carries its cause: look for it in the original log, below this"

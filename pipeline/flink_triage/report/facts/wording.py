@@ -1,6 +1,6 @@
-"""What every format says about an incident, in the same words: since when, where, how sure.
+"""An incident in, phrases that every format shares out: start, place, state, coverage.
 
-Pure functions over the model; they never raise on what a log may hold.
+Pure functions over the model; they never raise, whatever a log holds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 _MAX_TASK_CHARS = 30
 _MAX_KEY_CHARS = 300
-# What Flink wraps around a throwable that came from another process; its text follows.
+# Flink's prefix for a throwable from another process; its text follows.
 _WRAPPER = "Caused by: org.apache.flink.util.SerializedThrowable: "
 
 _SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "plausible"), (0.0, "a weak guess"))
@@ -98,7 +98,7 @@ def root(incident: Incident) -> Diagnosis | None:
 
 
 def since(incident: Incident) -> datetime | None:
-    """When it went wrong: the first fault, else the root cause, else the start of the episode."""
+    """Start of the failure: the first fault, else the root cause, else the start of the episode."""
     first = incident.first_fault.at if incident.first_fault is not None else None
     cause = root(incident)
     return first or (cause.first_seen_at if cause else None) or incident.started_at
@@ -107,7 +107,7 @@ def since(incident: Incident) -> datetime | None:
 def state(incident: Incident) -> str:
     """The verdict as one phrase: ``failing since 2026-11-21 05:52:20 UTC``.
 
-    Where runs are kept, what became of it since the last one comes first: ``worse · failing ...``.
+    With stored runs the change since the last run comes first: ``worse · failing ...``.
     """
     if not incident.is_failure:
         return incident.verdict
@@ -190,7 +190,7 @@ def _short_task(task: str) -> str:
 
 
 def consequences(incident: Incident, diagnosis: Diagnosis) -> tuple[Consequence, ...]:
-    """What the diagnosis made happen, depth first, each signature once."""
+    """Everything that followed from the diagnosis, depth first, each signature once."""
     by_signature = {other.signature: other for other in incident.diagnoses}
     found: list[Consequence] = []
     seen = {diagnosis.signature}
@@ -210,9 +210,9 @@ def consequences(incident: Incident, diagnosis: Diagnosis) -> tuple[Consequence,
 
 
 def ending(incident: Incident) -> str | None:
-    """How it ended: ``3 restarts in 12 s, then the job failed for good at 05:52:33``.
+    """The end of the incident: ``3 restarts in 12 s, then the job failed for good at 05:52:33``.
 
-    ``None`` when nothing of it is known.
+    ``None`` if the end is unknown.
     """
     parts = []
     if incident.restarts:
@@ -238,7 +238,7 @@ def last_healthy(incident: Incident) -> str | None:
 
 
 def key_lines(excerpt: str) -> tuple[str, ...]:
-    """The words that matter of an excerpt: its first line, and the last cause if there is one."""
+    """The important lines of an excerpt: the first one, and the last cause if there is one."""
     lines = [one_line(line) for line in excerpt.split("\n") if line.strip()]
     if not lines:
         return ()
@@ -247,7 +247,7 @@ def key_lines(excerpt: str) -> tuple[str, ...]:
 
 
 def key_line(excerpt: str) -> str:
-    """The one line that says most: the last cause, else the first line; empty for no text."""
+    """The most informative line: the last cause, else the first line; empty for no text."""
     return (key_lines(excerpt) or ("",))[-1]
 
 
@@ -312,7 +312,7 @@ def _masked(coverage: Coverage) -> str:
 
 
 def coverage_line(coverage: Coverage) -> str:
-    """How much was read and what was not; never empty, so that silence is not taken for health."""
+    """How much was read and skipped; never empty, so that silence is not mistaken for health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
     ignored = sum(quarantined.is_ignored for quarantined in coverage.quarantined)
     parts = [

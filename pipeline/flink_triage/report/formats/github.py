@@ -1,7 +1,7 @@
-"""A result as workflow commands: annotations on a run of GitHub Actions, at the lines of the logs.
+"""A result in, workflow commands out: annotations of log lines on a GitHub Actions run.
 
-Each line is a command and all words in it are escaped: the runner takes a line that begins with
-``::`` for a command, and a log may hold one.
+Each line is a command with all its text escaped: the runner executes a line that starts with
+``::``, and a log may contain one.
 """
 
 from __future__ import annotations

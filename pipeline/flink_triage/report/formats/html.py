@@ -1,7 +1,7 @@
-"""A result as one self-contained HTML page: no network, no JavaScript needed, one strict CSP.
+"""A result in, one self-contained HTML page out: no network, no JavaScript needed, one strict CSP.
 
-Everything a log may say passes through jinja2 with autoescaping into text or quoted attributes;
-only the style sheet and the script that ship beside the templates are trusted, by their hash.
+All log text passes through jinja2 with autoescaping into text or quoted attributes. Only the style
+sheet and the script beside the templates are trusted, by their hash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
 
-# A page beyond this opens slowly and is refused by mail; it is rendered with less instead.
+# A larger page opens slowly and is refused by mail servers; it is rendered again with less.
 MAX_BYTES = 4_000_000
 
 
@@ -35,7 +35,7 @@ def render_html(
     limits: Limits | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """The page; what was left out to keep it below ``max_bytes`` is counted on it."""
+    """The page; content omitted to stay below ``max_bytes`` is counted on it."""
     cleaned, renderer = clean_values(result), patch or render_patch
     limits = limits or Limits()
     template = _environment().get_template("report.html.j2")

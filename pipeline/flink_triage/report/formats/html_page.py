@@ -1,4 +1,4 @@
-"""A clean result in, what the HTML templates print out: capped, ordered, with stable anchors."""
+"""A clean result in, the data for the HTML templates out: capped, ordered, with stable anchors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LINK = re.compile(r"https://[A-Za-z0-9][A-Za-z0-9.-]*(?:/[A-Za-z0-9._~/#?&=%+:@
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of each thing the page shows; what is left out is counted on the page."""
+    """Maximum number of items per part of the page; omitted items are counted on the page."""
 
     rows: int = 1000
     row_incidents: int = 12
@@ -68,7 +68,7 @@ class Limits:
         return replace(self, **halves)
 
 
-# What a section holds where there are many: the verdict, the remedy, the strongest evidence.
+# Contents of a section on a page with many: the verdict, the remedy, the strongest evidence.
 _LEAN = {"diagnoses": 4, "evidence": 1, "traces": 1, "trace_chars": 4000, "excerpt_chars": 2000,
          "marks": 80, "entries": 16, "options": 8}  # fmt: skip
 
@@ -95,7 +95,7 @@ class DiagnosisView:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One effective option; ``change`` is what is proposed for it."""
+    """One effective option; ``change`` is the proposed change."""
 
     key: str
     value: str
@@ -124,10 +124,10 @@ class IncidentView:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table of deployments; ``anchor`` is ``None`` where no section follows.
+    """A row of the table of deployments; ``anchor`` is ``None`` if the page has no section for it.
 
-    ``more`` are the other incidents of the deployment, ``signatures`` those of all of them at
-    rank 1: what the filter looks for.
+    ``more`` are the other incidents of the deployment. ``signatures`` are those at rank 1 of all
+    incidents; the filter searches them.
     """
 
     incident: Incident
@@ -257,7 +257,7 @@ def _row(incident: Incident, anchor_of: Mapping[int, str]) -> Row:
 
 
 def link_of(reference: str) -> str | None:
-    """The address of a reference that may be followed: Flink's tracker or a plain https page."""
+    """The URL of a reference that is safe to link: Flink's tracker or a plain https page."""
     if _FLINK_ISSUE.fullmatch(reference):
         return f"https://issues.apache.org/jira/browse/{reference}"
     return reference if _LINK.fullmatch(reference) else None
@@ -328,7 +328,7 @@ def _diagnosis(
 def _evidence(
     result: Result, found: Sequence[Evidence], limits: Limits, told: set[str]
 ) -> tuple[tuple[EvidenceView, ...], int]:
-    """Each trace is shown where it is named first; ``told`` are those shown before."""
+    """Evidence; each trace is shown at its first mention, and ``told`` are those already shown."""
     shown, left_out = capped(found, limits.evidence)
     views, traces = [], 0
     for evidence in shown:
@@ -378,7 +378,7 @@ def _badge(incident: Incident) -> tuple[str, str]:
 
 
 def _anchors(incidents: Sequence[Incident]) -> list[str]:
-    """``i-<incident id>``, stable across runs; a digest where an id is no safe anchor."""
+    """``i-<incident id>``, stable across runs; a digest if the id is not a safe anchor."""
     anchors: list[str] = []
     for incident in incidents:
         name = incident.incident_id

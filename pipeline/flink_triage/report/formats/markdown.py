@@ -1,8 +1,8 @@
-"""A result as Markdown that can be pasted into an issue.
+"""A result in, Markdown that can be pasted into an issue out.
 
-Whatever came from a log stands in a code span or in a fence longer than any run of backticks
-inside; prose is escaped, and mentions, issue numbers and bare links are broken so that pasting a
-report calls nobody.
+Log text is always in a code span, or in a fence longer than any run of backticks inside. Prose is
+escaped, and mentions, issue numbers and bare links are broken, so that pasting a report notifies
+nobody.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MAX_CHARS = 60_000
 # Diagnoses, evidence and incidents per section, from generous to bare, until the page fits.
 _BUDGETS = ((20, 5, 40), (5, 2, 20), (2, 1, 8), (1, 0, 3))
 
-# What one field may take; a longer one is cut and ends in an ellipsis.
+# Maximum length of one field; a longer one is cut and ends in an ellipsis.
 _MAX_PROSE, _MAX_CODE, _MAX_EXCERPT = 4_000, 1_000, 8_000
 
 _BACKTICKS = re.compile(r"`+")
-# An info string holds no backtick, which tells a fence from a code span at a line's start.
+# An info string cannot contain a backtick; this distinguishes a fence from a code span.
 _FENCE = re.compile(r"(`{3,})([^`]*)")
 _PUNCTUATION = re.compile(r"([\\`*_\[\]<>|~$&])")
-# What makes a heading, a list or a rule of a line that begins with it.
+# Prefixes that turn a line into a heading, a list or a rule.
 _AT_START = re.compile(r"^(?:(\d{1,9})(?=[.)])|(?=[-+=#]))")
 _REFERENCE = re.compile(r"(?i)(@|#(?=\d)|\bgh-(?=\d)|\bwww(?=\.)|:(?=//)|\bmailto:|\bxmpp:)")
 _LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~/#?&=%+-]*)?")
@@ -71,7 +71,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Words as they are: no markup, no mention, no link comes out of them."""
+    """Text that Markdown shows literally: no markup, mention or link."""
     unlinked = _REFERENCE.sub(r"\1" + _ZERO_WIDTH_SPACE, one_line(_cut(text, _MAX_PROSE)))
     return _AT_START.sub(r"\1\\", _PUNCTUATION.sub(r"\\\1", unlinked))
 
@@ -87,7 +87,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _closed(text: str) -> str:
-    """The text with a fence and folded sections closed, should the cut lie inside them."""
+    """The text with open fences and folded sections closed, in case the cut is inside them."""
     opened = ""
     for line in text.split("\n"):
         found = _FENCE.fullmatch(line)

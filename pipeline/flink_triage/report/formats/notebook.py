@@ -1,8 +1,8 @@
-"""A result, an incident or a diagnosis in, what a notebook shows of it out.
+"""A result, an incident or a diagnosis in, its representation in a notebook out.
 
-Front ends ask an object for ``_repr_html_`` or ``_repr_markdown_``.  The model knows no report, so
-these are put on its classes from here.  The HTML is a fragment without script and style sheet: a
-notebook has its own, and runs what it is given.
+Front ends call ``_repr_html_`` or ``_repr_markdown_``. The model does not depend on the report, so
+this module adds these methods to its classes. The HTML is a fragment without script and style
+sheet, because a notebook has its own and runs any script.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _FRAGMENT = """\
 
 
 def html_of(value: Result | Incident | Diagnosis) -> str:
-    """A fragment in which words of a log are escaped text."""
+    """An HTML fragment; text from logs is escaped."""
     kind = {Result: "all", Incident: "one", Diagnosis: "cause"}[type(value)]
     macro = getattr(_template().module, kind)
     cleaned = clean_values(value)
@@ -79,7 +79,7 @@ def markdown_of(value: Result) -> str:
 
 
 def show_richly() -> None:
-    """Give the classes of the model what front ends look for; calling it again changes nothing."""
+    """Add the methods of front ends to the model's classes; repeated calls change nothing."""
     kinds: tuple[Any, ...] = (Result, Incident, Diagnosis)
     for kind in kinds:
         kind._repr_html_ = html_of

@@ -1,6 +1,6 @@
-"""A `Result` to plain JSON values and back, without loss; the shape is ``result.schema.json``.
+"""A `Result` to plain JSON values and back, without loss; ``result.schema.json`` is the schema.
 
-How values are written, says ``json_values.py``.
+``json_values.py`` defines how values are written.
 """
 
 from __future__ import annotations

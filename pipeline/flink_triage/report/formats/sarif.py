@@ -1,8 +1,8 @@
-"""A result as SARIF 2.1.0, for code scanning views: one SARIF result per diagnosis.
+"""A result in, SARIF 2.1.0 for code scanning views out: one SARIF result per diagnosis.
 
-What no signature names is a result too, under a rule of its own, so that silence means health.
-Words of the log stand in snippets; messages are escaped, because viewers take ``[text](target)``
-in them for links and ``{0}`` for placeholders (SARIF 2.1.0, 3.11).
+A failure without a signature is also a result, under its own rule, so that an empty report means
+health. Log text is in snippets. Messages are escaped, because viewers interpret ``[text](target)``
+as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCHEMA = (
 )
 UNDETERMINED = "flink-triage/undetermined"
 UNKNOWN = "flink-triage/unknown-failure"
-# What has no signature: the id of the rule and its title.
+# Id and title of the rule for failures without a signature.
 _OWN_RULES = {
     UNDETERMINED: "A failure whose cause is not in the logs",
     UNKNOWN: "A failure that no signature names",
@@ -79,7 +79,7 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
     said = f"{incident.deployment}: {diagnosis.title}. {diagnosis.remediation.summary}"
     return {
         "ruleId": diagnosis.signature,
-        # What another diagnosis brought about is not what to act on.
+        # The consequence of another diagnosis is only a note.
         "level": _LEVELS[diagnosis.severity] if is_root else "note",
         "kind": "fail",
         "message": {"text": _message(said)},
@@ -104,7 +104,7 @@ def _undetermined(incident: Incident) -> Json:
     said = f"{incident.deployment}: {incident.summary or _OWN_RULES[UNDETERMINED]}"
     return {
         "ruleId": UNDETERMINED,
-        # A failure without a name has stopped a job all the same.
+        # A failure without a signature still stopped a job.
         "level": "error",
         "kind": "fail",
         "message": {"text": _message(said)},
@@ -189,7 +189,7 @@ def _invocation(result: Result) -> Json:
 
 
 def _notifications(coverage: Coverage) -> Iterator[Json]:
-    """What was not read: a viewer shows it beside the results."""
+    """Skipped input; viewers show it beside the results."""
     said: Sequence[str] = [
         *(f"not read: {item.path}: {item.reason}" for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),

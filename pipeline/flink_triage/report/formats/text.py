@@ -36,7 +36,7 @@ _LIST = re.compile(r"\([^()]*\)")
 _INDENT = 5
 _MAX_EVIDENCE_LINES = 12
 _MAX_SHORT = 3
-# A longer place stands on its own line, so that the words of the log get room.
+# A longer place gets a line of its own, which leaves room for the log text.
 _MAX_PLACE = 28
 # On a wider page, paths that fit on a line are shown whole.
 _PAGE_WIDTH = 80
@@ -177,7 +177,7 @@ class _Writer:
             self._evidence(incident.first_fault)
         failure = failure_of(self._result, incident)
         for label, text in failure.lines() if failure is not None else ():
-            # The summary begins with what was thrown.
+            # The summary already starts with the exception.
             if label != "thrown" or one_line(text) not in one_line(said):
                 self._labelled(label, text)
         ending = facts.ending(incident)

@@ -1,4 +1,4 @@
-"""Events of one deployment in, its incidents and what to carry to the next run out."""
+"""Events of one deployment in, its incidents and the state for the next run out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from flink_triage.spark.tables.rows import STAGED_EVENT, array, event_rows, obse
 from flink_triage.spark.tables.schemas import INCIDENTS
 from flink_triage.stages import collector_at_rest
 
-# What a deployment's row of `deployments` gives to its next diagnosis; null for one in whole.
+# State in a row of `deployments` that the next diagnosis continues from; null for a full one.
 STATE = pa.struct(
     [
         ("whole_run_id", TEXT),
@@ -44,8 +44,8 @@ STATE = pa.struct(
 )
 _LATER = frozenset({"run_id", "status"})
 INCIDENT = pa.struct([(c.name, c.type) for c in INCIDENTS.columns if c.name not in _LATER])
-# One row per incident, and one per deployment: with its state, or with the failure that left it
-# undiagnosed; with neither it has to be diagnosed in whole.
+# One row per incident and one per deployment. The deployment's row has its state or the failure of
+# its diagnosis; with neither, the deployment needs a full diagnosis.
 DIAGNOSED_ROWS = pa.schema(
     [
         ("deployment", TEXT),
@@ -65,29 +65,29 @@ class DiagnosisConfig:
     since: datetime | None
     until: datetime | None
     standing: Standing
-    # What stands for a log of Flink in which no event is notable, by deployment.
+    # By deployment, the observation for a Flink log that has no notable event.
     witnesses: Mapping[str, Observation]
 
 
 def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
-    """What ``applyInArrow`` calls on the events of a deployment, in order of path and offset.
+    """Function for ``applyInArrow`` on the events of a deployment, in order of path and offset.
 
-    The first row has no path: it names the deployment, and holds its ``state``.
+    The first row has no path: it names the deployment and holds its ``state``.
     """
     return _on_groups("diagnose_events", config)
 
 
 def parcels_function(config: DiagnosisConfig) -> ArrowFunction:
-    """What ``applyInArrow`` calls on rows ``deployment, events, state`` of a deployment.
+    """Function for ``applyInArrow`` on rows ``deployment, events, state`` of a deployment.
 
-    ``events`` are parcels as they were staged, in any order; one row has none, but the ``state``.
+    ``events`` are staged parcels in any order. One row has the ``state`` and no events.
     """
     return _on_groups("diagnose_parcels", config)
 
 
 def _on_groups(name: str, config: DiagnosisConfig) -> ArrowFunction:
     function = in_worker(__name__, name, pickle.dumps(config))
-    # The annotations are strings there; Spark tells the iterator form by the types themselves.
+    # These annotations are strings, but Spark detects the iterator form by the types themselves.
     function.__annotations__ = {
         "batches": Iterator[pa.RecordBatch],
         "return": Iterator[pa.RecordBatch],
@@ -143,7 +143,7 @@ def _option_table() -> OptionTable:
 
 
 def _folded(tables: Iterable[pa.Table], config: DiagnosisConfig) -> list[Observation]:
-    """The observations in bounds, folded as they come."""
+    """Observations within the time bounds, folded while they are read."""
     bounds = Options(since=config.since, until=config.until)
     folder = Folder(config.settings)
     for events in tables:
@@ -157,7 +157,7 @@ def _diagnosed(
     observations: Sequence[Observation],
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
-    """A row with the failure where the diagnosis raises or takes too much."""
+    """Rows of the diagnosis; one row with the failure if it raises or exceeds its limits."""
     witness = config.witnesses.get(deployment)
     if not observations and witness is not None:
         observations = [witness]
@@ -243,11 +243,11 @@ def _incident_row(incident: Incident) -> dict[str, object]:
     }
 
 
-# --- what is carried ---------------------------------------------------------------------------
+# --- carried state ------------------------------------------------------------------------------
 
 
 def carried_bytes(carried: Carried) -> bytes:
-    """The observations as rows of `events`, packed."""
+    """The observations as compressed rows of `events`."""
     observations = carried.observations
     parts = (observations[at : at + PARCEL_ROWS] for at in range(0, len(observations), PARCEL_ROWS))
     rows = (pa.RecordBatch.from_struct_array(event_rows(part, "", 0)) for part in parts)
@@ -255,6 +255,6 @@ def carried_bytes(carried: Carried) -> bytes:
 
 
 def carried_of(state: Mapping[str, Any]) -> Carried:
-    """What ``carried_bytes`` was made of."""
+    """Reverse ``carried_bytes``."""
     observations = tuple(observations_of(unpacked(state["carried"])))
     return Carried(observations, state["in_time_from"], state["has_closed"])

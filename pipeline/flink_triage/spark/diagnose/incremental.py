@@ -1,8 +1,9 @@
-"""The deployments of a batch in, their incidents and what they carry out: most by their news alone.
+"""Diagnose the deployments of a batch: the batch and stored states in, rows of `diagnosed` out.
 
-A deployment goes on from what the newest published run that touched it left in `deployments`.  It
-is diagnosed over all its events where there is nothing to go on from, where signatures, options or
-program are others by now, and where its news change what was told for good.
+A diagnosis continues from the state in `deployments` that the newest published run of the
+deployment left, and reads only the new events. It covers all events of the deployment when there is
+no usable state, when the signatures, options or program version differ, and when the new events
+affect incidents that were already closed.
 """
 
 from __future__ import annotations
@@ -41,33 +42,34 @@ from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
-# Raised whenever what is carried, or what is made of it, changes.
+# Increase this when the carried state, or the rows made from it, change.
 CARRIED_VERSION = "2"
-# A fleet's deployments share partitions: beyond this, starting tasks costs more than evening out.
+# Deployments of a fleet share partitions: with more partitions, starting tasks costs more than the
+# better balance saves.
 MAX_PARTITIONS = 256
-# A task takes some 0.1 s to start and to end, and diagnoses so many events in half a second; a
-# deployment takes as long as so many events, whatever it says.
+# A task takes about 0.1 s to start and end, and diagnoses ``EVENTS_PER_TASK`` events in half a
+# second. The fixed cost of a deployment equals that of ``DEPLOYMENT_EVENTS`` events.
 EVENTS_PER_TASK = 8_000
 DEPLOYMENT_EVENTS = 1_000
-# From the best to the worst; a log that ends in trouble says neither way.
+# From best to worst. ``unknown``: the log ends while a failure is open.
 FAILURES = ("diagnosed", "undetermined")
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a deployment's diagnosis goes on from: ``run_id`` told of it last."""
+    """The published run whose state a deployment's diagnosis continues from."""
 
     deployment: str
     run_id: str
 
 
 def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
-    """Diagnose the batch's deployments and append what comes out to `diagnosed`.
+    """Diagnose the batch's deployments and append the rows to `diagnosed`.
 
-    All are diagnosed over all their events where the batch read no log.  The news are read from the
-    batch: their append to `events` need not be done.  What is appended is what is read again: which
-    deployments were told of.
+    If the batch read no log, every deployment is diagnosed over all its events. New events are read
+    from the batch, so their append to `events` may still be running. The appended rows are read
+    back to find the deployments that still need a full diagnosis.
     """
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
@@ -80,11 +82,11 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
 
     if going:
         states = _states(spark, house, list(going.values()))
-        # What was closed by then is not told again.
+        # Closed incidents are not reported again.
         before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
         append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
-        # Without those that their news were not enough for.
+        # Exclude deployments whose new events were enough.
         whole = set(header.deployments) - _told(spark, house, header.run_id)
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
@@ -102,9 +104,9 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
 
 
 def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, Observation]:
-    """Of each deployment of the batch, what stands for a log without a notable event."""
+    """By deployment of the batch, the observation to use when its logs have no notable event."""
     files: Sequence[Mapping[str, Any]] = work.batch.files
-    # The logs of one that is tried again are no news.
+    # A deployment that is only retried has no new log files in the batch.
     if set(work.header.deployments) - {file["deployment"] for file in files}:
         known = house.current(spark, CONTENTS, frame_of(spark, work.run_ids))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
@@ -124,7 +126,7 @@ def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, O
 
 
 def _told(spark: SparkSession, house: Warehouse, run_id: str) -> set[str]:
-    """Deployments of which the run has told, if only that their diagnosis failed."""
+    """Deployments for which the run wrote a state or a diagnosis failure."""
     if not house.exists(spark, DIAGNOSED):
         return set()
     rows = house.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
@@ -142,16 +144,19 @@ def failed_diagnoses(spark: SparkSession, house: Warehouse, work: Work) -> list[
 
 
 def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
-    """What a diagnosis depends on besides the events: with another its state is of no use."""
+    """Digest of everything but the events that a diagnosis depends on.
+
+    A state is usable only with the same basis.
+    """
     asked = json.dumps(dict(options), sort_keys=True)
     basis = "\0".join((CARRIED_VERSION, __version__, pack.digest, asked))
     return hashlib.sha256(basis.encode()).hexdigest()
 
 
 def _history(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
-    """Events of all published runs, with what was last found in each, and those of the batch."""
+    """Events of all published runs with their newest matches, plus the events of the batch."""
     if not work.batch.summaries:
-        # It may have matched the stored events again.
+        # The run may have rematched the stored events.
         return house.current(
             spark, EVENTS.name, frame_of(spark, [*work.run_ids, work.header.run_id])
         )
@@ -163,12 +168,12 @@ def _history(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
 
 
 def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list[_Left]:
-    """What the newest published run that touched each deployment left of it, where it is of use."""
+    """Usable states of the batch's deployments, from the newest published run of each."""
     if not work.runs or not house.exists(spark, DEPLOYMENTS):
         return []
     rows = house.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
     of_use = rows.where((F.col("basis") == basis) & F.col("in_time_from").isNotNull())
-    # One that could not be diagnosed has news that its last state does not know of.
+    # The last state of a deployment whose diagnosis failed lacks the events of the failed run.
     failed = {one.deployment for one in work.runs[-1].undiagnosed}
     wanted = set(work.header.deployments) - failed
     found = of_use.select("deployment", "run_id").toArrow().to_pylist()
@@ -176,13 +181,13 @@ def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list
 
 
 def _states(spark: SparkSession, house: Warehouse, left: Sequence[_Left]) -> DataFrame:
-    """deployment, and the state that it goes on from."""
+    """deployment, and the state that its diagnosis continues from."""
     rows = _rows_of(spark, house.read(spark, DEPLOYMENTS), left)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
 
 def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> DataFrame:
-    """Rows that these runs wrote of these deployments; files of other runs are not opened."""
+    """Rows that these runs wrote for these deployments; files of other runs are not opened."""
     pairs = pa.table(
         {
             "deployment": pa.array([one.deployment for one in left], TEXT),
@@ -195,7 +200,7 @@ def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> Dat
 
 
 def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) -> DataFrame:
-    """Rows of `diagnosed`, of ``DIAGNOSED_ROWS`` and the incidents that were told ``before``."""
+    """Rows of `diagnosed`, from ``DIAGNOSED_ROWS`` and the incidents reported ``before``."""
     of_row = {
         "status": F.col("status"),
         "basis": F.lit(basis),
@@ -228,12 +233,12 @@ def _by_events(
     work: Work,
     witnesses: Mapping[str, Observation],
 ) -> DataFrame:
-    """Rows of ``DIAGNOSED_ROWS`` for the deployments of ``states``, out of ``events``.
+    """Rows of ``DIAGNOSED_ROWS`` for the deployments in ``states``, from ``events``.
 
-    ``states``: deployment, and the state that its diagnosis goes on from, null for one in whole.
+    ``states``: deployment, and the state to continue from; null for a full diagnosis.
     """
     touched = _of_deployments(events, states).select(*EVENT_COLUMNS, "state")
-    # A deployment whose logs hold nothing notable is healthy, and is said to be.
+    # Without notable events a deployment is healthy, and the report says so.
     nothing = (
         F.lit(None).cast(spark_type(column.type)).alias(column.name)
         for column in EVENTS.columns
@@ -249,7 +254,7 @@ def _by_events(
 def _by_news(
     work: Work, states: DataFrame, deployments: int, witnesses: Mapping[str, Observation]
 ) -> DataFrame:
-    """The same, out of the parcels of the batch."""
+    """Like ``_by_events``, from the parcels of the batch."""
     parcels = work.batch.parcels("event").withColumnRenamed("rows", "events")
     touched = _of_deployments(parcels, states).select("deployment", "events", "state")
     markers = states.withColumn("events", F.lit(None).cast("binary"))
@@ -285,12 +290,12 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Enough that hashing seldom puts two deployments together: one alone takes seconds."""
+    """Enough that hashing rarely puts two deployments together: a single one takes seconds."""
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
 def partitions_for_news(deployments: int, events: int) -> int:
-    """Fewer, where what there is to diagnose is known."""
+    """Fewer partitions than ``partitions_for``: the number of events is known."""
     work = events + DEPLOYMENT_EVENTS * deployments
     return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
@@ -299,7 +304,7 @@ def partitions_for_news(deployments: int, events: int) -> int:
 
 
 def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
-    """``DIAGNOSED_ROWS`` with a ``status``; nothing is news where nothing was told ``before``."""
+    """``DIAGNOSED_ROWS`` with a ``status``; null everywhere if ``before`` is None."""
     if before is None:
         return rows.withColumn("status", F.lit(None).cast("string"))
     told = before.select(
@@ -317,10 +322,12 @@ def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
 
 
 def _status() -> Column:
-    """new, ongoing, worse or resolved since the last run; null for what was over before, or is
-    no trouble."""
+    """new, ongoing, worse or resolved since the last run.
+
+    Null for incidents that had already ended and for verdicts that are not a failure.
+    """
     outcome, was = _place("incident.outcome", OUTCOMES), _place("was", OUTCOMES)
-    # Without a diagnosis the severity is unknown, which is no worse than any.
+    # Without a diagnosis the severity is null, which ranks below every severity.
     severity, before = (
         _place("incident.severity", SEVERITIES),
         _place("severity_before", SEVERITIES),

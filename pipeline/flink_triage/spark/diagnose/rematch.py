@@ -32,11 +32,11 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Rematching:
-    """How far stored events could be matched again, in events.
+    """Events that could not be fully matched again.
 
-    Of ``unknown`` ones not all text is kept: they were folded, or share a trace with others; what
-    was found in them stays.  ``without_text`` were only counted, because no signature of their time
-    asked for them.
+    The full text of ``unknown`` events was not kept, because they were folded or share a trace with
+    others; they keep their earlier matches. ``without_text`` events were only counted, because no
+    signature at that time matched them.
     """
 
     events: int
@@ -54,9 +54,9 @@ class Rematching:
 
 
 def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematching:
-    """Append to `rematches` what today's signatures find in the events of the published runs.
+    """Append to `rematches` the matches of today's signatures in the events of published runs.
 
-    What is found in each event is kept with the batch: it is made once, and read twice.
+    The matches are staged in the batch, because they are computed once and read twice.
     """
     header = work.header
     append_staged(house, header, _match_stored(spark, house, work), "rematch")
@@ -72,7 +72,7 @@ def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematchi
 
 
 def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
-    """Parcels of ``STAGED_REMATCH``: every event of the runs with what the pack finds in it."""
+    """Parcels of ``STAGED_REMATCH``: every event of the runs with the pack's matches."""
     runs = frame_of(spark, work.run_ids)
     events = house.current(spark, EVENTS.name, runs)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
@@ -91,7 +91,7 @@ def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFram
 def _count(
     spark: SparkSession, house: Warehouse, staged: DataFrame, run_ids: Sequence[str]
 ) -> Rematching:
-    """Events, not rows: what was folded counts."""
+    """Count events, not rows: a folded row counts as all its events."""
     found = staged.agg(
         F.coalesce(F.sum("occurrences"), F.lit(0)).alias("events"),
         F.count_if("is_changed").alias("changed"),
@@ -120,7 +120,7 @@ def match_batches(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator
 
 
 def rematch_rows(batch: pa.RecordBatch, shipped: bytes) -> pa.RecordBatch:
-    """Rows of ``STAGED_REMATCH`` for events that stand beside their kept traces."""
+    """Rows of ``STAGED_REMATCH`` for events joined with their stored traces."""
     failpoint("rematch.batch")
     pack, matcher = _config(shipped)
     rows = pa.Table.from_batches([batch])

@@ -1,8 +1,8 @@
-"""The one commit of a run: what was read, and how far, in; the same out, to derive the rest from.
+"""The single commit of a run: staged rows and read positions in, the same batch out.
 
-A batch is an append to `batches` under its number.  Before it nothing has happened; from then on
-nothing is read again: whoever runs next finishes the batch, by the same code as the run itself.
-Of two runs that commit under one number Delta takes one, and the other plans anew.
+A batch is an append to `batches` under its number. Before the commit a run has no effect. After it
+nothing is read again: the next run finishes the batch with the same code. If two runs commit under
+one number, Delta accepts one and the other plans again.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from flink_triage.spark.tables.rows import array
 from flink_triage.spark.tables.stored import BATCHES
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# Raised when parcels of an earlier release can no longer be opened.
+# Increase this when parcels of an earlier release can no longer be opened.
 PARCEL_VERSION = 1
-# Rows of files in one parcel.
+# Rows of files per parcel.
 FILES_PER_PARCEL = 5_000
 
 
@@ -44,7 +44,7 @@ class Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a batch is: ``work`` says whether logs were read, or stored events are used again."""
+    """Header of a batch; ``work`` says whether it read logs or reuses stored events."""
 
     batch: int
     run_id: str
@@ -61,8 +61,9 @@ class Header:
 class Batch:
     """A committed batch.
 
-    ``files`` are its rows of the ledger as they were planned, ``summaries`` those of its ranges by
-    number, ``standing`` says how these stand in their files; ``rows`` have what is opened natively.
+    ``files`` are its planned rows of the ledger, ``summaries`` those of its ranges by number, and
+    ``standing`` the position of the ranges in their files. ``rows`` are the parcels that Spark
+    opens.
     """
 
     header: Header
@@ -73,14 +74,14 @@ class Batch:
 
     @property
     def is_cut(self) -> bool:
-        """Whether a file was read in several ranges."""
+        """Whether any file was read in several ranges."""
         return any(file["range_count"] > 1 for file in self.files)
 
     def ranges_of(self, file: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
         return _ranges_of(file, self.summaries)
 
     def parcels(self, kind: str) -> DataFrame:
-        """deployment, rows: the parcels of a kind."""
+        """deployment, rows: the parcels of one kind."""
         return self.rows.where(F.col("kind") == kind).select("deployment", "rows")
 
     def total_of(self, name: str) -> int:
@@ -89,9 +90,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A batch to finish after ``runs`` were published, with the pack and options of today.
+    """A batch to finish after ``runs`` were published, with the current pack and options.
 
-    ``is_resumed`` says that another process may have begun to.
+    ``is_resumed``: another process may have started to finish it.
     """
 
     batch: Batch
@@ -116,7 +117,7 @@ def commit(
     files: Sequence[Mapping[str, Any]],
     staged: DataFrame | None,
 ) -> Batch:
-    """Append the batch and open it; raises ``Overtaken`` where another run holds its number."""
+    """Append the batch and open it; raises ``Overtaken`` if another run holds its number."""
     told: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
@@ -146,7 +147,7 @@ def append_staged(house: Warehouse, header: Header, staged: DataFrame, part: str
 
 
 def header_of(spark: SparkSession, house: Warehouse, number: int) -> Header:
-    """Raises ``CorruptStateError`` where the batch has none."""
+    """The header; raises ``CorruptStateError`` if the batch has none."""
     rows = house.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
@@ -163,7 +164,7 @@ def _only_header(house: Warehouse, number: int, found: Sequence[bytes]) -> Heade
 
 
 def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[int]:
-    """The numbers of the batches behind ``number``, in order: those that are not published yet."""
+    """Numbers of the unpublished batches after ``number``, in order."""
     if not house.exists(spark, BATCHES):
         return []
     rows = house.read(spark, BATCHES).where(F.col("batch") > number).select("batch").distinct()
@@ -171,7 +172,7 @@ def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[
 
 
 def open_batch(spark: SparkSession, house: Warehouse, number: int) -> Batch:
-    """Raises ``CorruptStateError`` where the batch has no header."""
+    """Open the batch; raises ``CorruptStateError`` if it has no header."""
     rows = house.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
@@ -195,7 +196,7 @@ def _ranges_of(
 
 
 def _fail_together(ranges: Sequence[dict[str, Any]]) -> None:
-    """Of a file, ranges behind one that failed are read again with it: they state its failure."""
+    """Give ranges after a failed one in the same file its failure, so that they are read again."""
     failure = None
     for summary in ranges:
         failure = failure or summary["failure"]

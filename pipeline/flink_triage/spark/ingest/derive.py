@@ -1,4 +1,4 @@
-"""A committed batch in, the rows of the tables out, in the order of their schemas."""
+"""A committed batch in, rows of the tables out, in schema order."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _data_columns(table: Table) -> list[str]:
 
 
 def _opened(batch: Batch, kind: str) -> DataFrame:
-    """The rows of a kind."""
+    """The rows of one kind."""
     function = opening_function(kind, batch.standing)
     return batch.parcels(kind).select("rows").mapInArrow(function, spark_schema(OPENED[kind]))
 
 
 def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
-    """Rows of the ledger: one per path that was looked at and not found unchanged."""
+    """Rows of the ledger: one per planned path that is not unchanged."""
     schema = arrow_schema(LOG_FILES)
     schema = schema.remove(schema.get_field_index("run_id"))
     rows = [finished_row(file, batch.ranges_of(file)) for file in batch.files]
@@ -38,14 +38,14 @@ def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
 
 
 def events(batch: Batch) -> DataFrame:
-    """Rows of `events`, with lines counted from the first of the file."""
+    """Rows of `events`; ``line`` counts from the start of the file."""
     return _opened(batch, "event")
 
 
 def stack_traces(batch: Batch) -> DataFrame:
-    """Rows of `stack_traces`: the first range that saw a trace tells all but the counts.
+    """Rows of `stack_traces`; the first range that saw a trace provides all but the counts.
 
-    A range that is left out may tell of a trace that another has only counted.
+    A range that is left out may hold the text of a trace that another range has only counted.
     """
     rows = _opened(batch, "trace")
     counts = ("event_count", "first_seen_at", "last_seen_at")
@@ -70,7 +70,7 @@ def log_volume(batch: Batch) -> DataFrame:
     """Rows of `log_volume`."""
     rows = _opened(batch, "volume")
     if not batch.is_cut:
-        # A minute is told twice only where two ranges of a file hold it.
+        # Only two ranges of one file can hold the same minute twice.
         return rows.select(*_data_columns(LOG_VOLUME))
     counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
         F.sum("line_count").alias("line_count"),

@@ -1,4 +1,4 @@
-"""Paths in, what stands at each now out: one look through one handle; many paths in tasks."""
+"""Paths in, the file found at each path out; many paths are examined in tasks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from flink_triage.spark.tables.row_types import SMALL, spark_schema
 from flink_triage.stages import collector_at_rest
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
-# Below this a job costs more than it spares: a full head takes 5 ms, a small file a third of one.
+# For less work a job costs more than it saves: a full head takes 5 ms, a small file a third of
+# that.
 FROM_BYTES = 64 * MIB
-# Of a store each answer is waited for.
+# Each request to an object store is waited for.
 FROM_STORED_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
-# A task takes 0.1 s to start and to end: there are so many, and more where each has much to do.
+# A task takes 0.1 s to start and end: use this many, and more if each has much work.
 FEW_BINS = 8
 SMALLEST_BIN_BYTES = 4 * MIB
 LARGEST_BIN_BYTES = 64 * MIB
@@ -37,7 +38,7 @@ LARGEST_BIN_BYTES = 64 * MIB
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file to look at, and what may have been read of it; ``profile`` if all its head was."""
+    """A file to look at and the marks to compare; ``profile`` if its whole head was read before."""
 
     file: InputFile
     marks: tuple[Mark, ...] = ()
@@ -47,11 +48,11 @@ class Wanted:
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What stood at a path.
+    """The file found at a path.
 
-    ``tail`` is that of `OpenFile.tail`.  ``goes_on`` tells of each wanted mark whether the file
-    has more behind it; None where the file does not begin with it.  ``problem`` is why the path
-    could not be opened.
+    ``tail`` is that of `OpenFile.tail`. ``goes_on`` says for each wanted mark whether the file
+    continues after it; None if the file does not start with the marked content. ``problem`` is the
+    reason why the path could not be opened.
     """
 
     size_bytes: int
@@ -65,7 +66,7 @@ class Look:
 
 
 def look_at(wanted: Wanted, settings: Settings) -> Look:
-    """One look; never raises for what the file holds, or for a path that cannot be opened."""
+    """Look at one file; unreadable content and paths are reported in the result, never raised."""
     listed = wanted.file
     try:
         with OpenFile(listed) as file:

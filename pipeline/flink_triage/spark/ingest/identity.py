@@ -1,7 +1,8 @@
-"""What a file is, by its content: an open file in, digests of its head and of a window out.
+"""An open file in, digests of its head and of a window out: the identity of its content.
 
-Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` are one file.  An edit
-that keeps the head and the window, and a file that equals another in both, are not noticed.
+Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` are one file. Two cases are
+not detected: an edit that keeps the head and the window, and another file with the same head and
+window.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from flink_triage.logs.inputs.files import InputFile, open_binary
 from flink_triage.logs.inputs.storage import is_uri, stat_stored
 from flink_triage.settings import DEFAULT_SETTINGS, KIB, MIB
 
-# Lengths at which the head of a file is hashed: two files of different lengths are compared at
-# the longest that both fill.
+# Lengths at which the head of a file is hashed. Files of different lengths are compared at the
+# longest length that both reach.
 HEAD_STEPS = (128, 1 * KIB, 8 * KIB, 64 * KIB)
 HEAD_BYTES = HEAD_STEPS[-1]
 WINDOW_BYTES = 64 * KIB
-# Half of a SHA-256: no two of a billion files agree by chance.
+# Half of a SHA-256: a collision among a billion files is practically impossible.
 DIGEST_BYTES = 16
 _READ_BYTES = 1 * MIB
 _MAGIC_BYTES = 16
@@ -73,13 +74,13 @@ def head_of(data: bytes) -> bytes:
 
 
 def heads_agree(one: bytes, other: bytes) -> bool:
-    """Whether two heads are the same as far as both reach."""
+    """Whether two heads are equal over the length that both have."""
     common = min(len(one), len(other))
     return one[:common] == other[:common]
 
 
 class OpenFile:
-    """A file held open: each look through it sees the same file, whatever its path names by then.
+    """A file held open: every look sees the same file, even after its path is replaced.
 
     Opening raises ``OSError``.
     """
@@ -112,7 +113,7 @@ class OpenFile:
         return self.compression == "none"
 
     def stamp(self) -> Stamp:
-        """Size and times now; of a member of an archive those that were listed."""
+        """Current size and times; for a member of an archive, those of the listing."""
         if isinstance(self.raw, io.FileIO):
             info = os.fstat(self.raw.fileno())
             modified_at = datetime.fromtimestamp(info.st_mtime, UTC)
@@ -125,15 +126,15 @@ class OpenFile:
         return Stamp(listed.size_bytes, listed.modified_at, listed.modified_at)
 
     def rewound(self) -> BinaryIO:
-        """The raw bytes from their start, for a reader that does not close them."""
+        """The raw bytes from the start, for a reader that does not close them."""
         self._plain = None
         self.raw.seek(0)
         return self.raw
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """``size`` decompressed bytes from ``offset`` on, fewer where the file ends or breaks off.
+        """``size`` decompressed bytes from ``offset``; fewer if the file ends or is cut off.
 
-        A compressed file is read from its start again for an offset before the last one.
+        For an offset before the previous one, a compressed file is read from its start again.
         """
         if self.is_plain:
             self.raw.seek(offset)
@@ -154,10 +155,10 @@ class OpenFile:
         return bool(self.read_at(offset, 1))
 
     def tail(self, size_bytes: int) -> bytes:
-        """The digest of the last 64 KiB of so many bytes on disk; empty where there are less.
+        """The digest of the last 64 KiB of ``size_bytes`` on disk; empty if the file is shorter.
 
-        It tells the file from another that begins alike.  A member of an archive, whose end cannot
-        be reached without all before it, is told by its head.
+        It distinguishes files with the same beginning. The end of an archive member cannot be
+        reached without reading all before it, so its head is used instead.
         """
         if not (isinstance(self.raw, io.FileIO) or is_uri(self._listed.path)):
             return self.mark_of_head().window
@@ -168,9 +169,9 @@ class OpenFile:
         return digest(data) if len(data) == size_bytes - start else b""
 
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
-        """The mark of the first ``consumed_bytes``; None where the file is shorter.
+        """The mark of the first ``consumed_bytes``; None if the file is shorter.
 
-        ``head`` are digests that are known already; complete ones are not made again.
+        ``head`` are known digests; complete ones are not computed again.
         """
         if consumed_bytes == 0:
             return NOTHING
@@ -185,7 +186,7 @@ class OpenFile:
         return Mark(consumed_bytes, head, digest(window))
 
     def mark_of_head(self) -> Mark:
-        """The mark of the first 64 KiB, or of all where there is less."""
+        """The mark of the first 64 KiB, or of the whole file if it is shorter."""
         head = self.read_at(0, HEAD_BYTES)
         return Mark(len(head), head_of(head), digest(head)) if head else NOTHING
 

@@ -1,8 +1,8 @@
-"""Rows of `log_files`: read before a run as what is known, made after it of what was read.
+"""The ledger in the table `log_files`: known content in before a run, rows of read content out.
 
 The ledger is the newest published row of each content (``file_id`` and ``generation``), under the
-path that held it last.  Of several contents of a path the newest is its current one; the others
-were displaced, and may turn up under another path.
+path that held it last. If a path had several contents, the newest is current. The others were
+displaced and may appear under another path.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
 _CARRIED = ("problems", "state", "redactions_by_kind")
-# What no file has: the path is looked at again when it is next listed.
+# A value that no file has: the path is examined when it is next listed.
 NO_SIZE = -1
 Row = dict[str, Any]
 
 
 class TableLedger:
-    """The ledger as the runs left it; no file was read before any.
+    """The ledger that earlier runs left; empty before the first run.
 
-    It stays in the table: what is asked for is joined there.
+    The rows stay in the table: queries join them there.
     """
 
     def __init__(self, spark: SparkSession, house: Warehouse, run_ids: Sequence[str]) -> None:
         self._spark = spark
-        # Spark Connect makes no frame without a row.
+        # Spark Connect cannot create a data frame without rows.
         known = frame_of(spark, run_ids) if run_ids else None
         self._rows = None if known is None else house.current(spark, CONTENTS, known)
 
@@ -76,7 +76,8 @@ class TableLedger:
         yield from map(entry_of, known.toArrow().to_pylist())
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
-        """By the first digest of the heads; what has none agrees with all of its deployment."""
+        """Match the first digest of the heads; a head without digests matches all of its
+        deployment."""
         if self._rows is None or not heads:
             return
         keys = {(of, head[:DIGEST_BYTES]) for of, head in heads}
@@ -93,7 +94,7 @@ class TableLedger:
 
 
 def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
-    """What the plan is told of a content, out of its row."""
+    """The entry for the plan from the stored row of a content."""
     return LedgerEntry(
         path=row.get("known_path") or row["path"],
         deployment=row["deployment"],
@@ -116,7 +117,7 @@ def _mark_of(row: Mapping[str, Any]) -> Mark:
 
 
 def profile_of(row: Mapping[str, Any]) -> FileProfile | None:
-    """The profile that the row was written with; None of a path that could not be opened."""
+    """The profile stored in the row; None for a path that could not be opened."""
     if row["compression"] is None:
         return None
     role: Process | None = row["role"]
@@ -135,7 +136,7 @@ def profile_of(row: Mapping[str, Any]) -> FileProfile | None:
     )
 
 
-# A row of the ledger before its ranges are read, and the numbers of these.
+# A row of the ledger before its ranges are read, with the numbers of these ranges.
 PLANNED = pa.schema(
     [
         *((column.name, column.type) for column in LOG_FILES.columns if column is not RUN_ID),
@@ -146,7 +147,7 @@ PLANNED = pa.schema(
 
 
 def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> list[Row]:
-    """Rows of ``PLANNED``: one per path that was looked at and not found unchanged."""
+    """Rows of ``PLANNED``: one per examined path that is not unchanged."""
     first: dict[str, int] = {}
     counts: Counter[str] = Counter()
     for task in tasks:
@@ -162,7 +163,7 @@ def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> list[Row]:
 
 
 def _work_row(work: FileWork) -> Row:
-    """The row of a file of which nothing new has been read yet."""
+    """The row of a file of which no new bytes have been read yet."""
     profile = work.profile
     row = _row(work.path, work.deployment, work.file_id, work.generation, profile)
     row |= {"size_bytes": work.file.size_bytes, "modified_at": work.file.modified_at}
@@ -174,7 +175,7 @@ def _work_row(work: FileWork) -> Row:
 
 
 def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]) -> Row:
-    """The row of a path of which these ranges, told by their summaries, were read."""
+    """The row of a path, completed with the summaries of its ranges."""
     row = {name: value for name, value in planned.items() if name in LOG_FILES.column_names}
     row["problems"] = list(row["problems"] or ())
     mark, lines = _mark_of(row), row["consumed_lines"]
@@ -200,7 +201,7 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _alias_row(alias: Alias) -> Row:
-    """What was read, under the path that holds it now, with its counts."""
+    """The row of a content with its counts, under the path that holds it now."""
     entry = alias.entry
     row = _row(alias.path, entry.deployment, entry.file_id, entry.generation, entry.profile)
     row |= {"size_bytes": alias.size_bytes, "modified_at": alias.modified_at}

@@ -1,12 +1,12 @@
-"""A listing and the ledger in, the bytes that nobody has read out.
+"""A listing and the ledger in, the unread bytes out.
 
-A path whose size and modification time are those of the ledger is taken to be unchanged.  Any
-other is looked at: it goes on after what was read of it, holds what was read under another path,
-or is new.  Content is looked for under another path of its deployment once its own path holds
-something else, or is gone: it was renamed, rotated or compressed.  Files that lie beside each
-other are each read, whatever they share: a copy is an input like any other, as in the in-process
-runner.  But a copy that was written to a moment ago may belong to a rotation under way, which
-truncates the original next; it is left to the next run.
+A path whose size and modification time match the ledger is unchanged. Any other path is opened: it
+continues its own content, holds content that was read under another path, or is new. Content is
+searched under other paths of its deployment only when its own path holds something else or is gone,
+that is, after a rename, a rotation or a compression. Files beside each other are all read, even if
+they share content: a copy is an input like any other, as in the in-process runner. A copy that was
+written a moment ago may belong to a rotation in progress, which truncates the original next; it is
+deferred to the next run.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Looker = Callable[[Sequence[Wanted]], Sequence[Look]]
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """What was last published of one content: how much of it was read, and the path that held it.
+    """The last published state of one content: the bytes read of it and the path that held it.
 
-    ``is_current`` says that the path held nothing else since.  ``row`` has what goes on counting.
+    ``is_current``: the path has held no other content since. ``row`` has the counts that continue.
     """
 
     path: str
@@ -54,12 +54,12 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """What was read; both methods may answer with more than was asked for."""
+    """Content that was read; each method may return more than it was asked for."""
 
     def changed(self, files: Sequence[InputFile]) -> Iterable[tuple[int, LedgerEntry | None]]:
-        """Indexes of the files that differ from the current entries of their paths, and these.
+        """Index and current entry of each file that differs from the entry of its path.
 
-        Size and time are compared; what was partly held back counts as changed.
+        Size and time are compared; a file with held-back bytes counts as changed.
         """
         ...
 
@@ -74,9 +74,9 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FileWork:
-    """Bytes of one file that are to be read: everything after what ``known`` marks.
+    """Bytes of one file to read: everything after the part that ``known`` marks.
 
-    ``file`` has the size and time of when it was looked at, and ``tail`` its end by then.
+    ``file`` has the size and time of the look at the file, and ``tail`` its end at that time.
     """
 
     file: InputFile
@@ -97,8 +97,10 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A path whose whole content an earlier run read, as ``entry`` says: under another path, or
-    under this one before its time or size changed."""
+    """A path whose whole content an earlier run read, as in ``entry``.
+
+    It was read under another path, or under this one before its time or size changed.
+    """
 
     path: str
     size_bytes: int
@@ -108,7 +110,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """``unreadable`` could not be opened or are no files; ``deferred`` are left to the next run."""
+    """``unreadable`` could not be opened or are not files; ``deferred`` wait for the next run."""
 
     work: tuple[FileWork, ...] = ()
     aliases: tuple[Alias, ...] = ()
@@ -123,7 +125,7 @@ class WorkPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """A file that was looked at for the marks of ``entries``."""
+    """A file that was opened and compared with the marks of ``entries``."""
 
     file: InputFile
     deployment: str
@@ -143,10 +145,10 @@ def plan_work(
     settle_seconds: float,
     salt: str,
 ) -> WorkPlan:
-    """What of ``files`` is new to the ledger; pure but for ``ledger`` and ``look``.
+    """The part of ``files`` that is new to the ledger; pure except for ``ledger`` and ``look``.
 
-    ``refused`` are paths that the listing already gave up on.  ``salt`` makes the ids of new files
-    unlike those of other runs.
+    ``refused`` are paths that the listing could not use. ``salt`` makes the ids of new files differ
+    from those of other runs.
     """
     planner = _Planner(now, settle_seconds, salt)
     planner.refuse_all(refused, ledger.at([bad.path for bad in refused]))
@@ -158,14 +160,14 @@ def plan_work(
     changed.sort(key=lambda pair: pair[0].path)
     examined = _examined(changed, deployment_of, look)
     elsewhere = [one for one in examined if not planner.place(one)]
-    # Only now is it known which paths no longer hold what they held.
+    # Only now is it known which paths no longer hold their earlier content.
     alike = _by_deployment(ledger.alike([(e.deployment, e.look.head.head) for e in elsewhere]))
     there = {file.path for file in files} - {file.path for file, _ in changed}
     found = (entry for entries in alike.values() for entry in entries)
     planner.claim_all(entry for entry in found if entry.is_current and entry.path in there)
     again = [replace(e, entries=_held(e, alike[e.deployment])) for e in elsewhere]
     fresh = [one for one in _looked_again(again, look) if not planner.place(one)]
-    # When all that was renamed is found, the rest was rewritten in place, or is new.
+    # All renamed files are found: the others were rewritten in place or are new.
     paths = {one.file.path for one in fresh}
     planner.place_new(fresh, [e for e in examined if e.file.path not in paths], alike)
     return planner.finish(len(files) - len(changed))
@@ -176,7 +178,7 @@ def _examined(
     deployment_of: Callable[[InputFile], str],
     look: Looker,
 ) -> list[_Examined]:
-    """The changed files, each looked at for what was read at its path."""
+    """The changed files, each compared with the content that was read at its path."""
     own = [(e,) if e is not None and e.mark.consumed_bytes else () for _, e in changed]
     wanted = [
         Wanted(file, tuple(e.mark for e in entries), _known_profile(entries))
@@ -189,13 +191,13 @@ def _examined(
 
 
 def _known_profile(entries: Sequence[LedgerEntry]) -> FileProfile | None:
-    """The profile of a file of which all was read that a profile is made of."""
+    """The stored profile, if everything a profile is made from was read already."""
     is_known = entries and entries[0].mark.consumed_bytes >= PROBE_BYTES
     return entries[0].profile if is_known else None
 
 
 def _by_deployment(entries: Iterable[LedgerEntry]) -> Mapping[str, list[LedgerEntry]]:
-    """The entries of each deployment, those of which the most was read first."""
+    """The entries of each deployment, the one with the most bytes read first."""
     found: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in entries:
         if entry.deployment is not None:
@@ -206,7 +208,7 @@ def _by_deployment(entries: Iterable[LedgerEntry]) -> Mapping[str, list[LedgerEn
 
 
 def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
-    """Those of which the file may hold all that was read, as far as its head tells."""
+    """Entries whose content the file may hold, judging by its head."""
     head = one.look.head.head
     return tuple(
         entry
@@ -216,7 +218,7 @@ def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, 
 
 
 def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
-    """The files, those with entries looked at for their marks."""
+    """The files; those with entries are compared with the marks of these."""
     asked = [one for one in files if one.entries]
     looks = look([Wanted(one.file, tuple(e.mark for e in one.entries)) for one in asked])
     seen = {one.file.path: again for one, again in zip(asked, looks, strict=True)}
@@ -241,9 +243,9 @@ class _Planner:
         self._unreadable += [bad for bad in refused if told.get(bad.path) != bad.reason]
 
     def is_unchanged(self, file: InputFile, entry: LedgerEntry) -> bool:
-        """Whether the listed file is the one that was read, as far as size and time tell."""
+        """Whether size and time match those of the entry, and no held-back event is due."""
         same_file = file.size_bytes == entry.size_bytes and file.modified_at == entry.modified_at
-        # The last event of a file that has gone quiet is no longer held back.
+        # The last event of a file is no longer held back once the file has settled.
         is_due = entry.held_back_bytes > 0 and not self._is_recent(file.modified_at)
         return same_file and not is_due
 
@@ -251,9 +253,9 @@ class _Planner:
         self._claimed.update(entry.identity for entry in entries)
 
     def place(self, one: _Examined) -> bool:
-        """Whether the file holds all that one of its entries was read of, with or without more.
+        """Whether the file starts with the content of one of its entries; plan it if so.
 
-        A path that cannot be opened is refused.
+        A path that cannot be opened is added to the unreadable ones.
         """
         if one.look.problem is not None:
             if one.entry is None or one.entry.reason != one.look.problem:
@@ -283,7 +285,7 @@ class _Planner:
         others: Sequence[_Examined],
         alike: Mapping[str, Sequence[LedgerEntry]],
     ) -> None:
-        """Plan the files that continue nothing, but for copies that may be under way."""
+        """Plan the files that continue no content; defer those that may be copies in progress."""
         read = list(others)
         for is_recent in (False, True):
             for one in fresh:
@@ -298,7 +300,7 @@ class _Planner:
     def _is_copy(
         self, one: _Examined, entries: Sequence[LedgerEntry], others: Sequence[_Examined]
     ) -> bool:
-        """Whether the file holds what was read under another path, or the beginning of it."""
+        """Whether the file holds content read under another path, or the beginning of it."""
         if any(goes_on is not None for goes_on in one.look.goes_on):
             return True
         head = one.look.head.head
@@ -311,11 +313,11 @@ class _Planner:
 
     def _new(self, one: _Examined) -> FileWork:
         known, head = one.entry, one.look.head
-        # A rotated file lives on under another name; one that does not was rewritten in place.
+        # The content is under no other path, so this path was rewritten in place, not rotated.
         if known is not None and known.identity not in self._claimed:
             return self._work_on(one, known.file_id, known.generation + 1, "new-generation")
-        # Two contents may share their head: the path they were first seen under tells them apart,
-        # and no later rename changes an identity once given.
+        # Two files may share a head, so the id includes the path that first held the content. A
+        # later rename does not change the id.
         name = one.file.path.encode("utf-8", "surrogateescape")
         told = b"\0".join((self._salt.encode(), name, head.head + head.window))
         return self._work_on(one, digest(told).hex(), 0, "new")

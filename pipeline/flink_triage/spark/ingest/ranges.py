@@ -14,8 +14,8 @@ from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.identity import Mark
 from flink_triage.spark.ingest.plan import FileWork
 
-# A task takes 0.1 s to start and to end, and each tells anew what traces it saw: beyond so many of
-# them they grow before there are more.
+# A task takes 0.1 s to start and end, and hands over each of its traces again. Beyond this number
+# of bins, bins grow before more are added.
 MANY_BINS = 128
 SMALLEST_BIN_BYTES = 64 * MIB
 LARGEST_BIN_BYTES = 256 * MIB
@@ -24,10 +24,10 @@ LARGEST_BIN_BYTES = 256 * MIB
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """A byte range, and how the task that reads it tells the planned file from another.
+    """A byte range, and the data that identify the planned file when a task reads it.
 
-    ``tail`` is the end that it had by then, ``known`` what was read of it before; ``is_recent``
-    says that it was written to within the settling time.
+    ``tail`` is the end of the file when it was planned, ``known`` marks the part that was read
+    before, and ``is_recent`` says that the file was written within the settling time.
     """
 
     number: int
@@ -48,7 +48,7 @@ def cut_ranges(
 ) -> tuple[RangeTask, ...]:
     """The ranges to read, numbered in order of file and offset.
 
-    A splittable file is cut at multiples of ``range_bytes`` of the file, not of what is new.
+    Cuts are at multiples of ``range_bytes`` from the start of the file, not of the new part.
     """
     tasks: list[RangeTask] = []
     for work in files:
@@ -94,7 +94,7 @@ def _starts(work: FileWork, settings: Settings) -> list[int]:
 
 
 def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTask]]:
-    """Ranges in bins of about equal size: one per large range, small files together."""
+    """Bins of about equal size: one large range each, or several small files."""
     total = sum(task.size_bytes for task in tasks)
     largest = max(task.size_bytes for task in tasks)
     size = min(max(total // MANY_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)
@@ -105,6 +105,6 @@ def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTas
     for task in sorted(tasks, key=lambda task: (-task.size_bytes, task.number)):
         load, index = heapq.heappop(heap)
         bins[index].append(task)
-        # A file costs something whatever its size.
+        # Each file has a fixed cost.
         heapq.heappush(heap, (load + task.size_bytes + 4096, index))
     return bins

@@ -1,7 +1,7 @@
-"""Numbered byte ranges in, staged Arrow rows out: what a task of Python does.
+"""Numbered byte ranges in, staged Arrow rows out: the work of a Python task.
 
-A range is verified, scanned and marked through one open file, so that whatever happens to its path
-meanwhile, what is told of the file is told of the bytes that were read.
+A range is verified, scanned and marked through one open file. The staged rows therefore describe
+the bytes that were read, even if the path is renamed or replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -65,17 +65,19 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
-# Events of a range that are handed over although those behind them could be folded into them.
+# A range hands over its events at this count, although later events could still be folded into
+# them.
 HANDED_OVER = 4_096
-# Small files have few rows each: so many go together.
+# Rows of many small files are joined up to this count.
 JOINED_ROWS = 1_000
-# Bounds what is made of Python's values at a time: a trace takes some 10 KB on its way to a row.
+# Limits the rows that exist as Python values at a time: a trace takes about 10 KB until it is a
+# row.
 BATCH_ROWS = 2 * PARCEL_ROWS
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What rows of one kind are made of, out of one range."""
+    """Items of one kind from one range, before they become rows."""
 
     kind: Literal["event", "trace", "count", "volume", "summary"]
     task: RangeTask
@@ -91,7 +93,7 @@ class WorkerConfig:
 
 
 def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
-    """Rows of ``STAGED``: what the ranges hold, in as many partitions as there are tasks."""
+    """Rows of ``STAGED``: the contents of the ranges, read in one partition per packed task."""
     rows = rows_in_tasks(spark, [pickle.dumps(ranges) for ranges in pack_tasks(tasks)])
     function = in_worker(__name__, "stage_bins", pickle.dumps(config))
     return rows.mapInArrow(function, spark_schema(STAGED))
@@ -103,7 +105,7 @@ _ANALYZERS: dict[bytes, Analyzer] = {}
 def stage_bins(
     batches: Iterator[pa.RecordBatch], shipped_config: bytes
 ) -> Iterator[pa.RecordBatch]:
-    """Staged rows of the lists of ranges in rows ``id, work``, in a worker."""
+    """Staged rows for the lists of ranges in rows ``id, work``, in a worker."""
     for batch in batches:
         for work in batch.column("work").to_pylist():
             with collector_at_rest():
@@ -111,19 +113,19 @@ def stage_bins(
 
 
 def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
-    """What some ranges hold."""
+    """The contents of the ranges of one task."""
     key = hashlib.sha256(shipped_config).digest()
     config: WorkerConfig = pickle.loads(shipped_config)
     use_options(config.storage)
     analyzer = _ANALYZERS.get(key)
     if analyzer is None:
-        # One at a time: a worker lives on through the runs of a session.
+        # Keep only one: a worker lives through several runs of a session.
         _ANALYZERS.clear()
         analyzer = Analyzer(config.pack, config.settings, config.timezone)
         _ANALYZERS[key] = analyzer
     tasks: list[RangeTask] = pickle.loads(shipped_tasks)
-    # A trace is handed over by the first range that saw it.  Another try of this task may be in
-    # another process, so that nothing is known beyond its ranges.
+    # The first range of the task that saw a trace hands it over. A retry of the task may run in
+    # another process, so nothing is shared beyond its ranges.
     told: set[str] = set()
     for task in sorted(tasks, key=lambda task: task.number):
         failpoint("stage.range")
@@ -132,7 +134,7 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
 
 
 class _Changed(Exception):
-    """The open file is not the planned one, or is no longer; the message says how."""
+    """The open file is not, or no longer, the planned one; the message is the reason."""
 
 
 CHANGED = "changed while it was read"
@@ -142,10 +144,10 @@ GROWING = "was still being written"
 def stage_range(
     task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
 ) -> Iterator[Part]:
-    """What one range holds, as it is read: events and traces, then volumes, and one summary.
+    """The contents of one range while it is read: events and traces, then volumes and a summary.
 
-    Of traces ``told`` only counts; those that are told now are added to them.  A summary that
-    states a ``failure`` says that nothing of the range counts.
+    Traces in ``told`` are only counted; traces that are handed over now are added to it. A summary
+    with a ``failure`` means that no row of the range counts.
     """
     try:
         with OpenFile(task.file) as file:
@@ -169,8 +171,8 @@ def _stage_open(
 ) -> Iterator[Part]:
     tally = Tally()
     counts: Counter[str] = Counter()
-    # As the in-process runner does: what a crash loop repeats is counted, not kept.  Only where all
-    # of a deployment is folded together it is told whether that is too much.
+    # Repeated observations are folded, as in the in-process runner. The limit on observations
+    # applies later, when a whole deployment is folded together.
     folder = Folder(replace(settings, max_observations=sys.maxsize))
     portions = analyzer.read(
         task.byte_range,
@@ -202,10 +204,10 @@ def _stage_open(
 
 
 def _verify(file: OpenFile, task: RangeTask) -> None:
-    """Raises ``_Changed`` unless the open file is the planned one, perhaps grown."""
+    """Raise ``_Changed`` unless the open file is the planned one, possibly with more at its end."""
     planned, stamp = task.byte_range.profile.size_bytes, file.stamp()
     is_grown = stamp.size_bytes > planned or stamp.modified_at != task.file.modified_at
-    # An object is replaced as a whole: another may stand under its name by now.
+    # A store replaces an object as a whole: the name may now refer to another one.
     if stamp.size_bytes < planned or (is_object(task.file.path) and is_grown):
         raise _Changed(CHANGED)
     if file.tail(planned) != task.tail:
@@ -213,7 +215,7 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
 
 
 def _marked(file: OpenFile, tally: Tally, head: bytes) -> dict[str, object]:
-    """How far the file was read, and how that part is told from others."""
+    """The position up to which the file was read, and the digests that identify this part."""
     read = tally.event_bytes + tally.counted_bytes + tally.quarantined_bytes
     mark = file.mark(tally.began_at + read, head)
     if mark is None:
@@ -247,7 +249,8 @@ def _summary(scan: RangeScan) -> dict[str, object]:
 
 
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
-    """Parcels as rows of ``STAGED``, the parts of many small files together: each has its price."""
+    """Parcels as rows of ``STAGED``; parts of small files are joined, as each row has a fixed
+    cost."""
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
@@ -286,7 +289,7 @@ def _rows_of(
 
 
 def _of_events(events: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """Events, those of each deployment apart, for its diagnosis."""
+    """Rows with the events of each deployment in parcels of their own, for its diagnosis."""
     names = events.column("deployment")
     for name in names.unique():
         of_one = events.filter(pc.equal(names, name))
@@ -312,6 +315,6 @@ def _values(kind: str, parts: Sequence[Part]) -> pa.StructArray:
 def _of_each(
     parts: Sequence[Part], value: Callable[[RangeTask], str | int], kind: pa.DataType
 ) -> pa.Array:
-    """What the task of each item says."""
+    """A value of the task, repeated for each of its items."""
     places = np.repeat(np.arange(len(parts)), [len(part.items) for part in parts])
     return array([value(part.task) for part in parts], kind).take(pa.array(places))

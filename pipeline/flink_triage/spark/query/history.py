@@ -1,8 +1,8 @@
-"""The tables in; out, what was seen before, and what changed between two periods.
+"""The tables in, recurring causes and the changes between two periods out.
 
-A cause is what stands first in an incident: a signature, or the fingerprint of a root cause that no
-signature names.  Occurrences are counted from events, at their own times, so that an incident that
-lasts over both periods counts in each for what happened there.
+A cause is the root of an incident: a signature, or the fingerprint of a root cause without a
+signature. Occurrences are counted from events at their own times, so an incident that spans both
+periods counts in each for the events of that period.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# What chance alone does to a rate: less is no change.
+# A smaller change of a rate may be chance and does not count.
 _MUCH = 1.5
 _UNKNOWN = (
     "array<struct<fingerprint: string, count: bigint, root_cause_type: string,"
@@ -48,7 +48,7 @@ class _Side:
 
 
 def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]:
-    """Every cause that the warehouse knows, those that are new first, then the latest."""
+    """Every cause in the warehouse: new causes first, then the latest."""
     _need_runs(spark, house)
     occurred = (
         _occurrences(spark, house)
@@ -92,9 +92,9 @@ def compare(
     after: Period,
     deployments: Sequence[str] = (),
 ) -> Comparison:
-    """What is new, worse, better or gone, and which options differ; worst first.
+    """Causes that are new, worse, better or gone, and options that differ; worst first.
 
-    Raises ``UsageError`` when nothing is published, or a run or deployment is not known.
+    Raises ``UsageError`` if nothing is published, or a run or deployment is unknown.
     """
     _need_runs(spark, house)
     for period in (before, after):
@@ -155,7 +155,7 @@ def _change(left: _Side, right: _Side) -> _Change:
 
 
 def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
-    """run_id, deployment, cause: what stands first in incidents, and what has no name."""
+    """run_id, deployment, cause: the roots of incidents, and failures without a signature."""
     named = incidents.where(F.col("root_cause_signature").isNotNull()).select(
         "run_id", "deployment", F.col("root_cause_signature").alias("cause")
     )
@@ -182,7 +182,7 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
 
 
 def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
-    """cause, title: of signatures their titles, of fingerprints the exception."""
+    """cause, title: the title of a signature, the exception of a fingerprint."""
     named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
     unknown = house.current(spark, DEPLOYMENTS.name).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
@@ -237,7 +237,7 @@ def _hours(spark: SparkSession, house: Warehouse, period: Period) -> dict[str, f
 
 
 def _inside(column: str, period: Period, *, is_minute: bool = False) -> Column:
-    """Times of [start, end); a minute belongs to the period in which it begins, or is cut."""
+    """Whether a time is in [start, end); the minute that contains ``start`` counts as inside."""
     at = F.col(column)
     condition = at.isNotNull()
     if period.start is not None:

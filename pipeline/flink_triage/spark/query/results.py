@@ -1,4 +1,4 @@
-"""The tables in, a ``Result`` out: what `report` renders again without new work."""
+"""The tables in, a ``Result`` out, which `report` renders without a new diagnosis."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# What a result tells of the runs that it is made of.
+# Columns of the runs that a result is made of.
 _OF_RUNS = (
     "run_id",
     "started_at",
@@ -74,9 +74,9 @@ def read_result(
         raise house.unpublished()
     rows.sort(key=itemgetter("finished_at", "run_id"))
     newest = rows[-1]
-    # Every query joins the runs: they are looked up once.
+    # Every query joins the runs, so they are looked up once.
     known = frame_of(spark, [row["run_id"] for row in rows])
-    # Each of these plans more than it computes, which one thread of Spark's does.
+    # Planning, which uses one thread of Spark, takes longer than computing in each of these.
     with ThreadPoolExecutor() as beside:
         coverage = beside.submit(_coverage, spark, house, newest, known)
         config = beside.submit(_config, spark, house, known)
@@ -102,7 +102,7 @@ def read_result(
 def _found(
     spark: SparkSession, house: Warehouse, run_id: str, runs: DataFrame
 ) -> tuple[list[Incident], list[UnknownFailure]]:
-    """What counts of each deployment, as the run ``run_id`` told it."""
+    """The current incidents and unknown failures; statuses are those as of the run ``run_id``."""
     if not house.exists(spark, INCIDENTS):
         return [], []
     deployments = house.current(spark, DEPLOYMENTS.name, runs)
@@ -116,7 +116,10 @@ def _found(
 
 
 def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
-    """By deployment, worst first; of those that the newest run did not touch nothing is news."""
+    """Incidents by deployment, worst first.
+
+    In deployments that the newest run did not touch, no incident is new, worse or resolved.
+    """
     columns = ("run_id", "is_closed", "status", "incident_json")
     found = []
     for row in rows.select(*columns).toArrow().to_pylist():
@@ -239,7 +242,7 @@ def _coverage(
 
 
 def _bytes_of(file: Mapping[str, Any]) -> int:
-    """What was read of a file, or all of it where it was opened and quarantined as a whole."""
+    """Bytes read of a file; all its bytes if it was opened and quarantined as a whole."""
     if file["state"] == "quarantined" and file["compression"]:
         return int(file["size_bytes"])
     return int(file["consumed_bytes"] + file["held_back_bytes"])

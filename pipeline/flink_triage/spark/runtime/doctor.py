@@ -1,4 +1,4 @@
-"""What a run on Spark needs of this machine: nothing goes in, out comes a list of checks."""
+"""Environment in, checks out: the requirements of a Spark run on this machine."""
 
 from __future__ import annotations
 

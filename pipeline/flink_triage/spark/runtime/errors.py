@@ -1,7 +1,8 @@
-"""What Spark, Delta and the disk throw in; out, where it is known, an error that says what to do.
+"""Exceptions of Spark, Delta and the disk in, errors that say what to do out.
 
 Delta and the JVM bury the cause in a trace of hundreds of lines; the first known phrase decides.
-Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's words on workers.
+Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's messages about
+workers.
 """
 
 from __future__ import annotations
@@ -68,9 +69,9 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Within the block, what storage, memory and workers do wrong at ``place`` is told in one line.
+    """Replace known errors of storage, memory and workers at ``place`` by an error of one line.
 
-    What nobody foresaw passes through.
+    Other exceptions pass through.
     """
     try:
         yield
@@ -82,7 +83,7 @@ def explained(place: str) -> Iterator[None]:
             raise
         raise found from error
     except Exception as error:
-        # py4j's errors share no root with Spark's own, and are not there under Connect.
+        # py4j's errors share no base class with Spark's own, and do not exist under Connect.
         found = explanation(str(error), place) if _is_of_the_jvm(error) else None
         if found is None:
             raise
@@ -94,7 +95,7 @@ def _is_of_the_jvm(error: Exception) -> bool:
 
 
 def explanation(text: str, place: str) -> FlinkTriageError | None:
-    """The error that ``text`` speaks of; None when none of the known ones."""
+    """The known error that ``text`` contains, or None."""
     for pattern, kind, words in _PHRASES:
         if pattern.search(text):
             return kind(f"{place}: {words}")
@@ -102,5 +103,5 @@ def explanation(text: str, place: str) -> FlinkTriageError | None:
 
 
 def damaged(location: str) -> CorruptStateError:
-    """What is said of a table that lacks something."""
+    """The error for a table that lacks a part."""
     return CorruptStateError(f"{location}: {DAMAGED}")

@@ -100,10 +100,11 @@ def _make(home: Path) -> None:
 
 
 def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """What Hadoop's S3A needs for a warehouse in S3, fetched by Ivy when the cache lacks it.
+    """The jars of Hadoop's S3A for a warehouse in S3, fetched by Ivy if the cache lacks them.
 
-    18 MB, where the SDK's bundle, on which hadoop-aws depends, has 600.  Raises
-    ``EnvironmentProblem`` for another Hadoop than the tested one, and when nothing can be fetched.
+    They take 18 MB; the SDK bundle that hadoop-aws depends on takes 600 MB. Raises
+    ``EnvironmentProblem`` for a Hadoop version other than the tested one, and when the jars cannot
+    be fetched.
     """
     hadoop = _hadoop_version()
     if hadoop not in AWS_SDK_VERSIONS:
@@ -157,7 +158,7 @@ def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
 
 
 def _is_jar(path: Path) -> bool:
-    """A file that begins and ends as a zip archive does: a cut download is not taken for one."""
+    """Whether a file begins and ends like a zip archive; a truncated download does not."""
     try:
         with path.open("rb") as handle:
             if handle.read(4) != b"PK\x03\x04":
@@ -189,7 +190,7 @@ def _not_fetched(what: str, home: Path, output: str) -> str:
 
 
 def _run_ivy(words: list[str], scratch: Path, what: str) -> str:
-    """What Ivy printed; raises ``EnvironmentProblem`` when it does not end in time."""
+    """The output of Ivy; raises ``EnvironmentProblem`` when it does not end in time."""
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
     if settings:
@@ -218,7 +219,7 @@ def _ivy_class_path() -> str:
 
 
 def _reason(output: str) -> str:
-    """The line of Ivy's report that says most, for people."""
+    """The most informative line of Ivy's report."""
     lines = [line.strip(" \t:") for line in output.split("\n")]
     for word in ("not found", "refused", "timed out", "UNRESOLVED", "rror"):
         for line in lines:
@@ -228,7 +229,7 @@ def _reason(output: str) -> str:
 
 
 def free_bytes(path: Path) -> int:
-    """Free disk space where ``path`` is or would be."""
+    """Free disk space at ``path``, which need not exist."""
     at = path
     while not at.exists() and at != at.parent:
         at = at.parent

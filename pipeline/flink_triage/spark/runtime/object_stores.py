@@ -1,7 +1,7 @@
-"""How workers reach the inputs: in goes the session, out come the options of object stores.
+"""The session in, options of the object stores that hold the inputs out.
 
-Hadoop's file systems, which Spark and Delta use, know nothing of Arrow's, which read the logs; so
-what was said to the session of the one is said to the other.
+Spark and Delta use Hadoop's file systems, while the logs are read through Arrow's. The options of
+the session for Hadoop are therefore translated for Arrow.
 """
 
 from __future__ import annotations

@@ -18,16 +18,16 @@ from flink_triage.settings import GIB, MIB
 from flink_triage.spark.runtime.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.runtime.java import Java, find_java
 
-# The first with the iterator form of applyInArrow; Delta names the Spark line in its artifact from
-# here on, too.
+# The first with the iterator form of applyInArrow; from this version on, Delta also names the Spark
+# line in its artifact.
 OLDEST_SPARK = (4, 1)
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
-# A run below this plans more than it computes.
+# A smaller run spends more time on planning than on computing.
 SMALL_BYTES = 512 * MIB
-# Below this the optimising compiler costs more than its code saves: 30 s of processor time in a run
+# For less data the optimising compiler costs more than it saves: 30 s of processor time in a run
 # over 3 GB whose tasks took 24 s of it in the JVM.
 SHORT_BYTES = 8 * GIB
-# Without perf data nothing is written outside our folders.
+# Without perf data the JVM writes nothing outside our folders.
 EVERY_JVM = "-XX:-UsePerfData"
 # It alone reserves 48 MB for code; a notebook's session fills that and then interprets.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
@@ -43,9 +43,9 @@ DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-# Says of a session that we started it, and for how much.
+# Marks a session that we started, with the amount of data that it was started for.
 OWN_SESSION = "spark.flinkTriage.ownSession"
-# How queries over little and over much are planned and run.
+# Settings for planning and running queries, by amount of data.
 QUERIES: dict[str, dict[str, str]] = {
     "little": {
         "spark.sql.shuffle.partitions": "2",
@@ -67,7 +67,7 @@ QUERIES: dict[str, dict[str, str]] = {
         "spark.sql.codegen.factoryMode": "FALLBACK",
     },
 }
-# What results depend on, wherever the session comes from.
+# Settings that results depend on, wherever the session comes from.
 RESULT_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -94,7 +94,7 @@ def get_session(
     older than `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)
-    # A client and its server are two releases, and a run needs both.
+    # Client and server may be of different releases, and a run needs both to be recent enough.
     for version in (pyspark.__version__, session.version):
         if is_too_old(version):
             raise EnvironmentProblem(too_old(version))
@@ -161,7 +161,7 @@ def _not_started(error: Exception) -> EnvironmentProblem:
 
 
 def _connect(address: str) -> SparkSession:
-    # What follows the first semicolon may be a token.
+    # Parameters after the first semicolon may include a token.
     shown = address.split(";")[0]
     _knock(shown)
     try:
@@ -177,7 +177,7 @@ def _connect(address: str) -> SparkSession:
 
 
 def _knock(address: str) -> None:
-    """Raises ``EnvironmentProblem`` where nobody listens: the client would try for ten minutes."""
+    """Raise ``EnvironmentProblem`` if no server listens; the client would retry for ten minutes."""
     if any(name.lower() in ("grpc_proxy", "https_proxy", "http_proxy") for name in os.environ):
         return
     place = urlsplit(address)
@@ -286,5 +286,5 @@ def suit(spark: SparkSession, size_bytes: int) -> None:
 
 
 def _amount(size_bytes: int | None) -> str:
-    """What is not known is taken for little."""
+    """An unknown size counts as little."""
     return "little" if size_bytes is None or size_bytes < SMALL_BYTES else "much"

@@ -1,4 +1,4 @@
-"""Functions of ours in Spark's workers, which may not have the package on their path yet."""
+"""Names of our functions in, functions that Spark's workers can run out."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
 
 
 def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
-    """What ``mapInArrow`` calls: the generator ``name`` of ``module`` on batches and ``shipped``.
+    """Function for ``mapInArrow``: generator ``name`` of ``module`` on batches and ``shipped``.
 
-    The function holds no reference to a module of ours, so that a worker can first put the driver's
-    copy of the package on its path; an installed wheel comes before it.  ``shipped`` are bytes, or
-    lists of them, for the same reason.
+    The function refers to none of our modules, so that a worker can first put the driver's copy of
+    the package on its path; an installed wheel comes before it. For the same reason ``shipped`` are
+    bytes or lists of them.
     """
     package_root = str(Path(flink_triage.__file__).parent.parent)
     folder = str(Path.cwd())
@@ -41,11 +41,11 @@ def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
 
         import pyarrow as pa
 
-        # The default pool holds on to what was unpacked and freed: a tenth of a worker's memory.
+        # The default pool keeps freed memory: a tenth of a worker's memory.
         pa.set_memory_pool(pa.system_memory_pool())
         if package_root not in sys.path:
             sys.path.append(package_root)
-        # Inputs may be named relative to where the driver stands.
+        # Inputs may be named relative to the driver's working directory.
         if os.path.isdir(folder):
             os.chdir(folder)
         yield from getattr(importlib.import_module(module), name)(batches, *shipped)

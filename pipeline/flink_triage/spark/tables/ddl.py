@@ -1,4 +1,4 @@
-"""A table in; out, the SQL that creates it or adds a column, with comments."""
+"""A table in, the SQL that creates it or adds a column out, with comments."""
 
 from __future__ import annotations
 

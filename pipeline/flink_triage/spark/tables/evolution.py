@@ -1,6 +1,6 @@
-"""The schema of a stored table in; out, what it lacks of ours, and how rows are read without it.
+"""The schema of a stored table in, its missing columns and the select list that fills them out.
 
-Tables are written by one build and read by another: within a table version columns are only added.
+One build may read tables that another wrote: within a table version columns are only added.
 """
 
 from __future__ import annotations

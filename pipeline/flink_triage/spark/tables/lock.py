@@ -56,7 +56,7 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
 
 
 def _opened(path: Path) -> IO[str]:
-    """The lock file, which must be a file of its own: it is written to, and a link leads away."""
+    """The lock file, a regular file and not a link: it is written to, and a link leads away."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o666)
@@ -86,7 +86,7 @@ def _sign(handle: IO[str], now: datetime) -> None:
 
 
 def describe_holder(handle: IO[str]) -> str:
-    """A sentence on who holds the lock, as far as its file tells."""
+    """A sentence about the holder of the lock, as far as the file names it."""
     handle.seek(0)
     try:
         holder = json.loads(handle.read())

@@ -1,6 +1,6 @@
-"""Parcels: rows of one kind as one value, an Arrow stream that Spark moves without a look inside.
+"""Rows of one kind in, a parcel out: an Arrow stream that Spark moves as one opaque value.
 
-Workers stage what they read as parcels, which are opened where a table's rows are needed.
+Workers stage rows as parcels, which are opened where a table's rows are needed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from flink_triage.spark.tables.rows import (
     STAGED_VOLUME,
 )
 
-# ``deployment`` is told where one parcel holds no other.
+# ``deployment`` is set if all rows of the parcel belong to it.
 STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])
-# Bounds what one value of a column holds: some 100 KB of ordinary rows, and never much more than
-# so many bytes before they are compressed.
+# Limits the size of one value: about 100 KB of ordinary rows, and never much more than
+# ``PARCEL_BYTES`` before compression.
 PARCEL_ROWS = 2_000
 PARCEL_BYTES = 8 * MIB
 
-# What the rows of a kind are once their parcels are open.
+# The schema of the opened rows, by kind.
 OPENED: Mapping[str, pa.Schema] = {
     "event": pa.schema(STAGED_EVENT),
     "trace": pa.schema([RANGE_NUMBER, *STAGED_TRACE]),
@@ -40,14 +40,14 @@ OPENED: Mapping[str, pa.Schema] = {
 
 
 def parcels_of(rows: pa.RecordBatch) -> Iterator[bytes]:
-    """All of ``rows``, as parcels."""
+    """All of ``rows`` as parcels."""
     size = max(1, min(PARCEL_ROWS, len(rows) * PARCEL_BYTES // max(1, rows.nbytes)))
     for at in range(0, len(rows), size):
         yield packed(rows.schema, (rows.slice(at, size),))
 
 
 def packed(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Rows as an Arrow stream, compressed."""
+    """Rows as a compressed Arrow stream."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_stream(sink, schema, options=options) as writer:
@@ -57,18 +57,18 @@ def packed(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def unpacked(parcel: bytes) -> pa.Table:
-    """What ``packed`` was given."""
+    """Reverse ``packed``."""
     with pa.ipc.open_stream(parcel) as reader:
         return reader.read_all()
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the driver knows of ranges by their numbers, once all are read.
+    """Position of the ranges in their files, by number; known once all ranges are read.
 
-    ``lines_before``: of those that do not begin their file, how many lines of it stand before.
-    ``left_out``: those of which no row counts, since they or what stands before them in the file
-    could not be read.
+    ``lines_before``: number of lines of the file before a range that does not start it.
+    ``left_out``: ranges whose rows do not count, because they or an earlier range of the file could
+    not be read.
     """
 
     lines_before: Mapping[int, int] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Standing:
 
 
 def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
-    """Rows that count; their ``line`` counts from the first of the file, not of their range."""
+    """Rows of ranges that count; ``line`` is changed to count from the start of the file."""
     if standing.left_out:
         is_out = pc.is_in(rows.column("range_number"), pa.array(standing.left_out, SMALL))
         rows = rows.filter(pc.invert(is_out))
@@ -93,12 +93,12 @@ def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
 
 
 def opening_function(kind: str, standing: Standing) -> ArrowFunction:
-    """What ``mapInArrow`` calls on rows ``rows``, parcels of a kind, to get their rows."""
+    """Function for ``mapInArrow`` that opens parcels of one kind in the column ``rows``."""
     return in_worker(__name__, "open_parcels", pickle.dumps((kind, standing)))
 
 
 def open_parcels(batches: Iterator[pa.RecordBatch], shipped: bytes) -> Iterator[pa.RecordBatch]:
-    """The rows of the parcels ``rows``, in a worker."""
+    """The rows of the parcels in the column ``rows``, in a worker."""
     kind, standing = pickle.loads(shipped)
     tables = (
         _opened(parcel.as_py(), OPENED[kind], standing)
@@ -117,7 +117,7 @@ def _opened(parcel: bytes, schema: pa.Schema, standing: Standing) -> pa.Table:
 
 
 def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Small ones together: what the JVM is handed has its price, however little it holds."""
+    """Join small tables: each batch handed to the JVM has a fixed cost."""
     waiting: list[pa.Table] = []
     row_count = byte_count = 0
     for table in tables:

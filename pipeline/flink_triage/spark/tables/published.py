@@ -19,7 +19,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FailedDiagnosis:
-    """A deployment whose last diagnosis failed; ``basis`` is what it depended on but its logs."""
+    """A deployment whose last diagnosis failed; ``basis`` is everything it used except its logs."""
 
     deployment: str
     reason: str
@@ -44,12 +44,12 @@ class PublishedRun:
 def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
     """All published runs, in the order of their batches; empty before the first.
 
-    Raises ``CorruptStateError`` when a table that they wrote to is gone: it would be made anew, and
-    without what it held.
+    Raises ``CorruptStateError`` if a table that a run wrote to is missing: it would be recreated
+    without its rows.
     """
     if not house.exists(spark, RUNS):
         log = Path(house.location(RUNS.name)) / "_delta_log"
-        # Delta writes a checksum after a commit: where there is one, there was a commit.
+        # Delta writes a checksum after a commit, so a checksum proves that there was a commit.
         if house.local_path is not None and any(log.glob("[0-9]*.crc")):
             raise damaged(house.location(RUNS.name))
         return ()
@@ -74,12 +74,12 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
 
 
 def newest_of(house: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
-    """Raises ``UsageError`` where none has been published."""
+    """The newest run; raises ``UsageError`` if none has been published."""
     if not runs:
         raise house.unpublished()
     return runs[-1]
 
 
 def frame_of(spark: SparkSession, run_ids: Sequence[str]) -> DataFrame:
-    """run_id: what `Warehouse.runs` reads from the tables, of runs that are known already."""
+    """run_id: like `Warehouse.runs`, for runs that are already known."""
     return spark.createDataFrame(pa.table({"run_id": pa.array(run_ids, TEXT)}))

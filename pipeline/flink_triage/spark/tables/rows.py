@@ -52,7 +52,7 @@ from flink_triage.traces import mask, render
 R = TypeVar("R")
 Getter = Callable[[R], Any]
 
-# What the worker cannot know yet is written natively, later.
+# Columns that the worker cannot know; Spark adds them later.
 LATER = frozenset({"run_id"})
 
 
@@ -93,7 +93,7 @@ def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
 
 
 def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
-    """Rows of `stack_traces` of which another row of the batch tells all but the counts."""
+    """Rows of `stack_traces` with counts only; another row of the batch has the rest."""
     return _struct(STAGED_TRACE, counts, _COUNT_GETTERS, {})
 
 
@@ -109,7 +109,7 @@ def volume_rows(
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An Arrow array of any values, whatever code points their texts hold."""
+    """An Arrow array of any values; lone surrogates in texts are replaced."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
@@ -128,7 +128,7 @@ def scrub(value: Any) -> Any:
 
 
 def observations_of(rows: pa.Table) -> Iterator[Observation]:
-    """The observations that rows of `events` were made of."""
+    """The observations from which the rows of `events` were made."""
     for batch in rows.to_batches():
         yield from map(_observation, *(_values(batch.column(name)) for name in _READ))
 
@@ -217,7 +217,7 @@ def _throwable_value(throwable: Throwable) -> dict[str, Any]:
     }
 
 
-# Nested columns are built as a whole: a dict per value would take longer than all the rest.
+# Nested columns are built as a whole: a dict per value would take longer than everything else.
 _EVENT_ARRAYS: Mapping[str, Callable[[Sequence[Observation]], pa.Array]] = {
     "lifecycle": _lifecycle_array,
     "matches": _match_arrays,
@@ -292,7 +292,7 @@ _VOLUME_GETTERS: Mapping[str, Getter[Volume]] = {
 
 # --- and back ----------------------------------------------------------------------------------
 
-# The columns that `_observation` is given, in its order.
+# The columns passed to `_observation`, in the order of its parameters.
 _READ = (
     "deployment",
     "path",
@@ -339,7 +339,7 @@ def _observation(deployment: str, *values: Any) -> Observation:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """What the rows of a column of `events` hold, as the model has it."""
+    """The values of a column of `events`, as the model represents them."""
     if pa.types.is_timestamp(column.type):
         return [
             None if at is None else _EPOCH + timedelta(microseconds=at)
@@ -359,7 +359,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _texts(column: pa.StringArray) -> list[str | None]:
-    """The texts of a column, one object for each that differs: most are told in many rows."""
+    """The texts of a column, one object per distinct text: most texts occur in many rows."""
     encoded = column.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     if 2 * len(words) < len(column):

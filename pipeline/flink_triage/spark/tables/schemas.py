@@ -64,8 +64,8 @@ class Table:
         return next(column.type for column in self.columns if column.name == name)
 
 
-# Raised when rows of an earlier version can no longer be read as they are; columns that are added
-# do not count.  It stands in the comment of the column run_id of each table, which every reader has
+# Increase this when rows of an earlier version can no longer be read as they are; an added column
+# is no reason. The version is in the comment of each table's column run_id, so every reader gets it
 # with the schema.
 TABLE_VERSION = 2
 _VERSION = re.compile(r"table version (\d+)")
@@ -384,7 +384,7 @@ FLINK_CONFIG = Table(
     ),
 )
 
-# What readers see: views of what is published and current.
+# Views of the published, current rows, for readers.
 TABLES: Mapping[str, Table] = {
     table.name: table
     for table in (

@@ -1,7 +1,7 @@
-"""Which stored rows count: one SQL query per view, with the stored tables' names in braces.
+"""The SQL query of each view, with the names of stored tables in braces.
 
-A stored table holds every row that a run wrote.  A view holds the rows of ``{runs}`` that are
-current: of all published runs for readers, of some of them for a look at the past.
+A stored table holds every row that a run wrote. A view holds the current rows of ``{runs}``: all
+published runs for readers, some of them for a view of the past.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flink_triage.spark.tables.schemas import (
     STACK_TRACES,
 )
 
-# What `diagnoses` takes from the JSON of an incident.
+# Fields that `diagnoses` takes from the JSON of an incident.
 _REMEDIATION = pa.struct(
     [
         ("summary", TEXT),
@@ -40,7 +40,7 @@ _DIAGNOSIS = pa.struct(
 )
 _DIAGNOSED_JSON = f"struct<diagnoses: array<{spark_type(_DIAGNOSIS)}>>"
 
-# Rows of a table that is not stored, out of the rows of its source.
+# Rows of a table that is not stored, derived from its source.
 ROWS: Mapping[str, str] = {
     INCIDENTS.name: "SELECT run_id, deployment, incident.* FROM {source} "
     "WHERE incident IS NOT NULL",
@@ -63,7 +63,7 @@ _PUBLISHED = "run_id IN (SELECT run_id FROM {runs})"
 
 
 def _events() -> str:
-    """With the matches that the newest rematch found."""
+    """Events with the matches of the newest rematch."""
     key = ("file_id", "generation", "byte_offset")
     columns = ", ".join(
         "coalesce(r.newest, e.matches) AS matches" if name == "matches" else f"e.{name}"
@@ -78,7 +78,7 @@ def _events() -> str:
 
 
 def _stack_traces() -> str:
-    """One row per trace: counts of all runs, the text of its first occurrence."""
+    """One row per trace: counts over all runs, the text of its first occurrence."""
     folded = {
         "event_count": "sum(event_count)",
         "first_seen_at": "min(first_seen_at)",
@@ -93,8 +93,8 @@ def _stack_traces() -> str:
     return f"SELECT {columns} FROM {{stack_traces}} WHERE {_PUBLISHED} GROUP BY fingerprint"
 
 
-# Ids of runs sort as the runs were published.  Of a deployment count the incidents that its newest
-# run wrote, and closed ones since it was last diagnosed over all its events.
+# Ids of runs sort in publication order. The current incidents of a deployment are those of its
+# newest run, and the closed ones since its last diagnosis over all events.
 _NEWEST = (
     "SELECT deployment, max(run_id) AS newest, max_by(state.whole_run_id, run_id) AS whole_run_id "
     f"FROM {{diagnosed}} WHERE state IS NOT NULL AND {_PUBLISHED} GROUP BY deployment"
@@ -108,7 +108,7 @@ _INCIDENTS = (
     f"JOIN ({_NEWEST}) n ON n.deployment = i.deployment AND n.whole_run_id = i.whole_run_id "
     f"WHERE i.{_PUBLISHED} AND (i.is_closed OR i.run_id = n.newest)"
 )
-# The value printed last counts, a JobManager's before others'.
+# The value printed last counts; values of a JobManager take precedence.
 _FLINK_CONFIG = (
     "SELECT said.run_id, deployment, key, said.value, said.role, said.path, said.line, "
     "said.logged_at FROM (SELECT deployment, key, max_by("
@@ -139,7 +139,7 @@ VIEWS: Mapping[str, str] = {
 }
 # The ledger: also contents whose path holds another one since (``is_current`` is false).
 CONTENTS = "contents"
-# What the program itself reads, besides the views.
+# Queries for the program itself, besides the views.
 CURRENT: Mapping[str, str] = {
     **VIEWS,
     DEPLOYMENTS.name: _DEPLOYMENTS,

@@ -26,9 +26,9 @@ from flink_triage.spark.tables.schemas import RUNS, TABLES, Column, Table
 from flink_triage.spark.tables.stored import DERIVED, STORED
 from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
-# Another writer's commit came between: nothing was written, and a second try may well succeed.
+# Another writer committed first: nothing was written, and a retry may succeed.
 CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
-# First commits of a table conflict with each other: more tries than runs are started at once.
+# First commits of a table conflict with each other: allow more retries than runs start at once.
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 3.0
@@ -60,7 +60,7 @@ class Warehouse:
         return None if re.match(r"[a-z][a-z0-9+.-]+:", self.directory) else Path(self.directory)
 
     def hold(self, now: datetime) -> AbstractContextManager[None]:
-        """Hold a local folder for the length of the block; elsewhere Delta sees conflicts."""
+        """Hold a local folder for the length of the block; elsewhere Delta detects conflicts."""
         local = self.local_path
         return held(local, now) if local is not None else nullcontext()
 
@@ -122,7 +122,7 @@ class Warehouse:
         return found
 
     def unpublished(self) -> UsageError:
-        """For who needs a published run where there is none."""
+        """The error for a command that needs a published run."""
         return UsageError(f"{self.location('runs')}: no run has been published here")
 
     def _load(self, spark: SparkSession, table: Table) -> DataFrame:
@@ -139,7 +139,7 @@ class Warehouse:
         return rows.selectExpr(*select_list(table, self._missing(rows, table)))
 
     def _missing(self, rows: DataFrame, table: Table) -> tuple[Column, ...]:
-        """What another build's table lacks; raises as `missing_columns` does."""
+        """Columns that the table of another build lacks; raises as `missing_columns` does."""
         return missing_columns(rows.schema, table, self.location(table.name))
 
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
@@ -163,9 +163,9 @@ class Warehouse:
     def append(self, rows: DataFrame, table: Table, batch: int, part: str = "") -> None:
         """Append ``rows`` once: a second append for the same batch (and ``part``) writes nothing.
 
-        Delta tells, by a transaction whose version is the number of the batch: what does not exceed
-        the last version of an application is skipped without a word.  A conflict with another
-        writer is tried again, a few times.
+        The append is a Delta transaction whose version is the batch number: Delta silently skips a
+        version that is not above the last one of the application. Conflicts with other writers are
+        retried a few times.
         """
         application = f"flink-triage/{part}" if part else "flink-triage"
         writer = rows.select(*table.column_names).write.format("delta").mode("append")
@@ -219,7 +219,7 @@ class Warehouse:
         return tuple(VIEWS)
 
     def _source(self, spark: SparkSession, table: Table) -> str:
-        """What a query reads the table from."""
+        """The source that a query reads the table from."""
         missing = self._missing(self._load(spark, table), table)
         if not missing:
             return self.identifier(table)
