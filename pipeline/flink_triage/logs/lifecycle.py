@@ -1,7 +1,7 @@
-"""Lines that tell the life of a job: message text in, ``Lifecycle`` out.
+"""Message text in, ``Lifecycle`` out: lines that report a job's state changes.
 
-The texts are those of Flink 1.9 to 2.3 (class names beside each entry), and of failures also those
-of 1.0 to 1.8.  ``LITERALS`` feed the scanner, so that these lines are kept although most are logged
+The texts are those of Flink 1.9 to 2.3 (class names beside each entry), and for failures also those
+of 1.0 to 1.8. ``LITERALS`` feed the scanner, so that these lines are kept although most are logged
 at INFO.
 """
 
@@ -22,7 +22,7 @@ _EXECUTION = (
 )
 
 
-# Clients up to 1.4 print the changes of state that the JobManager tells them of.
+# Clients up to 1.4 print the state changes that the JobManager reports to them.
 _CLIENT_TIME = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[\t ]"
 
 
@@ -180,7 +180,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Requesting new TaskManager pod with",
         r"Requesting new TaskManager (?P<value>pod) with",
     ),
-    # RpcService: of every process, some ten times when it starts
+    # RpcService: in every process, some ten times at startup
     _kind(
         "endpoint-started",
         "Starting RPC endpoint for ",
@@ -274,14 +274,14 @@ _BY_LITERAL = tuple((kind.literal, kind) for kind in _TABLE)
 _STATUS = "lifecycleState"
 LITERALS: tuple[str, ...] = (*dict.fromkeys(kind.literal for kind in _TABLE), _STATUS)
 
-# A message is looked at only so far: names in it are long at most, regexes stay cheap.
+# Only this much of a message is inspected: long enough for names, and cheap for regexes.
 _MAX_MESSAGE_CHARS = 8192
 
 
 def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
-    """Return what ``message`` (a header line's message) says, or ``None`` for any other line.
+    """The state change in ``message`` (a header line's message), or ``None`` for any other line.
 
-    ``logger`` is not needed to tell the texts apart and may be ``None``: pasted excerpts and short
+    ``logger`` is not needed to distinguish the texts and may be ``None``: pasted excerpts and short
     layouts do not have it.
     """
     del logger
@@ -301,7 +301,7 @@ _STATUS_ERROR = re.compile(r"""\berror["']?:[ \t]*(?!["']{2}|null\b|~)[^\s,}]"""
 
 
 def parse_status(text: str) -> Lifecycle | None:
-    """What a status that the Kubernetes operator keeps says of a job that is well, in YAML or JSON.
+    """The state in a Kubernetes operator's status of a healthy job, in YAML or JSON.
 
     ``None`` for any other text, and for a status with an error.
     """

@@ -1,8 +1,8 @@
-"""Completed checkpoints of a job in good health: of many in one minute, the first and the last.
+"""Completed checkpoints of a healthy job in, the first and the last of each minute out.
 
-They are the most frequent lines that a diagnosis reads, and it reads them for two questions: when
-was the job last well before a failure, and since when is it well again.  What stands between two
-of the same minute, with nothing else in between, answers neither.
+They are the most frequent lines that a diagnosis reads. It needs them for two questions: when was
+the job last healthy before a failure, and since when is it healthy again. A checkpoint between two
+others of the same minute, without other events in between, answers neither.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flink_triage.model import Event
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, with nothing else behind it.
+# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, with no text after it.
 _LINE = re.compile(
     rb"Completed checkpoint [0-9]{1,19} for job ([0-9a-f]{32})"
     rb" \([0-9]+ bytes(?: in |, checkpointDuration=)[0-9]+ ms(?:, finalizationTime=[0-9]+ ms)?\)\."
@@ -56,6 +56,6 @@ def routine_key(event: Event) -> tuple[str, str | None, datetime] | None:
 
 
 def job_of_completed(data: bytes) -> bytes | None:
-    """The job of an event that says that a checkpoint was completed, and nothing else."""
+    """The job of an event that only reports a completed checkpoint."""
     found = _LINE.search(data)
     return None if found is None else found[1]

@@ -1,14 +1,14 @@
-"""An event seen before with other numbers and ids: its analysis, without parsing it again.
+"""An event that repeats with other numbers and ids in, its analysis out without parsing it again.
 
-A ``Recurrences`` is asked before an event is analysed and told afterwards.  An event has a known
-shape if its text differs from one that was analysed in numbers, job ids, UUIDs and the only word in
-quotes of a line, each as long as there, outside of frames.  Then it has the same throwables in the
-same columns and the same fingerprint: the grammars of traces and of masks know digits and ids as
-classes of characters only, and masks take all quoted words for one.  Where a quoted word may
-differ, all literals of signatures have to stand where they stood.  What is written in those columns
-is read from the event itself, and each regex that looks at changed text is run again; where it then
-finds another place, or where it is open which words are meant, nothing is recalled and the event is
-analysed as any other.
+The caller asks ``Recurrences`` before it analyses an event, and passes the analysis on afterwards.
+An event has a known shape if its text differs from an analysed one only outside of frames, in
+numbers, job ids, UUIDs and the only word in quotes of a line, each of the same length. Then it has
+the same throwables in the same columns and the same fingerprint: the grammars of traces and of
+masks treat digits and ids only as classes of characters, and masks treat all quoted words alike. If
+a quoted word may differ, all literals of signatures must be at the same positions. The text in the
+changed columns is read from the event itself, and each regex that reads changed text runs again. If
+such a regex matches elsewhere, or the words are ambiguous, nothing is recalled and the event is
+analysed like any other.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from flink_triage.signatures import SignaturePack
 
 __all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of", "telling_of"]
 
-# Shapes are kept per process by what is compared first; each is some ten KB.
+# Shapes are kept per process by the part that is compared first; each takes some ten KB.
 _MAX_KEYS = 2048
-# To learn a shape takes longer than to analyse its event: of keys that were met once only a hash
-# is kept.
+# Learning a shape takes longer than analysing its event, so a key that was met once is kept only as
+# a hash.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
-# Nor is one learned while those before it were of no use: in a flood of free text none is.
+# Learning also pauses while earlier shapes were not reused: a flood of free text has none.
 _LEARNED_AT_FIRST = 256
 
 
@@ -68,9 +68,9 @@ class Recurrences:
     def learn(
         self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
     ) -> None:
-        """Remembers how the analysis of an event is made, if it can be made again.
+        """Store how to repeat the analysis of an event, if it can be repeated.
 
-        Of an event like which none was met before only that it was met is remembered.
+        The first event of its kind is only recorded as met.
         """
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):

@@ -1,4 +1,4 @@
-"""An analysed event in, the shape by which others like it are recalled out."""
+"""An analysed event in, the shape out by which similar events are recalled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flink_triage.signatures.signature import Alternative, Signature
 
 
 class Learner:
-    """Makes shapes; keeps the regexes that it compiled."""
+    """Creates shapes; keeps the regexes that it compiled."""
 
     def __init__(self, pack: SignaturePack, sensitive: Sensitive, settings: Settings) -> None:
         self._pack = pack
@@ -51,7 +51,7 @@ class Learner:
             raise Misfit
         order = {id(throwable): number for number, throwable in enumerate(printed)}
         if any(id(throwable) not in order for _, throwable in text.chain):
-            # One that only the message names.
+            # A throwable named only in the message.
             raise Misfit
         numbers = {
             id(piece): order[id(throwable)]
@@ -88,7 +88,7 @@ class Learner:
     def _probes(
         self, text: EventText, numbers: Mapping[int, int]
     ) -> Iterable[tuple[Signature, Alternative, Probe]]:
-        """Each regex on each piece up to the first in which it is found."""
+        """Each regex on each piece, up to the first piece that it matches."""
         found = self._literals.find(text.searched(with_frames=True))
         for (signature, alternative), needed in zip(self._searching, self._needed, strict=True):
             if needed <= found:
@@ -165,14 +165,14 @@ def _capture_places(probe: Probe) -> Iterable[tuple[str, tuple[int, int, int]]]:
 
 
 def _excerpt_start(text: str, position: int, words: str) -> int:
-    """Where the excerpt around ``position`` begins: the last place before it, or in its blanks."""
+    """Start of the excerpt around ``position``: the last one before it, or in its blanks."""
     line = text.rfind("\n", 0, position) + 1
     start = text.rfind(words, line, position + len(words))
     return text.find(words, line) if start < 0 else start
 
 
 def _position(alternative: Alternative, piece: Piece) -> int | None:
-    """Where the first of the literals stands; ``None`` if one is missing."""
+    """Position of the first of the literals; ``None`` if one is missing."""
     positions = [piece.text.find(literal) for literal in alternative.literals]
     if any(position < 0 for position in positions):
         return None
@@ -182,11 +182,11 @@ def _position(alternative: Alternative, piece: Piece) -> int | None:
 def _pieces(
     text: EventText, alternative: Alternative, numbers: Mapping[int, int]
 ) -> list[tuple[int, Piece]]:
-    """The pieces that an alternative is looked for in, by number; frames do not change."""
+    """The numbered pieces in which an alternative is searched; frames do not change."""
     if alternative.is_user_frame and not alternative.literals:
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
     pieces = list(text.pieces(alternative))
     if any(id(piece) not in numbers for piece in pieces):
-        # Text of frames is not read anew.
+        # Text of frames is not read again.
         raise Misfit
     return [(numbers[id(piece)], piece) for piece in pieces]

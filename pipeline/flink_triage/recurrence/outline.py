@@ -1,4 +1,4 @@
-"""An event in, its text taken apart out: lines that may vary, and the frames between them."""
+"""An event in, the parts of its text out: lines that may vary, and the frames between them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from flink_triage.model import Event, Process
 
-# The second look-behind stands after the first character: so the search can skip to one.
+# The second look-behind follows the first character, so the search can skip to it.
 VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z])"
-    # A word in quotes, too short for an id: masks take all of them for one.
+    # A word in quotes, too short for an id: masks treat all such words alike.
     r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
     re.DOTALL | re.ASCII,
 )
@@ -27,7 +27,7 @@ _JOINING = "+-:.,_@/"
 
 _ID_CHARS = 32
 _BETWEEN_QUOTES = re.compile(rf"(?<![0-9A-Za-z])'({_QUOTED_WORD}{{1,24}})'(?![0-9A-Za-z])")
-# Behind an id: what no name of a host or a class goes on with.
+# After an id: characters that do not continue a host or class name.
 _ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
 
 
@@ -55,7 +55,7 @@ def line_pattern(line: str) -> str:
 
 
 def holds_quoted_word(line: str) -> bool:
-    """Whether a word between the only two quotes of a line may be another one."""
+    """Whether a word between the only two quotes of a line may vary."""
     if line.count("'") != 2 or '"' in line or "`" in line:
         return False
     found = _BETWEEN_QUOTES.search(line)
@@ -92,7 +92,7 @@ def _is_joined(parts: Sequence[str], index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """An event's text taken apart: lines that may vary, the frames between, and a first key."""
+    """The parts of an event's text: lines that may vary, the frames between, and a first key."""
 
     lines: tuple[str, ...]
     runs: tuple[str, ...]
@@ -100,7 +100,7 @@ class Outline:
 
 
 def _cut(continuation: str) -> tuple[list[str], list[str]]:
-    """The lines that are no frames, and the frames behind each."""
+    """The lines that are not frames, and the frames after each."""
     lines: list[str] = []
     runs: list[str] = []
     if re.match(_FRAME_LIKE, continuation):

@@ -1,4 +1,4 @@
-"""An event's lines and its throwables in, where their messages stand out."""
+"""An event's lines and its throwables in, the positions of their messages out."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from flink_triage.model import Event, StackTrace, Throwable
 from flink_triage.recurrence.outline import VARIABLE, Outline
 from flink_triage.recurrence.shape import Analysis, Misfit, Slot
 
-# `traces.fingerprint` cuts longer messages, maybe inside an id.
+# `traces.fingerprint` cuts longer messages, possibly inside an id.
 _MAX_MESSAGE_CHARS = 800
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\(")
-# Lines of other grammars than that of a printed Java trace.
+# Lines of grammars other than that of a printed Java trace.
 _STRANGE = re.compile(r"#01\d|Traceback|Wrapped by|\\n|<br|xception on server side")
 
 
 def slots_of(
     event: Event, outline: Outline, analysis: Analysis, printed: Sequence[Throwable]
 ) -> list[tuple[Slot, ...]]:
-    """Where the message of each throwable, and last that of the event, stands."""
+    """Positions of each throwable's message and, last, of the event's message."""
     lines = outline.lines
     if not printed:
         if event.continuation is not None or analysis.message != event.message:
@@ -48,7 +48,7 @@ def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
 
 
 def in_print(trace: StackTrace | None) -> list[Throwable]:
-    """All throwables of a trace in the order in which they are printed."""
+    """All throwables of a trace in printed order."""
     throwables: list[Throwable] = []
 
     def add(chain: Iterable[Throwable]) -> None:
@@ -105,14 +105,14 @@ def _line_with(lines: Sequence[str], first: int, part: str, type_name: str) -> i
 
 
 def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, int]:
-    """The piece of a throwable, and the column behind its type."""
+    """The piece of a throwable, and the column after its type."""
     return order[id(throwable)], len(throwable.type) + 2
 
 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int]
 ) -> tuple[int, int] | None:
-    """Which text names the task."""
+    """The text that names the task."""
     if task_in_text(analysis.message) is not None:
         return len(order), 0
     for throwable in trace.throwables if trace is not None else ():

@@ -63,7 +63,7 @@ def _read_pieces(shape: Shape, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match | None:
-    """The match in this event's words; ``None`` if they leave open which words are meant."""
+    """The match in this event's words; ``None`` if the words are ambiguous."""
     match = recipe.match
     captures = {}
     for name, places in recipe.captures:
@@ -85,7 +85,7 @@ def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match |
 
 
 def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -> str | None:
-    """What stands at all of these places, or ``None`` if they differ."""
+    """The common text at all of these places, or ``None`` if they differ."""
     piece, start, end = places[0]
     words = pieces[piece][start:end]
     for piece, start, end in places[1:]:
@@ -104,6 +104,6 @@ def line_offset(event: Event, words: str) -> int:
         return 0
     position = continuation.find(needle)
     if position < 0:
-        # What a remote server threw is printed with another class before it.
+        # A remote server's exception is printed with another class before it.
         position = continuation.find(needle.partition(": ")[2] or needle)
     return 0 if position < 0 else continuation.count("\n", 0, position) + 1

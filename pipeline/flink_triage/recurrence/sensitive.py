@@ -1,4 +1,4 @@
-"""Literals that a number or an id may make or break: where they stand in a text."""
+"""A text in, the positions of literals out that a number or an id may create or break."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]
 
 
 def telling_of(pack: SignaturePack) -> Telling:
-    """Which digits of an event may decide what it matches."""
+    """The digits of an event that may affect its matches."""
     every = [
         alternative
         for signature in pack.signatures.values()

@@ -1,4 +1,4 @@
-"""What is remembered of an event: the form of its text, and where its telling words stand."""
+"""An analysed event in, its remembered form out: its text and the places of its variable words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TaskName = tuple[str, int, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that the text of an event tells; ``trace`` is ``None`` also where it was not parsed."""
+    """All facts read from the text of an event; ``trace`` is ``None`` also if it was not parsed."""
 
     message: str
     trace: StackTrace | None
@@ -34,7 +34,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A text that stands in a line: ``line`` is -1 for one that never changes."""
+    """A text in a line: ``line`` is -1 for a text that never changes."""
 
     line: int
     start: int
@@ -45,13 +45,13 @@ class Slot:
         return self.text if self.line < 0 else lines[self.line][self.start : self.end]
 
 
-# A piece is a text that the matcher reads, by its number: first the throwables as they are
-# printed, then the message, last all of them together.
+# A piece is a numbered text that the matcher reads: first the throwables as printed, then the
+# message, last all of them together.
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A regex on a piece, and what it found there: the spans of all its groups."""
+    """A regex on a piece, and its result there: the spans of all its groups."""
 
     pattern: Any
     piece: int
@@ -62,7 +62,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a match is made again: where its excerpt and captures may stand (piece, start, end)."""
+    """How to repeat a match: possible places of its excerpt and captures (piece, start, end)."""
 
     match: Match
     excerpts: tuple[tuple[int, int, int], ...]
@@ -71,12 +71,12 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``pieces`` are those of the exemplar; ``varying`` says how some of them are read anew.
+    """``pieces`` are those of the exemplar; ``varying`` describes how to read some of them again.
 
-    ``pattern`` is that of the lines, ``literals`` are the sensitive ones in them and their places,
-    or all of them where ``has_words``: where words in quotes may differ.
-    ``whole`` lists the pieces of the last one, in order, where it is needed.  ``root`` and
-    ``task_of`` are a piece and the column in it where its message begins.
+    ``pattern`` matches the lines. ``literals`` are the sensitive literals in them with their
+    places, or all literals if ``has_words``, that is, if quoted words may differ. ``whole`` lists
+    the pieces of the last one, in order, if it is needed. ``root`` and ``task_of`` are a piece and
+    the column in it at which its message starts.
     """
 
     pattern: re.Pattern[str]
@@ -93,7 +93,7 @@ class Shape:
 
 
 class Misfit(Exception):
-    """The event is no shape of ours; never leaves this module."""
+    """The event does not fit a known shape; never leaves this module."""
 
 
 def spans_of(

@@ -39,7 +39,7 @@ class _Chain:
 
 
 class Assembly:
-    """Collects one trace; the caller says what each line is, indentation says where it belongs."""
+    """Collects one trace; the caller classifies each line, indentation gives its place."""
 
     def __init__(self) -> None:
         self.is_truncated = False
@@ -91,7 +91,7 @@ class Assembly:
             self.is_truncated = True
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
-        """A cause of the innermost chain that is indented no further."""
+        """Add a cause to the innermost chain that is indented no further."""
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
@@ -103,8 +103,8 @@ class Assembly:
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 
     def _is_left(self, chain: _Chain, indent: int) -> bool:
-        # Without indentation nothing says whose cause it is: that of the thrown chain, which
-        # nearly always has one, while suppressed throwables rarely do.
+        # Without indentation, a cause has no stated owner: use the thrown chain, which nearly
+        # always has one, while suppressed throwables rarely do.
         return indent < chain.indent or chain.indent <= self._main.indent
 
     def add_suppressed(self, header: str, indent: int) -> None:

@@ -13,14 +13,14 @@ from flink_triage.traces.render import leading_frames, own_frames
 
 VERSION = "v1"
 
-# What tells failures apart stands at the head of a message; its tail holds data.
+# The head of a message distinguishes failures; its tail holds data.
 _MESSAGE_CHARS = 200
-# The same fault is reached over different paths: only the innermost calls name its place.
+# The same fault is reached over different paths: only the innermost calls identify its place.
 _ROOT_FRAMES = 5
 # Folding looks for repeated blocks up to this length (mutual recursion, visitor pairs).
 _MAX_CYCLE = 8
 
-# Numbers that the JVM and code generators put into names, unlike from run to run.
+# Numbers that the JVM and code generators put into names, different in each run.
 _NUMBERED = re.compile(
     r"""
     \$\$Lambda(?:\$\d+)?(?:/(?:0x)?[0-9a-fA-F]+)?
@@ -38,8 +38,9 @@ def fingerprint(trace: StackTrace) -> Fingerprint:
     """``v1:`` digests of the whole chain, of its root cause, and of its user frames.
 
     Line numbers, files, jars and generated numbers do not count; recursion is folded; messages
-    count as the masked head of their first line.  Suppressed throwables do not count: they tell of
-    the clean-up.  The SerializedThrowable form of a failure equals its plain form.
+    count as the masked head of their first line. Suppressed throwables do not count, because they
+    describe the clean-up. The SerializedThrowable form of a failure has the same digests as its
+    plain form.
     """
     full: list[str] = []
     for throwable, frames in zip(trace.throwables, own_frames(trace), strict=True):

@@ -1,7 +1,7 @@
 """Physical lines of an event in, logical stack-trace lines out.
 
-Undoes what happens to traces on their way to us: quoting, flattening to one line, and hard wraps
-in the middle of a token.  Text that is no stack trace passes unchanged.
+Undoes quoting, flattening to one line, and hard wraps in the middle of a token. Text without a
+stack trace passes unchanged.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_type,
 )
 
-# A token wrapped more often than this is no frame of ours.
+# A token with more wraps than this is not a frame.
 _MAX_JOINS = 6
 _TAB_WIDTH = 4
 
 _LEADING = re.compile(r"[ \t\u00a0]*")
 _QUOTE = re.compile(r"[ ]{0,8}(?:>[ ]?){1,9}")
 
-# Where a flattened trace goes on: what stands there, seen from whatever replaced the newline
-# (blanks, "|", an escaped \n or \t, syslog's #012 or #011, <br>).
+# Continuations of a flattened trace: the text after the replacement of the newline (blanks, "|", an
+# escaped \n or \t, syslog's #012 or #011, <br>).
 _AFTER_BREAK = r"(?:(?<=[\s|>])|(?<=\\[nt])|(?<=\#01[0-9])|(?<=[)\]]))"
 _BOUNDARY = re.compile(
     rf"""
@@ -57,15 +57,13 @@ _BROKEN_START = re.compile(r"[a-z]")
 _NARROWEST = 72
 _WIDEST = 240
 _JAR_TAIL = re.compile(r"~?\[[^\]\n]{1,512}:[^\]\n]{0,128}\]")
-# The same few thousand frames make up all traces of a log.
+# All traces of a log consist of the same few thousand frames.
 _KNOWN_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One logical line: its text without indentation, how far it was indented, and if that is a
-    whole frame.
-    """
+    """One logical line: its unindented text, its indentation, and whether it is a whole frame."""
 
     text: str
     indent: int = 0
@@ -90,7 +88,7 @@ def _frame_line(text: str) -> Line | None:
 
 
 def _unquote(physical: Sequence[str]) -> list[str]:
-    """Without ``> `` before each line, where most lines have it."""
+    """Remove ``> `` from each line, if most lines have it."""
     filled = [line for line in physical[1:] if line.strip()]
     quoted = sum(1 for line in filled if _QUOTE.match(line))
     if not filled or quoted * 3 < len(filled) * 2:
@@ -111,7 +109,7 @@ def _line_of(text: str, indent: int) -> Line:
 
 
 def _unflatten(text: str) -> list[Line]:
-    """One line per frame and cause, where newlines were replaced by something else."""
+    """One line per frame and cause, if newlines were replaced by other text."""
     if is_frame(text):
         return [_line(text)]
     starts = [match.start() for match in _BOUNDARY.finditer(text)]
@@ -130,7 +128,7 @@ def _unflatten(text: str) -> list[Line]:
 
 
 def _separator(text: str, starts: Sequence[int]) -> str:
-    """What stands for newlines, judged by what precedes the first few boundaries."""
+    """The replacement of newlines, found in front of the first few boundaries."""
     for start in starts[:3]:
         before = text[max(0, start - 16) : start].rstrip(" \t")
         if before.endswith("|"):
@@ -151,13 +149,13 @@ def _split(text: str) -> list[Line]:
         trimmed = piece.rstrip("| \t")
         if trimmed.strip():
             lines.append(_line(lead + trimmed))
-        # A tab before a boundary is the indentation of what follows it.
+        # A tab before a boundary is the indentation of the following text.
         lead = "\t" * piece[len(trimmed) :].count("\t")
     return lines
 
 
 def _unwrap(lines: Sequence[Line]) -> list[Line]:
-    """Joins frames and causes that were cut at a column; then, given that proof, messages too."""
+    """Join frames and causes cut at a column; if there are any, join messages, too."""
     joined: list[Line] = []
     wrapped_at: list[int] = []
     index = 0
@@ -174,7 +172,7 @@ def _unwrap(lines: Sequence[Line]) -> list[Line]:
 
 
 def _join(lines: Sequence[Line], index: int) -> tuple[Line, int, list[int]]:
-    """The logical line at ``index``, how many lines it took, and where the taken ones ended."""
+    """The logical line at ``index``, its number of lines, and the columns at which they ended."""
     first = lines[index]
     text = first.text
     if not text:
@@ -256,9 +254,9 @@ def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
 
 
 def _join_sentences(lines: Sequence[Line]) -> list[Line]:
-    """Sentences broken at words, by their own evidence: a long line that ends inside a sentence.
+    """Join sentences broken at words, where a long line ends inside a sentence.
 
-    The first line has lost its header, so its length says nothing.
+    The first line has lost its header, so its length is no evidence.
     """
     result: list[Line] = []
     for index, line in enumerate(lines):

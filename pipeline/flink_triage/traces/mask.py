@@ -1,4 +1,4 @@
-"""A message in, the message without what differs from one occurrence to the next out."""
+"""A message in, the message without the parts that differ between occurrences out."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def mask(text: str) -> str:
     """
     if "\n" not in text:
         return _mask_line(text)
-    # Nothing that varies goes over a line's end, and frames are the same time and again.
+    # Variable parts do not cross a line end, and the same frames occur again and again.
     return " ".join(filter(None, map(_mask_line, text.split("\n"))))
 
 

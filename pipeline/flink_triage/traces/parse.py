@@ -34,14 +34,13 @@ _IN_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# A line that holds none of these is no part of a trace: what classes of throwables and lines of
-# traces are told by.
+# A line without any of these is not part of a trace: they mark throwable classes and trace lines.
 _TELLING = re.compile("|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]")))
-# Words after which a bare "Type: message" without any frame is the failure and no mention of it.
+# After these words, a bare "Type: message" without frames is the failure, not a mention of it.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
-# What jstack prints above the frames of a thread: a thread that waits has not failed.
+# The line of jstack above a thread's frames: a waiting thread has not failed.
 _THREAD_STATE = "java.lang.Thread.State:"
 _SERVER_SIDE = "<Exception on server side:"
 _SERVER_SIDE_END = "End of exception on server side"
@@ -50,10 +49,10 @@ _SERVER_SIDE_END = "End of exception on server side"
 def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | None]:
     """The event's text without its stack trace, and the trace.
 
-    ``message`` is the rest of the header line, ``continuation`` the lines after it.  All that is
-    not part of the trace, before or after it, stays in the returned message; a second trace stays
-    there as text.  Without a trace the message is returned with its continuation.  Never raises;
-    linear in the text.
+    ``message`` is the rest of the header line, ``continuation`` the lines after it. Text before or
+    after the trace stays in the returned message; a second trace stays there as text. Without a
+    trace, the message is returned with its continuation. Never raises; runs in time linear in the
+    text.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
     if "\n" not in text and _TELLING.search(text) is None:
@@ -82,7 +81,7 @@ def _header_at(text: str) -> re.Match[str] | None:
 
 
 def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
-    """Line and column where the trace begins, or ``None`` when there is none."""
+    """Line and column at which the trace starts, or ``None`` if there is no trace."""
     first = next((i for i, line in enumerate(lines) if _is_structural(line.text)), None)
     python = next((i for i, line in enumerate(lines) if TRACEBACK in line.text), None)
     limit = len(lines) if first is None else first
@@ -107,7 +106,7 @@ def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
 
 
 def _in_line_start(text: str, is_certain: bool) -> int | None:
-    """Where a throwable begins in a line; a class without its package only above frames."""
+    """Start of a throwable in a line; a class without its package counts only above frames."""
     for match in _IN_LINE.finditer(text):
         if not is_throwable_type(match["type"]):
             continue
@@ -118,7 +117,7 @@ def _in_line_start(text: str, is_certain: bool) -> int | None:
 
 
 class _Parser:
-    """Reads logical lines one by one; knows only whether a message or frames are being read."""
+    """Reads logical lines one by one; its only state is whether it reads a message or frames."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
@@ -148,7 +147,7 @@ class _Parser:
         if line.text.startswith(TRACEBACK):
             return self._python_first(start)
         if _is_structural(line.text):
-            # logback's root-first form of a circular chain begins with the reference.
+            # logback's root-first form of a circular chain starts with the reference.
             self.assembly.is_truncated = CIRCULAR.match(line.text) is None
             return start
         self.assembly.start(line.text.partition(TRACEBACK)[0], line.indent)
@@ -172,7 +171,7 @@ class _Parser:
         return index
 
     def _step(self, index: int) -> int | None:
-        """Takes one line; the next index, or ``None`` when the trace ended before this line."""
+        """Take one line; return the next index, or ``None`` if the trace ended before this line."""
         line = self.lines[index]
         text = line.text
         assembly = self.assembly

@@ -1,1 +1,1 @@
-"""What a file is: layout, encoding, process, product."""
+"""A file in, its layout, encoding, process and product out."""

@@ -1,7 +1,7 @@
-"""The lines of a file without log headers in; out, whether they are a document about failures.
+"""The lines of a file without log headers in, whether they are a document about failures out.
 
-Runbooks, change logs, commented configurations, diffs, source code and alert rules quote what a
-program says when it fails.  They report no failure.  A person who describes what happened does.
+Runbooks, change logs, commented configurations, diffs, source code and alert rules quote the
+messages of failing programs. They report no failure, unlike a person's description of an incident.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from flink_triage.logs.detect.prose import FAILURE
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 
-# The layout of a file that is one.
+# The layout of a document.
 DOCUMENT = "document"
 _MAX_LINES = 400
-# Lines that no document begins with: somebody pasted a trace, or what is left of one.
+# First lines that rule out a document: a pasted trace, or the rest of one.
 _OF_A_TRACE = (LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE)
 
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
@@ -35,7 +35,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"\s*(?:A|Answer|\*\*A)\s*[:.]\s", re.IGNORECASE)
-# A sentence ends at its mark before a blank, and a line ends it: class names hold dots.
+# A sentence ends at its mark before a blank, or at the line end: class names contain dots.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|in case|should|unless|where|every time|as soon as)\b", re.IGNORECASE
@@ -51,7 +51,7 @@ _OVER = re.compile(
     r"|prevent(?:s|ed|ing)?|protects?|keeps? (?:\w+ )?(?:clear|away|safe))\b",
     re.IGNORECASE,
 )
-# Somebody who has the failure: it is told, whatever conditions stand around it.
+# A report by somebody who has the failure, regardless of conditions around it.
 _TOLD = re.compile(
     r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
     r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
@@ -64,7 +64,9 @@ _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 
 
 def is_document(lines: Sequence[str]) -> bool:
-    """Whether ``lines``, the head of a file without log headers, explain failures and tell none."""
+    """Whether ``lines``, the head of a file without log headers, explain failures but report
+    none.
+    """
     told = [line for line in lines[:_MAX_LINES] if line.strip()]
     if not told or any(kind_of(line) in _OF_A_TRACE for line in told):
         return False
@@ -79,7 +81,7 @@ def is_document(lines: Sequence[str]) -> bool:
 
 
 def _is_configuration(lines: Sequence[str]) -> bool:
-    """Options, or rules of alerts, and comments on them, which is where failures are spoken of."""
+    """Whether the lines are options or alert rules, with comments about failures."""
     options = sum(_OPTION.match(line) is not None for line in lines)
     rules = sum(_RULE.match(line) is not None for line in lines)
     others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]
@@ -97,7 +99,7 @@ def _is_code(lines: Sequence[str]) -> bool:
 
 
 def _is_table(lines: Sequence[str]) -> bool:
-    """Rows below a heading that says that they explain."""
+    """Whether the lines are rows below a heading that marks them as explanations."""
     rule = next((i for i, line in enumerate(lines) if _TABLE_RULE.match(line)), 0)
     if rule == 0 or _EXPLAINS.search(lines[rule - 1]) is None:
         return False
@@ -106,7 +108,7 @@ def _is_table(lines: Sequence[str]) -> bool:
 
 
 def _is_guide(text: str) -> bool:
-    """Prose in which each failure is a case that may come, is explained, or is over."""
+    """Whether each failure in the prose is hypothetical, explained, or over."""
     cases = 0
     for sentence in _SENTENCE_END.split(text):
         found = FAILURE.search(sentence)
@@ -120,7 +122,7 @@ def _is_guide(text: str) -> bool:
 
 
 def _is_case(sentence: str, at: int) -> bool:
-    # Messages hold such words, too: they count in front of one.
+    # Messages contain such words, too: only those before a message count.
     before = sentence[:at]
     return any(said.search(before) for said in (_CONDITION, _OVER)) or bool(
         _EXPLAINED.search(sentence)

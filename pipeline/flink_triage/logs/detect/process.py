@@ -1,4 +1,4 @@
-"""What printed a log, by its words and then by its file's name: process, Flink version, host."""
+"""The text and the file name of a log in, its process, Flink version and host out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _STATED_VERSION = re.compile(
     r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
     r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
 )
-# Where no banner was kept, stack traces name jars: those released with Flink itself, and
-# connectors, whose names end in the line that they are made for.
+# Without a banner, stack traces name jars: those released with Flink itself, and connectors, whose
+# names end in the Flink version line that they are built for.
 _JAR_VERSION = re.compile(
     # What is looked for comes before what must not stand before it: so it is found by its letters.
     r"flink-(?<![\w-]flink-)(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
@@ -25,7 +25,7 @@ _JAR_VERSION = re.compile(
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
-# Each with words of which every match has one: they are found much faster.
+# Each with words of which every match contains one, for a much faster search.
 _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "operator",
@@ -54,7 +54,7 @@ _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend"),
     ),
 )
-# Loggers that only one kind of process has; they decide where no banner was kept.
+# Loggers of only one kind of process; they decide if there is no banner.
 _LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
     (
         "jobmanager",
@@ -95,19 +95,19 @@ _NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
 _STANDALONE_NAME = re.compile(
     r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
     r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?"
-    # Logs of the garbage collector have names of people's own, such as "….gc.log".
+    # Garbage collector logs have user-defined names, such as "….gc.log".
     r"(?P<host>.{1,253}?)(?:[-_.]gc)?\.(?:log|out|gc)(?:\.|$)"
 )
 
 
 def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Process | None:
-    """What wrote a log, by its banner, its file's name, or the loggers of its headers."""
+    """The process that wrote a log, by its banner, its file name, or the loggers of its headers."""
     possible = [
         (process, pattern)
         for process, words, pattern in _PROCESSES
         if any(word in text for word in words)
     ]
-    # The first banner counts, and most logs begin with it.
+    # The first banner counts, and most logs start with it.
     for end in sorted({min(_BANNER_CHARS, len(text)), len(text)}):
         banners = [
             (match.start(), process)

@@ -1,7 +1,7 @@
-"""The head of a file in, what it is out: compression, encoding, carrier, layout, process, version.
+"""The head of a file in, its profile out: compression, encoding, carrier, layout, process, version.
 
-Content is believed before names: a TaskManager's log is told by its banner, and only a log
-without one by what the file is called.
+Content takes precedence over names: a TaskManager's log is identified by its banner, and by its
+file name only if it has no banner.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from flink_triage.settings import Settings
 
 PROBE_BYTES = 256 * 1024
 _PROBE_LINES = 2000
-# So many first lines tell what a file is, if all others of its head go on in the same shape.
+# This many first lines identify a file, if the rest of its head continues in the same shape.
 _SAMPLE_LINES = 400
-# A file is read by its headers' shape alone only if its layout explains nearly all of its head.
+# A file is read by its header shape only if its layout explains nearly all of its head.
 _SHAPED_CONFIDENCE = 0.8
 
 _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -50,7 +50,7 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"FLR\x00", "Java Flight Recorder file"),
 )
 _CONTROL = bytes((*range(1, 7), *range(14, 27), 28, 29))
-# Our own output, left beside the logs: its quotes of them are no events.
+# Our own output, left beside the logs: the log lines it quotes are not events.
 _OWN_RESULT = re.compile(
     rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
 )
@@ -64,9 +64,9 @@ class _Head:
 
 
 def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
-    """The profile of ``file``, from its first 256 KiB; never raises for what the file holds.
+    """The profile of ``file``, from its first 256 KiB; never raises because of the file's content.
 
-    ``raw`` is the file where it is open already, at its start; it is left open.
+    ``raw`` is the file if it is already open, positioned at its start; it is left open.
     """
     try:
         if raw is not None:
@@ -114,7 +114,7 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the lines of a head tell; ``texts`` are they without what a carrier put before them."""
+    """The result of reading a head's lines; ``texts`` are the lines without carrier prefixes."""
 
     carrier: str
     texts: Sequence[str]
@@ -136,7 +136,7 @@ def _by_all(lines: Sequence[str], path: str) -> _Told:
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
-    """What the first lines tell; ``None`` where the others may tell more, or anything else."""
+    """The result from the first lines; ``None`` if the other lines could change or extend it."""
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
         return None
@@ -163,7 +163,7 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
 
 
 def _is_inside(line: str) -> bool:
-    """Whether a line looks as if it went on with an event."""
+    """Whether a line looks like the continuation of an event."""
     return line[0] in "\t " or continues_trace(line) or is_throwable_header(line)
 
 
@@ -176,10 +176,10 @@ def _read_head(raw: BinaryIO, settings: Settings) -> _Head:
 
 
 def encoding_of(head: bytes, stated: str | None = None) -> str:
-    """``utf-8`` or a UTF-16/32 form, told by the byte order mark or by where the NULs stand.
+    """``utf-8`` or a UTF-16/32 form, detected by the byte order mark or by the positions of NULs.
 
-    ``stated`` is what the user says of files that are neither: text beyond ASCII that is valid
-    UTF-8 is UTF-8, for no legacy encoding looks like it.
+    ``stated`` is the user's encoding for files that are neither. Non-ASCII text that is valid UTF-8
+    is always read as UTF-8, because no legacy encoding looks like it.
     """
     if head.startswith(codecs.BOM_UTF32_LE):
         return "utf-32-le"
@@ -217,7 +217,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
         return "binary: tar archive"
     if encoding != "utf-8":
         return None
-    # A crash leaves runs of NUL in a text; a binary file has other control bytes as well.
+    # A crash leaves runs of NUL in a text; a binary file also has other control bytes.
     sample = head[: 64 * 1024]
     control = len(sample) - len(sample.translate(None, _CONTROL))
     if control * 50 > len(sample):
@@ -228,7 +228,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
 
 
 def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
-    # A document is held as a whole; one beyond the limit is read line by line.
+    # A document is held in memory; one beyond the limit is read line by line.
     if size_bytes > MAX_EXPORT_BYTES:
         return None
     return export_kind(head.decode(encoding, errors="replace"))
@@ -264,7 +264,7 @@ def _layout_of(
         names[kind.layout] += 1
         is_json = kind.layout == "json"
         has_other_json |= is_json
-        # A TaskManager repeats its start script's undated lines inside one dated event.
+        # A TaskManager repeats the undated lines of its start script inside one dated event.
         start = None if is_json else timestamp_columns(line)
         if start is not None:
             dated.append(line)
@@ -281,13 +281,13 @@ def _layout_of(
     shape = shape_of(dated, starts, layout)
     if shape is None or undated > len(dated):
         return layout, confidence, None
-    # What the general grammar sees as a dated header is one by the shape; few others may be.
+    # Nearly all lines that the general grammar reads as dated headers must fit the shape.
     strangers = sum(map(shape.is_header_text, others))
     return layout, confidence, shape if strangers * 100 <= len(dated) else None
 
 
 def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
-    """The share of lines that a layout of the user's own explains; of the first lines only."""
+    """The share of lines that a user-defined layout explains; checks only the first lines."""
     sample = [line for line in lines[:400] if line.strip()]
     if not settings.reading.layouts or not sample:
         return 0.0

@@ -1,11 +1,13 @@
-"""A text that is no log in; out, whether it mentions a failure, or says that no log was found."""
+"""A text that is not a log in; whether it mentions a failure, or reports that no log was found,
+out.
+"""
 
 from __future__ import annotations
 
 import re
 
 _MAX_CHARS = 16 * 1024
-# "no", "without" and the like take a word back that follows within three words.
+# "no", "without" and similar words negate a word that follows within three words.
 _TAKEN_BACK = re.compile(
     r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
 )
@@ -18,12 +20,12 @@ FAILURE = re.compile(
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
     r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
 )
-# The value of a field that says that there is none, as in `error: ""` and `"failed": 0`.
+# A field value that means "none", as in `error: ""` and `"failed": 0`.
 _IS_EMPTY = re.compile(
     r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
 )
-# What a program that fetches logs says where it found none: kubectl, docker, yarn, aws, journalctl,
-# and the tools of Unix ("tail: cannot open ...: No such file or directory").
+# Messages of programs that fetch logs and find none: kubectl, docker, yarn, aws, journalctl, and
+# the tools of Unix ("tail: cannot open ...: No such file or directory").
 _NO_LOG = re.compile(
     r"\s*(?:Error from server(?: \(\w+\))?: |Error response from daemon: "
     r"|Error: No such (?:container|object)"
@@ -41,7 +43,7 @@ _NO_LOG = re.compile(
 
 
 def mentions_failure(text: str) -> bool:
-    """Whether ``text`` says that something failed, and does not take it back."""
+    """Whether ``text`` reports a failure and does not negate it."""
     text = text[:_MAX_CHARS]
     return any(
         _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
@@ -51,5 +53,5 @@ def mentions_failure(text: str) -> bool:
 
 
 def is_of_collector(text: str) -> bool:
-    """Whether ``text`` is what a program says that was to fetch logs and found none."""
+    """Whether ``text`` is the output of a program that should fetch logs and found none."""
     return _NO_LOG.match(text[:_MAX_CHARS]) is not None

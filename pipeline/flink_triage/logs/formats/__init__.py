@@ -1,1 +1,1 @@
-"""What stands around log lines: carriers, exports, stack trace lines."""
+"""The text around log lines: carriers, exports, stack trace lines."""

@@ -1,4 +1,4 @@
-"""What transports put before a log line: a line in, the line as the program wrote it out."""
+"""A line with the prefix of its transport in, the line as the program wrote it out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_hea
 class Peeled:
     """A line without its prefix.
 
-    ``source`` tells streams apart that share a file; ``is_partial`` says that the next line of
-    that source goes on with this one, ``may_end`` that it does so only if it begins nothing of its
-    own; ``times`` are the transports' times as written, innermost
-    last: most lines state their own, so they are read only when asked for.
+    ``source`` separates streams that share a file. ``is_partial``: the next line of the same source
+    continues this line. ``may_end``: it does so only if it does not start a line of its own.
+    ``times`` are the transports' times as written, innermost last; they are parsed only on demand,
+    because most lines state their own time.
     """
 
     text: str
@@ -40,7 +40,7 @@ Peel = Callable[[str], "Peeled | None"]
 
 # kubelet's CRI format: time, stream, F(ull) or P(artial), text.
 _CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
-# The second form is what Docker Desktop copies.
+# The second form is copied from Docker Desktop.
 _KUBECTL_TIME = re.compile(
     r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
     r"| \d\d:\d\d:\d\d(?= |$))) ?(.*)$"
@@ -76,20 +76,20 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
-# The name of a pod that a Deployment made: its name, its template's hash, its own five letters.
+# The pod name of a Deployment: its name, its template's hash, and five letters of the pod.
 _POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
-# The time that web consoles put before each line of a container, in the words of the browser.
+# The time that web consoles put before each line of a container, in the browser's language.
 _CONSOLE_TIME = re.compile(
     r"^(?:\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}),? (?:\u4e0a\u5348|\u4e0b\u5348)?"
     r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
     re.DOTALL,
 )
-# What a scheduler that runs a client prints of its output, a time and a level for each line.
+# Output of a client as a scheduler prints it, with a time and a level for each line.
 _STAMPED = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
     re.DOTALL,
 )
-# What a program in Python that runs a Java process prints of its output.
+# Output of a Java process as a Python program prints it.
 _PYTHON_LOGGING = re.compile(
     r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
 )
@@ -97,7 +97,7 @@ _PYTHON_LOGGING = re.compile(
 _JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
-# What was kept in a comment of a program, a script or a query.
+# Text in a comment of a program, a script or a query.
 _COMMENT = re.compile(r"^[ \t]{0,40}(?://|#|--|\*)(?: {0,3}(?=[\dA-Z\[])| ?)(.*)$", re.DOTALL)
 
 
@@ -118,10 +118,10 @@ def _peel_docker_json(line: str) -> Peeled | None:
     text = fields.get("log") if isinstance(fields, dict) else None
     if not isinstance(text, str) or "stream" not in fields:
         return None
-    # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which put in
-    # fields of their own, may leave out all newlines.
+    # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which add
+    # their own fields, may omit all newlines.
     return Peeled(
-        # JSON's escapes bring back what was cleaned from the line: colours, NULs, half characters.
+        # JSON escapes restore characters cleaned from the line: colours, NULs, half characters.
         clean(text.removesuffix("\n")),
         str(fields["stream"]),
         not text.endswith("\n") and fields.keys() <= _DOCKER_FIELDS and "time" in fields,
@@ -157,9 +157,9 @@ def _peel_json_string(line: str) -> Peeled | None:
 
 
 def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
-    """A peel for a prefix of a time, if ``is_timed``, and a source, if there is one more group.
+    """A peel for a prefix with a time, if ``is_timed``, and a source, if there is one more group.
 
-    The text is the last group.
+    The last group is the text.
     """
     first = 2 if is_timed else 1
     has_source = pattern.groups > first
@@ -184,11 +184,12 @@ def _indented(width: int) -> Peel:
 
 
 def _wrapped(width: int) -> Peel:
-    """What is as long as the terminal is wide goes on in the next line."""
+    """A line as long as the terminal is wide continues on the next line."""
     return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
 
 
-# Code in Markdown and in questions on the web; ever deeper, so that the shallowest is found first.
+# Code in Markdown and in web questions; from shallow to deep, so that the shallowest is found
+# first.
 _INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
 
 CARRIERS: dict[str, Peel] = {
@@ -215,7 +216,7 @@ CARRIERS: dict[str, Peel] = {
     "comment": _prefix(_COMMENT),
     **_INDENTS,
 }
-# These prefixes are also how some layouts and some prose begin: what is behind must be a log.
+# Some layouts and some prose also start with these prefixes: the text after them must be a log.
 _AMBIGUOUS = frozenset(
     {
         "json-line",
@@ -239,7 +240,7 @@ _DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
-# Terminals, mostly; narrower text is wrapped between words.
+# Mostly terminals; narrower text is wrapped between words.
 _WIDTHS = range(60, 501)
 _WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
 
@@ -264,8 +265,8 @@ def detect_carriers(lines: Sequence[str]) -> str:
 def _wrap_width(lines: Sequence[str]) -> int | None:
     """The width at which a terminal broke these lines.
 
-    None is longer, and few of those that are as long are followed by a line that begins anything.
-    A message that comes again and again is as long each time, so two of them must be different.
+    No line is longer, and few lines of this length are followed by a line that starts a new one. A
+    repeated message always has the same length, so two of these lines must differ.
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
@@ -311,7 +312,7 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
 
 
 def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]:
-    """What is behind the prefix where that share of the lines has it; nothing where it is less."""
+    """The texts after the prefix, if at least that share of the lines has it; otherwise empty."""
     spare = len(lines) - max(1, share * len(lines))
     texts: list[str] = []
     for line in lines:
@@ -326,21 +327,21 @@ def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]
 
 
 def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether headers begin where the indentation ends, and none but that of line 1 before it.
+    """Whether headers start at the indentation, and none before it except on line 1.
 
-    Who copies from the middle of a line loses the indentation of that line.
+    A copy that starts in the middle of a line loses the indentation of that line.
     """
     return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
 
 
 def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
-    """Whether these lines have one more prefix, behind which there is a log."""
+    """Whether these lines have one more prefix, followed by a log."""
     lines = [text for text in texts if text.strip()]
     return len(taken) < _MAX_NESTED and len(lines) > 1 and _detect_one(lines, taken) is not None
 
 
 def _is_counting(lines: Sequence[str]) -> bool:
-    """Line numbers grow; the years of "2026-11-21 …", which begin a line like one, do not."""
+    """Whether line numbers grow; years at the start of "2026-11-21 …" lines do not."""
     numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
     growing = sum(1 for one, other in pairwise(numbers) if one < other)
     return growing * 10 >= 8 * (len(numbers) - 1)
@@ -357,8 +358,8 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
     headers = sum(1 for text in sample if _is_header(text))
     traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
     if name in ("kubectl-time", "stamped"):
-        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; a second time, or
-        # a time before each frame, makes a carrier.
+        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; a second time, or a
+        # time before each frame, makes a carrier.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
         frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
         return times * 5 >= len(sample) or frames * 5 >= len(sample)
@@ -366,7 +367,7 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
 
 
 def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
-    """``line`` without the prefixes; a line that lacks one is taken as it is."""
+    """``line`` without the prefixes; a line that lacks one is returned unchanged."""
     source, is_partial, may_end = "", False, False
     times: tuple[str, ...] = ()
     for peel in carriers:

@@ -1,9 +1,9 @@
-"""A file that a log store exported in, its records as JSON lines out.
+"""A file exported from a log store in, its records as JSON lines out.
 
-Consoles and APIs of CloudWatch, Elastic, Loki and their like give one document instead of lines: a
-JSON array (often pretty-printed), an object around one, or CSV whose quoted fields hold newlines.
-They often list the newest first: then the order is turned, for a trace whose lines are records of
-their own would stand on its head.
+Consoles and APIs of CloudWatch, Elastic, Loki and similar stores return one document instead of
+lines: a JSON array (often pretty-printed), an object around one, or CSV whose quoted fields hold
+newlines. They often list the newest record first. The order is then reversed: otherwise a trace
+with one record per line would be upside down.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from flink_triage.logs.text.physical_lines import PhysicalLine
 JSON_EXPORT = "json-export"
 CSV_EXPORT = "csv-export"
 LOGCLI_EXPORT = "logcli-export"
-# A document is held as a whole; stores give out some thousands of records at once.
+# A document is held in memory; stores return some thousands of records at once.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
-# What stores call their arrays of records; under any other name the first must look like one.
+# Names of record arrays in stores; under any other name, the first element must look like a record.
 _WRAPPERS = frozenset(
     {
         "events",
@@ -60,7 +60,7 @@ _CSV_TIMES = frozenset(
     ("@timestamp", "timestamp", "time", "date", "_time", "ts", "tsns", "datetime",
      "_source.@timestamp", "@ingestiontime")
 )  # fmt: skip
-# What Loki's logcli prints: time, labels, the line; newest first unless told otherwise.
+# Output of Loki's logcli: time, labels, the line; newest first by default.
 _LOGCLI = re.compile(
     r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
 )
@@ -73,7 +73,7 @@ csv.field_size_limit(MAX_EXPORT_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """Characters [start, end) of the document, and what they say."""
+    """Characters [start, end) of the document, and their content."""
 
     start: int
     end: int
@@ -81,7 +81,7 @@ class _Record:
 
 
 def export_kind(text: str) -> str | None:
-    """The kind of export, when the document's first lines say that it is one."""
+    """The kind of export, if the document's first lines identify one."""
     first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
     if _LOGCLI.match(first):
         return LOGCLI_EXPORT
@@ -94,7 +94,9 @@ def export_kind(text: str) -> str | None:
 
 
 def _is_json_document(first: str, rest: str) -> bool:
-    """Not JSON lines: the first line is no whole object, or one that wraps many records."""
+    """Whether the text is not JSON lines: the first line is no whole object, or wraps many
+    records.
+    """
     try:
         fields = json.loads(first)
     except (ValueError, RecursionError):
@@ -107,7 +109,7 @@ def _is_json_document(first: str, rest: str) -> bool:
 
 
 def _is_turned(text: str) -> bool:
-    """JSON lines, newest first."""
+    """Whether the text is JSON lines, newest first."""
     records: list[_Record] = []
     for line in text.split("\n")[:_TURNED_LINES]:
         try:
@@ -123,7 +125,7 @@ def _is_turned(text: str) -> bool:
 def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
     """One line per record, as JSON, in the order of time; together they own every byte.
 
-    What can be read of a document that breaks off is read.
+    A truncated document is read as far as possible.
     """
     text, errors = _decoded(data, encoding)
     records = list(_READERS[kind](text))
@@ -136,7 +138,7 @@ def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
 def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
     if encoding == "utf-8":
         _, errors = decode(data)
-        # Each byte that is no UTF-8 stays one character, so that offsets are those of the file.
+        # Each byte that is not UTF-8 stays one character, so that offsets match the file.
         return data.decode("utf-8", "surrogateescape"), errors
     text = data.decode(encoding, "replace")
     return text, text.count("\ufffd")
@@ -145,7 +147,7 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
 def _tiles(
     text: str, records: Sequence[_Record], size: int, encoding: str
 ) -> Iterator[PhysicalLine]:
-    """A record owns what stands before it, the last one also what stands behind it."""
+    """Each record owns the text before it; the last one also owns the text after it."""
     offset, newlines = 0, 0
     done = 0
     for index, record in enumerate(records):
@@ -208,7 +210,7 @@ def _json_records(text: str) -> Iterator[_Record]:
 
 
 def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
-    """Where the next array of records begins, by its name or by its first element."""
+    """Position of the next array of records, found by its name or by its first element."""
     for match in _NAMED.finditer(text, position):
         if match["name"] in _WRAPPERS:
             return match.end()
@@ -225,7 +227,7 @@ def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | No
 
 
 def _inside_of_array(text: str, position: int) -> int | None:
-    """The column behind the bracket of an array of records, ``None`` at anything else."""
+    """The column after the bracket of an array of records; ``None`` for other text."""
     if text[position : position + 1] != "[" or _INSIGHTS_ROW.match(text, position):
         return None
     following = _SKIPPED.match(text, position + 1)
@@ -234,7 +236,7 @@ def _inside_of_array(text: str, position: int) -> int | None:
 
 
 def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The record that a value is, ``None`` when it is none or holds many."""
+    """The record in a value; ``None`` if the value is not a record or holds many."""
     if isinstance(value, dict):
         if _wraps(value):
             return None
@@ -254,7 +256,7 @@ def _says_something(value: Any) -> bool:
 
 
 def _holds_records(value: Any, depth: int = 0) -> bool:
-    """Whether an object that says nothing itself has somewhere an array of objects that do."""
+    """Whether an object that is not a record itself contains an array of records."""
     if isinstance(value, list):
         return any(map(_says_something, value[:1]))
     if not isinstance(value, dict) or depth > _MAX_DEPTH or _says_something(value):
@@ -276,7 +278,7 @@ def _wraps(fields: Mapping[str, Any]) -> bool:
 
 
 def _csv_columns(first: str) -> tuple[str, list[str]] | None:
-    """Delimiter and names, when a line is the head of a table of log events."""
+    """Delimiter and names, if the line is the header of a table of log events."""
     line = first.rstrip("\r")
     if len(line) > _MAX_HEAD_CHARS:
         return None
@@ -312,7 +314,7 @@ def _csv_records(text: str) -> Iterator[_Record]:
 
 
 def _cells(row: str, delimiter: str) -> list[str]:
-    """The cells of a row; of one that is no CSV, all of it as one cell."""
+    """The cells of a row; a row that is not valid CSV is one cell."""
     try:
         return next(csv.reader([row], delimiter=delimiter), [])
     except csv.Error:
@@ -321,7 +323,7 @@ def _cells(row: str, delimiter: str) -> list[str]:
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
-    """Rows by their characters: a newline inside quotes ends none."""
+    """Rows as character ranges; a newline inside quotes does not end a row."""
     start, quotes = 0, 0
     while start < len(text):
         end, position = start, start
@@ -341,7 +343,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _logcli_records(text: str) -> Iterator[_Record]:
-    """A record a line; a line that is none goes to the record before it."""
+    """One record per line; a line that is not a record belongs to the record before it."""
     for line in re.finditer(r"[^\n]+", text):
         match = _LOGCLI.match(line[0].rstrip("\r"))
         if match is not None:

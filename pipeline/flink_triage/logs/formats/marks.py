@@ -1,4 +1,4 @@
-"""A line as a person left it in, as a program wrote it out: unmarked, without a label, whole."""
+"""A line as a person copied it in, as a program wrote it out: unmarked, without a label, whole."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def unmarked(text: str) -> str:
 
 
 def whole_frame(text: str) -> str | None:
-    """The frame of a stack trace of whose line somebody left the word, the file or a bracket out.
+    """The whole frame of a stack-trace line that lacks the word, the file or a bracket.
 
-    ``None`` for any other line, whole frames among them.
+    ``None`` for any other line, including whole frames.
     """
     if "." not in text or len(text) > _MAX_FRAME_CHARS:
         return None
@@ -57,7 +57,7 @@ def whole_frame(text: str) -> str | None:
 
 
 def record_behind_label(text: str) -> str | None:
-    """The record of a log that stands behind a label, in quotes or in a tag, without them."""
+    """The log record after a label, in quotes or in a tag, without them."""
     found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
     if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
         return None

@@ -1,8 +1,8 @@
 """Compressed bytes in, plain bytes out; detected by magic bytes, never by the file's name.
 
-Memory does not depend on the compression ratio: decoders give out one small piece at a time, and a
-stream that asks for a window of more than 128 MiB is refused.  ``problem`` says why a stream ended
-early; of a truncated or damaged stream everything before the damage is given out.
+Memory does not depend on the compression ratio: decoders return one small piece at a time, and a
+stream that asks for a window of more than 128 MiB is refused. ``problem`` states why a stream ended
+early; all data before the damage in a truncated or damaged stream is returned.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PACKAGES = {
     "zstd": (("compression.zstd", "backports.zstd"), "backports.zstd"),
     "lz4": (("lz4.frame",), "lz4"),
 }
-# First bytes of frames that hold no data, of zstd and of lz4.
+# First bytes of frames without data, of zstd and of lz4.
 _SKIPPABLE = bytes(range(0x50, 0x60))
 _CHUNK = 64 * 1024
 _PIECE = 128 * 1024
-# The default limit of zstd itself.  `xz -9` needs half of it.
+# The default limit of zstd itself. `xz -9` needs half of it.
 _WINDOW_LOG = 27
 _XZ_MEMORY = (1 << _WINDOW_LOG) + MIB
 
@@ -44,7 +44,7 @@ def compression_of(head: bytes) -> str:
     """``gzip``, ``zstd``, ``lz4``, ``bz2``, ``xz`` or ``none``, by the first bytes."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
-            # "BZh" may begin a text; a block size digit and the block magic must follow.
+            # A text may start with "BZh"; a block size digit and the block magic must follow.
             if name == "bz2" and not (head[3:4].isdigit() and head[4:6] in (b"1A", b"\x17r")):
                 continue
             return name
@@ -59,11 +59,11 @@ def missing_package(compression: str) -> str | None:
 
 
 class DecompressedStream:
-    """Reads plain bytes from ``raw``, which stands at its start.
+    """Reads plain bytes from ``raw``, which is positioned at its start.
 
-    At most ``max_bytes`` are given out.  After the last read ``problem`` says what could not be
-    read, or is ``None``.  ``compression`` may also be ``deflate`` or ``lzma``, streams of zip that
-    do not say what they are.
+    Returns at most ``max_bytes``. After the last read, ``problem`` states why data could not be
+    read, or is ``None``. ``compression`` may also be ``deflate`` or ``lzma``, zip streams without a
+    magic number.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -77,11 +77,11 @@ class DecompressedStream:
         self.problem: str | None = None
         self._is_done = False
         self._decoder: _Decoder | None = None
-        # Where the current member begins, in ``raw`` and in the plain bytes, and where in ``raw``
-        # the input begins that its decoder got last.
+        # Start of the current member in ``raw`` and in the plain bytes, and start in ``raw`` of the
+        # last input of its decoder.
         self._member = (0, 0)
         self._fed_at = 0
-        # What a damaged stream still has to give out.
+        # Data of a damaged stream that is still to be returned.
         self._rest = b""
         if self.compression != "none":
             package = missing_package(self.compression)
@@ -160,10 +160,10 @@ class DecompressedStream:
         return part
 
     def _before_damage(self) -> bytes:
-        """The bytes between those that were given out and the damage.
+        """The bytes between the returned data and the damage.
 
-        A decoder that meets damage drops the whole piece.  So the member is decoded again: up to
-        this piece as before, and from there on byte by byte.  Not where ``raw`` cannot seek.
+        A decoder that meets damage drops the whole piece. The member is therefore decoded again: as
+        before up to this piece, and byte by byte from there. Requires a seekable ``raw``.
         """
         position, at = self._member
         decoder = _new_decoder(self.compression)
@@ -173,8 +173,8 @@ class DecompressedStream:
             while len(found) < _PIECE:
                 data = b""
                 if decoder.needs_input:
-                    # zlib and others check a sum as soon as they have it, before they give out
-                    # the last bytes: so the input, too, comes byte by byte.
+                    # zlib and others verify a checksum as soon as they have it, before they return
+                    # the last bytes, so the input is also passed byte by byte.
                     data = self._raw.read(min(max(self._fed_at - position, 1), _CHUNK))
                     position += len(data)
                     if not data:
@@ -188,7 +188,7 @@ class DecompressedStream:
     def _next_member(self) -> _Decoder | None:
         """The decoder of the next member of a file made of several; ``None`` at the end."""
         while True:
-            # gzip(1) ignores zero padding, as tapes leave it.
+            # Like gzip(1), ignore zero padding, which tapes leave.
             if self.compression == "gzip":
                 self._input = self._input.lstrip(b"\0")
             more = self._read_raw(_CHUNK) if len(self._input) < 16 else b""
@@ -207,7 +207,7 @@ class DecompressedStream:
         return _new_decoder(self.compression)
 
     def _is_member(self, head: bytes) -> bool:
-        # pzstd and the seekable formats put frames of their own data between the others.
+        # pzstd and the seekable formats put frames with their own data between the others.
         is_skippable = head[0] in _SKIPPABLE and head[1:4] == b"\x2a\x4d\x18"
         return compression_of(head) == self.compression or (
             is_skippable and self.compression in _PACKAGES
@@ -225,12 +225,12 @@ def _reason(error: Exception, given: int) -> str:
 
 
 def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
-    """A stream of the plain bytes of ``raw``, whatever it is compressed with."""
+    """A stream of the plain bytes of ``raw``, with any compression or none."""
     return DecompressedStream(raw, max_bytes)
 
 
 class _Decoder(Protocol):
-    """What the decoders of bz2, lzma, zstd and lz4 have in common."""
+    """The common interface of the bz2, lzma, zstd and lz4 decoders."""
 
     @property
     def eof(self) -> bool: ...

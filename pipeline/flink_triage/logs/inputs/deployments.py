@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # A folder that is only called so is named for the one that holds it; so is a YARN container's.
 _LOG_FOLDERS = frozenset({"log", "logs"})
 _CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
-# An archive is a folder of its own name.
+# An archive is a folder with its own name.
 _ARCHIVE_NAME = re.compile(
     r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
     re.IGNORECASE,
@@ -69,7 +69,7 @@ def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
 
 
 def _folder(path: str, root: str) -> tuple[Parts, Parts]:
-    """The folder that a file's deployment is named for, whole, and that name."""
+    """The whole folder that names a file's deployment, and that name."""
     is_member = path.startswith(f"{root}{SEPARATOR}")
     folder = _from_here(os.path.dirname(path))
     return _folder_below(folder, None if path == root else _from_here(root), is_member)
@@ -113,7 +113,7 @@ def _is_alone(path: str, root: str) -> bool:
 def _longer_names(
     files: Sequence[InputFile], named: Callable[[str, str], tuple[Parts, Parts]]
 ) -> Mapping[Parts, str]:
-    """Whole paths whose names others share, and the names that tell them apart."""
+    """Whole paths with shared names, and the names that separate them."""
     sharing: dict[Parts, set[Parts]] = defaultdict(set)
     for file in files:
         whole, name = named(file.path, file.root)

@@ -54,7 +54,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What there was to read at ``began_at``, or later."""
+    """The files and problems found at ``began_at``, or later."""
 
     files: tuple[InputFile, ...]
     quarantined: tuple[Quarantined, ...]
@@ -87,7 +87,7 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
 
 
 def root_of(given: str) -> str:
-    """The path of an input that is no URI; raises ``UsageError`` where nothing is there."""
+    """The path of an input that is not a URI; raises ``UsageError`` if it does not exist."""
     root = local_path(given)
     if not os.path.lexists(root):
         raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
@@ -99,7 +99,7 @@ def nothing_to_read(inputs: Sequence[str]) -> UsageError:
 
 
 def open_binary(path: str) -> BinaryIO:
-    """A file, what is behind a URI, or a member of an archive, as a stream of its bytes."""
+    """A byte stream of a file, a URI, or a member of an archive."""
     if is_uri(path):
         return open_stored(path)
     member = split_member(path)
@@ -171,7 +171,7 @@ def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[st
 
 
 def _refused_link(path: str, inside: str) -> str | None:
-    """Why a link is not followed; ``None`` if what it leads to is listed under its own name."""
+    """Why a link is not followed; ``None`` if its target is listed under its own name."""
     target = os.path.realpath(path)
     if not os.path.exists(target):
         return "a broken link"
@@ -234,7 +234,7 @@ def _add_members(
     quarantined: list[Quarantined],
     settings: Settings,
 ) -> bool:
-    """Whether the file is an archive; then its members are listed instead of it."""
+    """List the members instead of the file, if it is an archive; return whether it is."""
     try:
         listed = list_members(path, settings)
     except OSError:
@@ -254,7 +254,7 @@ def _add_members(
         else:
             # No member was written to after its archive was.
             at = min(member.modified_at or archive.modified_at, archive.modified_at)
-            # No name on a disk holds a NUL.
+            # File names on disk never contain a NUL.
             files[f"{key}\0{member.name}"] = InputFile(
                 path, member.size_bytes, at, archive.root, member.host, member.is_seekable
             )

@@ -14,14 +14,14 @@ import re
 SEPARATOR = "!/"
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 _LIKE_A_BYTE = re.compile(r"\\(?=x[0-9a-f]{2})")
-# There a backslash is between folders, and every name is Unicode.
+# On Windows, a backslash separates folders, and every name is Unicode.
 _IS_WINDOWS = os.name == "nt"
 # As Flink's start scripts and YARN name them; a number or a compression may follow.
 _OUTPUT = re.compile(r"\.(?:out|err)(?:\.[\w.-]{1,40})?\Z")
 
 
 def shown(path: str) -> str:
-    """The path in which every byte and ``!`` that would mislead is written out."""
+    """The path with every misleading byte and ``!`` written out."""
     if not _IS_WINDOWS:
         path = _LIKE_A_BYTE.sub(r"\\x5c", path) if "\\x" in path else path
         path = path.replace(SEPARATOR, "\\x21/")
@@ -42,5 +42,5 @@ def on_disk(path: str) -> str:
 
 
 def is_output(path: str) -> bool:
-    """Whether a file holds what a process printed, and not what its loggers wrote."""
+    """Whether a file holds a process's printed output rather than its loggers' output."""
     return _OUTPUT.search(path) is not None

@@ -1,9 +1,9 @@
-"""Files behind a URI: in goes ``s3a://bucket/key``, out come listings and byte streams.
+"""URIs such as ``s3a://bucket/key`` in, file listings and byte streams out.
 
-Arrow's file systems do the work, because they come with what Spark needs anyway and run in the
-driver and in Python workers alike; Spark itself gives workers no way to read a part of a file.
-Local paths do not come here.  Credentials are those of the usual chain of each store (environment,
-profile, role of the machine), unless ``use_options`` was told others; no message shows them.
+Uses Arrow's file systems, because they come with Spark's own requirements and run in the driver and
+in Python workers alike; Spark does not let workers read a part of a file. Local paths are handled
+elsewhere. Credentials come from the usual chain of each store (environment, profile, role of the
+machine), unless ``use_options`` sets others; no message shows them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SCHEMES: Mapping[str, str] = {
     "hdfs": "hdfs",
     "viewfs": "hdfs",
 }
-# A request costs as much as reading about a MiB.  Heads are looked at alone, so reading ahead
-# begins small and doubles for as long as one byte follows the other.
+# A request costs as much as reading about a MiB. Heads are read alone, so read-ahead starts small
+# and doubles during sequential reads.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
 _SECRET_ENDINGS = ("key", "token", "windows.net")
@@ -57,20 +57,20 @@ class StoredFile:
     modified_at: datetime
 
 
-# Of the whole process, as the environment is, whose part it takes: streams are opened far below
-# what knows of a session.
+# Global to the process, like the environment that it replaces: streams are opened in code that has
+# no access to a session.
 NO_OPTIONS = StorageOptions()
 _OPTIONS = NO_OPTIONS
 
 
 def use_options(options: StorageOptions) -> None:
-    """What file systems of this process are made with from now on."""
+    """Set the options of the file systems that this process creates from now on."""
     global _OPTIONS
     _OPTIONS = options
 
 
 def is_uri(path: str) -> bool:
-    """Whether ``path`` is behind a URI; ``file:`` and plain paths are not."""
+    """Whether ``path`` is a URI; ``file:`` and plain paths are not."""
     return "://" in path and path.partition("://")[0].isalnum() and not path.startswith("file:")
 
 
@@ -94,9 +94,9 @@ def split_uri(uri: str) -> tuple[str, str, str]:
 
 
 def list_stored(root: str) -> Iterator[StoredFile] | None:
-    """All files below ``root`` (or itself, when it is a file); None when there is nothing.
+    """All files below ``root`` (or itself, if it is a file); None if nothing exists there.
 
-    Raises ``UsageError`` for a scheme that is not known, ``OSError`` for what cannot be listed.
+    Raises ``UsageError`` for an unknown scheme, ``OSError`` if the listing fails.
     """
     from pyarrow import fs
 
@@ -108,7 +108,7 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
         if info.type == fs.FileType.File:
             return iter((_stored(root, info),))
         found = system.get_file_info(fs.FileSelector(place, recursive=True))
-    # Under the prefix of the URI that was given: `s3a://` stays `s3a://`.
+    # Keep the prefix of the given URI: `s3a://` stays `s3a://`.
     return (
         _stored(f"{root.rstrip('/')}/{item.path[len(place) :].strip('/')}", item)
         for item in found
@@ -121,7 +121,7 @@ def _stored(uri: str, info: Any) -> StoredFile:
 
 
 def stat_stored(uri: str) -> StoredFile:
-    """Size and time of ``uri`` now; raises ``OSError`` where there is no file."""
+    """Current size and time of ``uri``; raises ``OSError`` if there is no file."""
     system, place = _place(uri)
     with _in_words(uri):
         info = system.get_file_info(place)
@@ -131,14 +131,14 @@ def stat_stored(uri: str) -> StoredFile:
 
 
 def open_stored(uri: str) -> BinaryIO:
-    """The bytes of ``uri``, to be read and sought; raises ``OSError``."""
+    """A seekable byte stream of ``uri``; raises ``OSError``."""
     system, place = _place(uri)
     with _in_words(uri):
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
 
 class _StoredStream(io.RawIOBase):
-    """Reads ahead, so that small reads are not a request each."""
+    """Reads ahead, so that small reads do not each cause a request."""
 
     def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
         self._uri = uri
@@ -221,7 +221,7 @@ def _place(uri: str) -> tuple[Any, str]:
 
 
 class _Hidden:
-    """Options as a key of the cache: equal when their values are."""
+    """Options as a cache key: equal if their values are equal."""
 
     def __init__(self, options: StorageOptions) -> None:
         self.options = options
@@ -235,7 +235,7 @@ class _Hidden:
 
 @lru_cache(maxsize=64)
 def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
-    """One per place and process: the clients inside do not outlive a fork."""
+    """Create one per place and process, because the clients inside do not survive a fork."""
     del process
     from pyarrow import fs
 
@@ -246,7 +246,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
         return fs.AzureFileSystem(**_azure_arguments(options, authority))
     if kind == "gcs":
         return fs.GcsFileSystem()
-    # libhdfs takes name node, users and Kerberos from the Hadoop configuration of the machine.
+    # libhdfs takes name node, users and Kerberos from the machine's Hadoop configuration.
     host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "0")
     if scheme == "viewfs":
         return fs.HadoopFileSystem(f"viewfs://{authority}", 0)
@@ -254,7 +254,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
 
 
 def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
-    """Of S3A's options those that say where and as whom; the rest is Arrow's usual chain."""
+    """The S3A options for endpoint and credentials; the rest is Arrow's usual chain."""
     found: dict[str, Any] = {}
     for argument, name in (
         ("access_key", "fs.s3a.access.key"),
@@ -292,7 +292,7 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
 
 @contextmanager
 def _in_words(uri: str) -> Iterator[None]:
-    """Errors of Arrow as ``OSError`` without a secret in them."""
+    """Convert Arrow's errors to ``OSError`` without secrets in the message."""
     from pyarrow import ArrowException
 
     try:

@@ -1,8 +1,8 @@
 """One header line of text in, its parts out: time, level, logger, thread, job and message.
 
-A line is tried against the known layouts, behind a cheap test.  What none of them explains goes
-through ``_parse_house_layout``, a grammar of tokens for patterns such as
-``[%d] [%t] %-5level %logger{36} - %m``.
+A cheap test precedes the known layouts. A line that matches none of them goes through
+``_parse_house_layout``, a grammar of tokens for patterns such as ``[%d] [%t] %-5level %logger{36} -
+%m``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_column
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 from flink_triage.logs.text.trace_lines import TRACEBACK
 
-# No header's fixed part is longer: operator names stand in thread names and reach some hundreds
-# of characters, and the message is never looked into.
+# Maximum length of a header's fixed part: operator names occur in thread names and reach some
+# hundreds of characters. The message is not inspected.
 MAX_HEADER_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The parts of a header line.  ``layout`` names the layout that explained it."""
+    """The parts of a header line. ``layout`` names the layout that matched it."""
 
     layout: str
     logged_at: datetime | None
@@ -38,7 +38,7 @@ class Header:
 
 
 class HeaderKind(NamedTuple):
-    """What headers have in common that one layout explains and one logger wrote."""
+    """The properties shared by headers of one layout and one logger."""
 
     layout: str
     logger: str | None
@@ -146,7 +146,7 @@ def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
 
 
 def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
-    """The match of a layout, and that of the time where only what is behind it was matched."""
+    """The match of a layout, and that of the time if only the text after the time was matched."""
     if layout.after_time is not None and (time := _PLAIN_TIME.match(line)) is not None:
         behind = layout.after_time.match(line, time.end())
         if behind is not None:
@@ -159,12 +159,12 @@ _JUL_LEVEL = re.compile(r"(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
 
 
 def is_below(header: Header, line: str) -> bool:
-    """Whether the line after a header, which may look like one itself, goes on with it."""
+    """Whether the line after a header continues it, even if the line itself looks like a header."""
     return header.layout == JUL and _JUL_LEVEL.match(line) is not None
 
 
 def with_message_below(header: Header, below: str) -> Header | None:
-    """The header with the message that stands on the line ``below``; ``None`` if none stands there.
+    """The header with the message on the line ``below``; ``None`` if that line has no message.
 
     Some layouts break the line in front of the message.
     """
@@ -212,7 +212,7 @@ def parts_of_match(
 
 @lru_cache(maxsize=1024)
 def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
-    """The last bracket that is no ``key=value`` map is the thread, all others are context."""
+    """The last bracket that is not a ``key=value`` map is the thread; all others are context."""
     thread: str | None = None
     context: list[str] = []
     for group in reversed(_GROUP.findall(bracketed)):
@@ -243,17 +243,17 @@ _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
-# Neither another part in brackets nor the level comes next.
+# The next text is neither another part in brackets nor the level.
 _NO_LEVEL = re.compile(rf"[ \t]{{0,8}}(?![ \t\[]|{_ANY_CASE_LEVEL.pattern})")
 _ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
 def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
-    """A line that begins with a timestamp or a level word, or has them behind brackets only.
+    """The header of a line whose timestamp or level word is preceded by brackets at most.
 
-    Tokens are eaten from the left: brackets, separators, the level, one logger.  The message
-    begins after the first `` - ``, ``: `` or `` | `` that follows the level and the logger.
+    Tokens are consumed from the left: brackets, separators, the level, one logger. The message
+    starts after the first `` - ``, ``: `` or `` | `` that follows the level and the logger.
     """
     parts = _Tokens()
     column = 0
@@ -284,7 +284,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 class _Tokens:
-    """What the token grammar has found so far; a value that lives inside one parse."""
+    """The parts found so far by the token grammar; it exists for a single parse."""
 
     __slots__ = ("context", "has_time", "is_complete", "level", "logged_at", "logger", "thread")
 
@@ -298,7 +298,7 @@ class _Tokens:
         self.context: list[str] = []
 
     def eat(self, line: str, column: int, zone: tzinfo) -> int | None:
-        """The column after the token at ``column``, or ``None`` when the message begins here."""
+        """The column after the token at ``column``, or ``None`` when the message starts here."""
         separator = _SEPARATOR.match(line, column)
         if separator:
             ends = separator[0].strip(" \t") in ("-", ":", "|", "--", "---", "\u2014")
@@ -319,7 +319,7 @@ class _Tokens:
             self.logger = logger["logger"]
             return logger.end()
         token = _THREAD_TOKEN.match(line, column) if self.has_time and column < 200 else None
-        # Behind the level a bare word is a thread only if a bar follows it.
+        # After the level, a bare word is a thread only if a bar follows it.
         if token and (self.level is None or line[token.end() :].lstrip(" \t")[:1] == "|"):
             self.thread = self.thread or token[0]
             return token.end()
@@ -337,9 +337,9 @@ class _Tokens:
         return self.has_time or self.logger is not None
 
     def _is_before_message(self, line: str, column: int) -> bool:
-        """Whether what stands before ``column`` is a whole header.
+        """Whether the text before ``column`` is a whole header.
 
-        That is a level and a logger, or time, thread and logger where no level follows.
+        That is a level and a logger, or time, thread and logger if no level follows.
         """
         if self.level is not None:
             return self.logger is not None and line[column : column + 1] != "["
@@ -347,9 +347,9 @@ class _Tokens:
         return is_whole and _NO_LEVEL.match(line, column) is not None
 
     def _goes_on(self, rest: str) -> bool:
-        """Whether behind a bracketed logger comes another part and not yet the message.
+        """Whether a bracketed logger is followed by another part rather than by the message.
 
-        Kafka's messages begin with a bracket, too: "[Consumer clientId=a, groupId=b] …".
+        Kafka's messages also start with a bracket: "[Consumer clientId=a, groupId=b] …".
         """
         if rest.startswith((" -", "[")):
             return True

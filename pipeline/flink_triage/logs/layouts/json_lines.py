@@ -110,7 +110,7 @@ _JOB = (
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
 _RAW = ("@message", "message", "log", "line", "_raw", "msg", "body", "content", "event.original",
         "textPayload", "textpayload", "_source.message", "MESSAGE")  # fmt: skip
-# What tells the streams apart that a store mixes.
+# Fields that separate the streams mixed in a store.
 _SOURCE = (
     "@logStream", "logStreamName", "log_stream", "kubernetes.namespace_name",
     "kubernetes.pod_name", "kubernetes.pod.name", "kubernetes.container_name",
@@ -131,7 +131,7 @@ def kind_of_line(text: str) -> HeaderKind | None:
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
-    """The event on this line, or ``None`` when it is no JSON object with a message or a stack."""
+    """The event on this line, or ``None`` if it is not a JSON object with a message or a stack."""
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -171,13 +171,13 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
 
 
 def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
-    """The time that a JSON object states."""
+    """The time in a JSON object."""
     return _time(_flatten(fields), default_timezone)
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A raw log line inside a JSON object: who wrote it, and when it was collected."""
+    """A raw log line inside a JSON object, with its writer and its collection time."""
 
     text: str
     source: str
@@ -323,7 +323,7 @@ def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
     lines = [f"{name}: {message}" if message else name]
     frames = next((thrown[key] for key in _FRAMES if thrown.get(key)), None)
     if isinstance(frames, str):
-        # A trace as text holds its causes, too.
+        # A trace as text includes its causes.
         return frames if frames.startswith(name) else "\n".join([*lines, frames])
     if isinstance(frames, list):
         lines.append(_stack_text(frames) or "")

@@ -1,4 +1,4 @@
-"""The layouts that have a name: what Flink, its users and its neighbours print before a message.
+"""The named layouts: header formats of Flink, its users and related systems.
 
 Each is one verbose regex of a whole line.
 """
@@ -129,7 +129,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "ERROR StatusLogger No Log4j 2 configuration file found.",
         r"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>(?!))?(?P<message>StatusLogger[ ].*)",
     ),
-    # java.util.logging's SimpleFormatter; level and message stand on the line below.
+    # java.util.logging's SimpleFormatter; level and message are on the line below.
     _layout(
         JUL,
         "Nov 21, 2026 6:47:23 AM org.apache.flink.runtime.Foo bar",

@@ -1,9 +1,9 @@
-"""The fixed columns of a file's header lines: what lets a scanner find headers without parsing.
+"""Header lines of a file in, their fixed columns out, so that a scanner finds headers unparsed.
 
-A shape is written as text, one character a column: ``9`` is a digit, all else stands for itself
-(``9999-99-99 99:99:99,999 ``).  The anchor says where the level stands: ``@24`` is a column,
-``]2`` is one blank after the second ``]``.  Both are part of the layout's name in a profile, such
-as ``log4j2 9999-99-99 99:99:99,999 @24``, so a range can be read knowing nothing else of its file.
+A shape is text with one character per column: ``9`` is a digit, any other character is literal
+(``9999-99-99 99:99:99,999 ``). The anchor gives the position of the level: ``@24`` is a column,
+``]2`` is one blank after the second ``]``. Both are part of the layout's name in a profile, such as
+``log4j2 9999-99-99 99:99:99,999 @24``, so a range can be read without the rest of its file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SHAPE_IN_NAME = re.compile(
 
 _DIGITS = str.maketrans("0123456789", "9999999999")
 _LEVEL_WITHIN = 400
-# No timestamp is longer, with a bracket before it and what of its following is looked at.
+# Maximum length of a timestamp, with a leading bracket and the inspected text after it.
 _TIMESTAMP_CHARS = 48
 _BEHIND = re.compile(r"[ \])>|\t]*")
 _PLAIN_TIME = re.compile(
@@ -39,7 +39,7 @@ _PLAIN_TIME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``columns`` are matched at the start of a line; ``minute_columns`` tell minutes apart."""
+    """``columns`` match at the start of a line; ``minute_columns`` determine the minute."""
 
     layout: str
     columns: str
@@ -61,7 +61,7 @@ class Shape:
         return _text_pattern(self.columns).match(line) is not None
 
     def level_of(self, line: bytes) -> bytes | None:
-        """The level word at the anchor, or ``None`` when something else stands there."""
+        """The level word at the anchor, or ``None`` when there is other text."""
         column = self._anchor_column(line)
         if column is None:
             return None
@@ -83,14 +83,14 @@ class Shape:
 
     @property
     def time_columns(self) -> tuple[int, int, int] | None:
-        """Where date and time, the fraction's digits, and the timestamp's end stand.
+        """Columns of date and time, of the fraction's digits, and of the timestamp's end.
 
-        ``None`` unless the shape is a whole timestamp of a plain form and a blank behind it.
+        ``None`` unless the shape is a whole timestamp of a plain form, followed by a blank.
         """
         return _time_columns(self.columns)
 
     def next_header(self, data: bytes | bytearray, start: int) -> int:
-        """Offset of the first header line that begins after a newline at or after ``start``."""
+        """Offset of the first header line that starts after a newline at or after ``start``."""
         match = _following(self.columns).search(data, start)
         return match.start() + 1 if match else -1
 
@@ -118,38 +118,40 @@ def _following(columns: str) -> re.Pattern[bytes]:
 
 @lru_cache(maxsize=64)
 def shape_named(name: str) -> Shape | None:
-    """The shape that a profile's layout name carries, or ``None``."""
+    """The shape stated in a profile's layout name, or ``None``."""
     match = _SHAPE_IN_NAME.match(name)
     return Shape(match["layout"], match["shape"], match["anchor"]) if match else None
 
 
 def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
-    """The shape that all these header lines share, or ``None``: too few, or no such shape.
+    """The shape shared by all these header lines; ``None`` if there are too few, or no such shape.
 
     ``starts`` are their ``timestamp_columns``.
     """
     if len(starts) < 3:
         return None
     columns = _common(sorted(set(starts)))
-    # Anything shorter than a time of day with milliseconds is no sure sign of a header.
+    # A shape shorter than a time of day with milliseconds does not reliably mark a header.
     if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
         return None
     return Shape(layout, columns, _anchor_of([line.encode() for line in headers]))
 
 
 def timestamp_columns(line: str) -> str | None:
-    """The columns of the timestamp that a line begins with, maybe in a bracket, and of what follows
-    it at once; digits as ``9``.  ``None`` where there is none, or one of a form without columns.
+    """The columns of the timestamp at the start of a line and of the text directly after it.
+
+    A bracket may precede the timestamp. Digits are written as ``9``. ``None`` if there is no
+    timestamp or its form has no fixed columns.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 
 
-# Lines of one logger begin alike but for their digits.
+# Lines of one logger start alike, except for their digits.
 @lru_cache(maxsize=4096)
 def _columns_of(line: str) -> str | None:
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
-    # Of ten nines none is an epoch, which begins with 1; it has no columns either way.
+    # Ten nines are not an epoch, which starts with 1; an epoch has no columns anyway.
     if match is None or match["dmy"] or match["mdy"]:
         return None
     behind = _BEHIND.match(line, match.end(), max(match.end(), min(match.end() + 2, SHAPE_WIDTH)))
@@ -166,7 +168,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _anchor_of(lines: Sequence[bytes]) -> str | None:
-    """Where nine of ten lines have their level: a column, or behind the n-th bracket."""
+    """The level's position in nine of ten lines: a column, or after the n-th bracket."""
     found: Counter[str] = Counter()
     for line in lines:
         match = _LEVEL.search(line, 0, _LEVEL_WITHIN)
@@ -193,10 +195,10 @@ class ShapeMasks:
     word_count: int
 
     def are_headers(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Whether each row of four words begins with the shape.
+        """Whether each row of four words starts with the shape.
 
-        A byte is a digit iff its high half is 3 and stays 3 when 6 is added; the additions
-        cannot carry into the next byte for bytes below 0xFA, and those fail the first test.
+        A byte is a digit iff its high half is 3 and stays 3 when 6 is added; the additions cannot
+        carry into the next byte for bytes below 0xFA, and those fail the first test.
         """
         result: npt.NDArray[np.bool_] = np.ones(len(rows), dtype=np.bool_)
         high, three, six = (np.uint64(0x0101010101010101 * n) for n in (0xF0, 0x30, 0x06))

@@ -98,7 +98,7 @@ def parse_timestamp(text: str, default_timezone: tzinfo = UTC) -> datetime | Non
 
 
 def _ymd_of_year_last(date: str) -> str:
-    """The day stands first, but for slashes, where Americans write the month first."""
+    """The day comes first, except with slashes, where Americans write the month first."""
     between = date[2]
     day, month, year = date.split(between)
     if between == "/" and int(day) <= 12:
@@ -107,7 +107,7 @@ def _ymd_of_year_last(date: str) -> str:
 
 
 def _of_day(hms: str, half: str | None) -> str:
-    """The time of day, two digits each, of one that may be told in halves of twelve hours."""
+    """The time of day, two digits each, from a time that may use the 12-hour clock."""
     hour, _, rest = hms.partition(":")
     if half is None:
         return f"{hour:>02}:{rest}"
@@ -129,7 +129,7 @@ def _numeric(date: str) -> str:
 # Neighbouring events share their second: one parse serves them all.
 @lru_cache(maxsize=4096)
 def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
-    # Outside of these years no Flink ran; damage gives 0000 and 9999, where sums overflow.
+    # Flink did not run outside of these years; damage gives 0000 and 9999, where sums overflow.
     if not "1970" <= ymd[:4] <= "2199":
         return None
     zone = _zone(offset) if offset else default_timezone
@@ -154,7 +154,7 @@ def _zone(offset: str) -> tzinfo:
         return UTC
     digits = offset[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])
-    # No zone is a day or more away; `timezone` refuses such offsets.
+    # No zone offset is a day or more; `timezone` refuses such offsets.
     minutes = min(minutes, 23 * 60 + 59)
     return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
 

@@ -1,4 +1,4 @@
-"""The events of a buffer as arrays: where they begin, and the first bytes of each."""
+"""A buffer in, its events as arrays out: their offsets, and the first bytes of each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ for _byte in b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_":
 
 
 def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """The first 32 bytes at each start as four words; what lies past the end reads as zero."""
+    """The first 32 bytes at each start as four words; bytes past the end read as zero."""
     size = len(data)
     rows = np.zeros((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
     inside = int(starts.searchsorted(size - SHAPE_WIDTH, side="right"))
@@ -58,7 +58,7 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Which of the events that are not judged anyway the finder suspects."""
+    """Suspects of the finder among the events that are not judged anyway."""
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

@@ -1,4 +1,4 @@
-"""The events of a block in, their levels and what they add up to by level and minute out."""
+"""The events of a block in, their levels and their volumes by level and minute out."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNRESOLVED = len(_LEVELS)
 
 
 def code_of(level: str | None) -> int:
-    """How a level is written in an array of levels."""
+    """The code of a level in an array of levels."""
     return _LEVEL_CODES.get(level, _OTHER_LEVEL)
 
 
 def quiet_levels(
     view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
 ) -> npt.NDArray[np.int64]:
-    """Index into ``_LEVELS`` of events whose anchor says so; all others are unresolved."""
+    """Index into ``_LEVELS`` for events with a quiet level at the anchor; others are unresolved."""
     levels = np.full(len(view.bounds) - 1, UNRESOLVED, dtype=np.int64)
     columns = _anchor_columns(view, newlines, anchor)
     if columns is None:
@@ -72,7 +72,7 @@ def count_volumes(
     build: ShapedEvents,
     tally: Tally,
 ) -> None:
-    """Adds the events, by level and minute."""
+    """Add the events to the volumes by level and minute."""
     is_first = np.zeros(len(levels), dtype=np.bool_)
     is_first[0] = True
     if not view.begins_with_header:

@@ -1,8 +1,8 @@
-"""The reader of files whose header lines have a fixed shape: blocks of some MiB at a time.
+"""Bytes of a file whose header lines have a fixed shape in, portions of its notable events out.
 
-Blocks are looked at with numpy and one literal scan; Python runs for notable events only.  It gives
-what ``shaped_lines.read_lines`` gives.  A range owns the events whose first byte lies in it and is
-read past its end to finish the last.
+The file is read in large blocks. numpy and one literal scan inspect each block; Python runs for
+notable events only. The result equals that of ``reference_reader.read_lines``. A range owns the
+events whose first byte lies in it; reading continues past its end to complete the last one.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from flink_triage.logs.routine import drop_routine, job_of_completed
 from flink_triage.logs.text.literals import LiteralFinder
 from flink_triage.model import Event
 
-# Larger blocks leave the processor's cache and are given new pages each time (a fifth of all time),
-# smaller ones pay numpy's start-up more often.
+# Larger blocks do not fit the processor's cache and get new pages each time (a fifth of the total
+# time); smaller ones pay numpy's start-up cost more often.
 BLOCK_BYTES = 1024 * 1024
 
-# Below this numpy's start-up, paid for each call, costs more than a loop over the events.
+# Below this size, numpy's start-up cost per call exceeds that of a loop over the events.
 FEW_BYTES = 16 * 1024
 
-# Larger portions fold better, and what is held of them grows.
+# Larger portions fold better, but hold more in memory.
 MAX_PORTION_BLOCKS = 16
-# Completed checkpoints are looked through when so many wait.
+# Completed checkpoints are trimmed when this many are waiting.
 MAX_ROUTINE = 16 * 1024
 
 _Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
-# No level is this.
+# Differs from every level.
 _NOT_ASKED = "not asked"
 
 
@@ -57,16 +57,16 @@ def read_blocks(
     few_bytes: int = FEW_BYTES,
     repeats: Repeats | None = None,
 ) -> Iterator[Sequence[Event]]:
-    """Reads ``source``, which stands at ``window.start``, block by block.
+    """Read ``source``, positioned at ``window.start``, block by block.
 
-    Gives portions of what ``tally`` keeps; the last is left to be taken.  With ``repeats``, which
-    has begun the range, events that others stand for are counted only.
+    Yields portions of the events that ``tally`` keeps; the caller takes the last one. ``repeats``,
+    if given, must have begun the range; events that another event represents are then only counted.
     """
     return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
 
 class _Blocks:
-    """The state of one pass: where the buffer stands in the file, and which line that is."""
+    """The state of one pass: the buffer's position in the file, and its line number."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class _Blocks:
         self._masks = masks_of(build.shape)
         self._offset = window.start
         self._line = 1
-        # Even without the first bytes of a header at its end, a giant is beyond the event limit.
+        # Even without a partial header at its end, an oversized event exceeds the event limit.
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
         self._repeats = repeats
-        # Blocks of a portion: few at first, for what a portion tells is of use to the next.
+        # Blocks of a portion: few at first, because later portions use what earlier ones learned.
         self._portion_blocks = 1
         self._blocks = 0
         # Completed checkpoints of the portion: offset, line, bytes, minute and job.
@@ -113,7 +113,8 @@ class _Blocks:
                 return
             carry = self._take(data)
             if len(carry) > self._giant_bytes:
-                # What was read with its end may be the last block, and hold many events.
+                # The remainder that was read to the end may be the last block, and hold many
+                # events.
                 carry = self._take(self._take_giant(carry))
             if self._is_portion():
                 self._settle()
@@ -131,7 +132,7 @@ class _Blocks:
         return False
 
     def _settle(self) -> None:
-        """Builds what is known to be kept only when all of the portion was read."""
+        """Build the events that are known to be kept only at the end of the portion."""
         if self._repeats is not None:
             for offset, line, data in self._repeats.lasts():
                 self._keep_notable(offset, line, data)
@@ -140,8 +141,9 @@ class _Blocks:
         self._keep_routine()
 
     def _trim_routine(self) -> None:
-        """Of the completed checkpoints between two other events, runs of one minute and job are
-        left with their first and last.
+        """Reduce each run of completed checkpoints of one minute and job to its first and last.
+
+        A run ends at any other event.
         """
         others = self._tally.waiting_offsets
         if self._repeats is not None:
@@ -151,14 +153,14 @@ class _Blocks:
         )
 
     def _take(self, data: bytes) -> bytes:
-        """All events but the last are counted and kept; what is left of ``data``."""
+        """Count and keep all events but the last; return the rest of ``data``."""
         take = self._take_few if len(data) < self._few_bytes else self._take_events
         taken = take(data) if data else 0
         self._offset += taken
         return data[taken:]
 
     def _finish(self, data: bytes) -> None:
-        """The end of the source: what is left is one event."""
+        """Handle the end of the source: the remaining bytes are one event."""
         if not data:
             return
         if self._window.is_active:
@@ -175,7 +177,7 @@ class _Blocks:
         is_open: bool,
         is_cut: bool = False,
     ) -> None:
-        """Counts one event on its own; ``is_open`` says that its last line has no newline."""
+        """Count one event on its own; ``is_open``: its last line has no newline."""
         shape = self._build.shape
         minute = self._build.minute_of(data) if shape.is_header(data) else None
         built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
@@ -188,15 +190,15 @@ class _Blocks:
             self._tally.keep(built.event, built.redactions, built.decode_errors)
 
     def _take_giant(self, carry: bytes) -> bytes:
-        """Reads on to the end of an event that is larger than the buffer; keeps its two ends."""
+        """Read to the end of an event that is larger than the buffer; keep its head and tail."""
         settings = self._build.settings
         head_bytes, tail_bytes = head_and_tail_bytes(settings)
         head = carry[:head_bytes]
-        # The next header's first bytes may already be in the tail: keep room to give them back.
+        # The tail may already hold the start of the next header: keep room to return it.
         kept_bytes = tail_bytes + SHAPE_WIDTH + 1
         tail = carry[-kept_bytes:]
         size, newlines = len(carry), carry.count(b"\n")
-        # A header may straddle two reads: the overlap is searched again.
+        # A header may straddle two reads, so the overlap is searched again.
         overlap = carry[-SHAPE_WIDTH - 1 :]
         while block := self._source.read(self._block_bytes):
             joined = overlap + block
@@ -227,7 +229,9 @@ class _Blocks:
         overlap: bytes,
         block: bytes,
     ) -> bytes:
-        """Ends the giant ``found`` bytes into ``block``; negative: inside the overlap before it."""
+        """End the oversized event ``found`` bytes into ``block``; if negative, in the overlap
+        before it.
+        """
         _, tail_bytes = head_and_tail_bytes(self._build.settings)
         if found >= 0:
             tail, rest = (tail + block[:found])[-tail_bytes:], block[found:]
@@ -241,7 +245,9 @@ class _Blocks:
         return rest
 
     def _take_events(self, data: bytes) -> int:
-        """Counts and keeps all events of ``data`` but the last, which may go on; bytes taken."""
+        """Count and keep all events of ``data`` but the last, which may continue; return bytes
+        taken.
+        """
         newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0
@@ -268,7 +274,7 @@ class _Blocks:
         levels = quiet_levels(view, newlines, self._build.shape.anchor)
         sizes = view.bounds[1:] - view.bounds[:-1]
         line_counts = view.lines[1:] - view.lines[:-1]
-        # These are judged whatever words they hold; only in all others a literal decides.
+        # These are judged regardless of their words; all others only if they contain a literal.
         is_judged = (levels == UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
         is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
         self._tally.newline_count += int(view.lines[-1])
@@ -297,7 +303,7 @@ class _Blocks:
     def _forms(
         self, pieces: Sequence[bytes], is_first_headless: bool, is_line: npt.NDArray[np.bool_]
     ) -> Iterable[bytes | None]:
-        """The forms of events, where repeats are counted; of what has no header, none."""
+        """The forms of events if repeats are counted; ``None`` for events without a header."""
         if self._repeats is None or not pieces:
             return repeat(None, len(pieces))
         forms = forms_of_events(pieces)
@@ -313,9 +319,9 @@ class _Blocks:
     def _read_event(
         self, start: int, line: int, data: bytes, judged: bool, form: bytes | None
     ) -> str | None:
-        """Keeps or counts a candidate; its level, or ``_NOT_ASKED`` for one that is not notable.
+        """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it is not notable.
 
-        One that is not ``judged`` whatever it says counts only with a literal.
+        An event that is not ``judged`` in any case needs a literal.
         """
         offset, line = self._offset + start, self._line + line
         if not judged and self._is_routine(offset, line, data):
@@ -336,7 +342,7 @@ class _Blocks:
         return built.level
 
     def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
-        """Keeps an event, counted so far, where it is notable; None where that is not asked."""
+        """Keep an event, counted so far, if it is notable; ``None`` if it does not need judging."""
         if not judged and not self._finder.contains(data):
             return None
         built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
@@ -346,7 +352,7 @@ class _Blocks:
         return built
 
     def _take_few(self, data: bytes) -> int:
-        """What ``_take_events`` does, for little data."""
+        """Do the work of ``_take_events`` for little data."""
         limit = None if self._window.end is None else self._window.end - self._offset
         events = whole_events(data, self._build.shape, limit)
         if events is None:
@@ -369,7 +375,7 @@ class _Blocks:
         return events.bounds[-1]
 
     def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
-        """Whether the event says that a checkpoint was completed; then it is dealt with later."""
+        """Whether the event reports a completed checkpoint, which is handled later."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:

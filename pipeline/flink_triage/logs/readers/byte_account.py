@@ -1,6 +1,6 @@
-"""The account of what a range holds: every event is added once, notable or not.
+"""Events of a range in, the account of its bytes out: every event is added once, notable or not.
 
-Notable events are handed over in portions while the range is read, for a range may be a whole file.
+Notable events are handed over in portions during reading, because a range may be a whole file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ PORTION_EVENTS = 8_192
 
 
 class Tally:
-    """Adds up one range: ``take`` gives events, ``finish`` the ``RangeScan`` without them.
+    """Adds up one range: ``take`` returns events, ``finish`` the ``RangeScan`` without them.
 
-    ``is_whole`` says that all events are to be one portion.
+    With ``is_whole``, all events form one portion.
     """
 
     def __init__(self, *, is_whole: bool = False) -> None:
@@ -46,7 +46,7 @@ class Tally:
     def count(
         self, level: str | None, minute: datetime | None, lines: int, size: int, events: int
     ) -> None:
-        """Adds to the volume of a level and minute; not to the sums of bytes."""
+        """Add to the volume of a level and minute; not to the sums of bytes."""
         volume = self._volumes.get((level, minute))
         if volume is None:
             volume = self._volumes[(level, minute)] = [0, 0, 0]
@@ -64,13 +64,13 @@ class Tally:
         self.truncated += event.is_truncated
 
     def keep_counted(self, size: int) -> None:
-        """Notable events that others stand for, which were counted among the rest so far."""
+        """Count notable events that other events represent, so far counted among the rest."""
         self.event_bytes += size
         self.counted_bytes -= size
 
     @property
     def waiting_offsets(self) -> list[int]:
-        """Where the events begin that are kept since the last portion was taken; in order."""
+        """Offsets of the events kept since the last portion was taken, in order."""
         return sorted(event.offset for event in self._waiting)
 
     @property
@@ -79,12 +79,12 @@ class Tally:
 
     @property
     def is_portion(self) -> bool:
-        """Whether so much waits that it is to be taken."""
+        """Whether enough events are waiting to form a portion."""
         is_much = self._waiting_bytes >= PORTION_BYTES or len(self._waiting) >= PORTION_EVENTS
         return is_much and not self._is_whole
 
     def take(self) -> list[Event]:
-        """The events that wait, in the order of the file, without those that are routine."""
+        """Return the waiting events in file order, without routine ones."""
         waiting = sorted(self._waiting, key=lambda event: event.offset)
         self._waiting, self._waiting_bytes = [], 0
         events = drop_routine(waiting, routine_key)
@@ -96,7 +96,7 @@ class Tally:
         return events
 
     def quarantine_rest(self, byte_range: ByteRange, reason: str) -> None:
-        """What the range holds beyond what was read cannot be read."""
+        """Record the unread rest of the range as unreadable."""
         profile = byte_range.profile
         end = profile.size_bytes if byte_range.end is None else byte_range.end
         left = end - byte_range.start - self.accounted_bytes

@@ -32,10 +32,10 @@ from flink_triage.logs.text.trace_line_kinds import holds_trace
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Stands before the message in most layouts.
+# Precedes the message in most layouts.
 _MESSAGE_FOLLOWS = b" - "
 _MAX_HEADERS = 4096
-# What `bytes.isspace` calls a blank.
+# The blanks of `bytes.isspace`.
 _BLANKS = " \t\n\r\x0b\f"
 
 
@@ -52,7 +52,7 @@ class BuiltEvent:
 class ShapedEvents:
     """Builds events of one file whose header lines have a fixed shape.
 
-    With ``is_general`` every event is read in the general way, which defines the result.
+    With ``is_general``, every event takes the general path, which defines the result.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class ShapedEvents:
         self._personal = settings.reading.redacts_personal
         self._continuations = TextCache(personal=self._personal)
         layout = layout_named(shape.layout)
-        # The quick way keeps a text as it is.
+        # The fast path does not change the text.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether times order as the texts that state them do.
+        # Whether times and the texts that state them sort alike.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
         # Whether the bytes between time and message are a header, whatever the message.
@@ -89,10 +89,10 @@ class ShapedEvents:
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
 
     def header_of(self, data: bytes) -> bytes | None:
-        """A stand-in for all events of one line whose level, logger, thread and job are those of
-        ``data``: its header, in the same columns, with the time left out.
+        """The header of ``data`` in the same columns, without the time.
 
-        ``None`` where the message could have a part in how the header is read.
+        It represents all one-line events with the same level, logger, thread and job. ``None`` if
+        the message could affect how the header is read.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -115,16 +115,16 @@ class ShapedEvents:
         return b" " * after + header if is_whole else None
 
     def minute_of(self, line: bytes) -> datetime | None:
-        """The minute that the shape's columns of a header line state."""
+        """The minute in the shape's columns of a header line."""
         text = line[: len(self.shape.columns)].decode("latin-1")
         start, end = self._below_minute
-        # All seconds of a minute are looked up as one; 60 is no second.
+        # One lookup covers all seconds of a minute; 60 is not a valid second.
         if start < end <= len(text) and text[start] < "6":
             text = f"{text[:start]}{self._no_seconds}{text[end:]}"
         return _minute(text, self._timezone)
 
     def time_of(self, text: bytes) -> datetime | None:
-        """The time that stands in the columns of a plain timestamp."""
+        """The time in the columns of a plain timestamp."""
         assert self.time_columns is not None
         second, fraction, after = (at - self.time_columns[0] for at in self.time_columns)
         told = text.decode("latin-1")
@@ -140,9 +140,10 @@ class ShapedEvents:
         is_cut: bool = False,
         has_literal: bool | None = None,
     ) -> BuiltEvent:
-        """Judges one event; ``data`` is all of it, or head and tail with ``is_cut``.
+        """Judge one event; ``data`` is all of it, or head and tail with ``is_cut``.
 
-        ``has_literal`` is what a scan of the whole event already found, ``None`` if there was none.
+        ``has_literal`` is the result of an earlier scan of the whole event, ``None`` if there was
+        none.
         """
         if not is_cut and len(data) <= self._whole_bytes:
             built = self._build_regular(offset, size, line, data, has_literal)
@@ -193,9 +194,9 @@ class ShapedEvents:
     def _build_regular(
         self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
     ) -> BuiltEvent | None:
-        """The same for an event whose text is clean and whose header is of the layout.
+        """Build an event whose text is clean and whose header has the file's layout.
 
-        Nearly all are so; ``None`` for any other, which the general way then reads.
+        This covers nearly all events; ``None`` for any other, which then takes the general path.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -274,7 +275,7 @@ class ShapedEvents:
         )
 
     def _headless(self, offset: int, size: int, line: int, data: bytes, is_cut: bool) -> BuiltEvent:
-        """What stands before the first header: the end of a rotated event, or a start script."""
+        """The text before the first header: the end of a rotated event, or a start script."""
         text, errors = decode(data)
         text = clean(text)
         if not (self._finder.contains(data) or holds_trace(text)):

@@ -1,4 +1,4 @@
-"""Lines that belong together in, the text of one event out; and whether a line ends it."""
+"""Lines that belong together in, the text of one event out; detects lines that end it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-# What the JVM itself prints of an exception that nobody caught.
+# Output of the JVM itself for an uncaught exception.
 _OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
@@ -132,11 +132,11 @@ class OpenEvent:
                 self._throwable_open = True
 
     def is_gone_on_with(self, text: str) -> bool:
-        """Whether a line that may look like a header stands below the one it belongs to."""
+        """Whether a line that may look like a header continues the line above it."""
         return self.header is not None and self.line_count == 1 and is_below(self.header, text)
 
     def is_ended_by(self, text: str) -> bool:
-        """Whether a line that is no log header begins a new event all the same."""
+        """Whether a line that is not a log header starts a new event."""
         if not text or text.isspace():
             return False
         kind = kind_of(text)
@@ -149,7 +149,7 @@ class OpenEvent:
                 # Python names the error below the frames.
                 return False
             if self._throwable_open:
-                # One without frames ended at the blank line.
+                # An event without frames ended at the blank line.
                 return self._blank_seen
             # A title that quotes the cause of the trace below it belongs to that trace.
             is_title = self.line_count == 1 and "Caused by: " in self.last_line
@@ -161,7 +161,7 @@ class OpenEvent:
             return False
         if is_elision(text):
             return False
-        # A finished frame does not go on at column 0; an event with a header may.
+        # A finished frame does not continue at column 0; an event with a header may.
         if self.header is None:
             return kind_of(self.last_line) is LineKind.FRAME
         return _is_prose(text, self.last_line)

@@ -1,7 +1,7 @@
-"""What digits and ids of a form may decide, and where in its bytes the details of an event stand.
+"""A form in, the digits and ids that affect its match and the positions of its event's details out.
 
-A form is trusted by what is known of signatures and grammars beforehand (``Telling``,
-``are_equal``), and by what two events of it were found to say (``constant_of``, ``places_of``).
+Trust in a form rests on signatures and grammars (``Telling``, ``are_equal``) and on the content of
+two of its events (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from flink_triage.model import Observation
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z$])[0-9]+(?![0-9A-Za-z$])")
 _ID = re.compile(rb"(?<![0-9A-Za-z$])[0-9a-f]{32}(?![0-9A-Za-z$])")
 _FRAME_INDENTS = (b"\n\t", b"\n\t\t", b"\n    ")
-# Forms of which the grammars of traces, masks and secrets do not take all digits and ids for equal:
-# an id that a number, an address or an object's hash may reach into, numbers in the names of
-# classes, and characters that are written as numbers.
+# Forms for which the grammars of traces, masks and secrets distinguish some digits or ids: an id
+# that a number, an address or an object's hash may reach into, numbers in class names, and
+# characters that are written as numbers.
 _UNEQUAL = re.compile(
     rb"&#0|%0000|0//0|[0-9][+\-:.,_@/][0h]h{30}|@[0h]h{30}|Lambda[^ \n]*/[0h]h{30}"
     rb"|^[\t ]*(?:(?:Caused by|Suppressed): )?"
     rb"[\w$.]*(?<![0-9A-Za-z$])0+(?![0-9A-Za-z$])[\w$.]*(?::|$)",
     re.MULTILINE,
 )
-# As syslog writes a newline or a tab.
+# Syslog's encoding of a newline or a tab.
 _ESCAPE = re.compile(rb"#(00)0")
-# A frame, which may not be a line of its own.
+# A frame, which may not be on a line of its own.
 _FRAME_WITH_DIGIT = re.compile(rb"(?<![0-9A-Za-z])at[ \t]+[^\s(]*[0-9][^\s(]*[ ]?\(")
-# What may stand in a regex without telling digits apart.
+# Regex parts that do not distinguish digits.
 _DIGIT_CLASSES = re.compile(r"\(\?P?[<=]\w+[>)]|\{\d*,?\d*\}|0-9|\\d")
 _EDGES_OF_HEX = re.compile(r"^[0-9a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9a-f]+$|^[0-9a-f]+$")
 
@@ -35,10 +35,10 @@ Span = tuple[int, int]
 
 
 class Telling:
-    """Where digits of an event may decide what it matches.
+    """Finds the digits of an event that may affect its matches.
 
-    ``literals`` are all that are looked for, ``searches`` regexes with the literals that each
-    needs.
+    ``literals`` are all the literals searched for; ``searches`` are regexes with the literals that
+    each needs.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Telling:
         )
 
     def spans(self, form: bytes, header_bytes: int) -> list[Span] | None:
-        """Columns of digits that are told apart; ``None`` where ids are, too."""
+        """Columns of digits that affect the match; ``None`` if ids affect it, too."""
         if b"hh" in form and any(text in form for text in self._ids):
             return None
         if any(all(text in form for text in needed) for needed in self._searches):
@@ -81,12 +81,12 @@ def _zeros(found: re.Match[bytes]) -> bytes:
 
 
 def are_equal(form: bytes) -> bool:
-    """Whether grammars take all digits and ids of the form for equal."""
+    """Whether grammars treat all digits and ids of the form alike."""
     return not (_UNEQUAL.search(form) or _has_flat_frame(form))
 
 
 def _has_flat_frame(form: bytes) -> bool:
-    """Whether a frame that is no line of its own holds a digit."""
+    """Whether a frame that is not on a line of its own holds a digit."""
     return any(
         not form.endswith(_FRAME_INDENTS, 0, found.start())
         for found in _FRAME_WITH_DIGIT.finditer(form)
@@ -94,7 +94,7 @@ def _has_flat_frame(form: bytes) -> bool:
 
 
 def constant_of(observation: Observation) -> tuple[Hashable, ...]:
-    """What events of one form have in common, as far as kinds are told apart by it."""
+    """The properties shared by all events of one form, as far as they separate kinds."""
     event, lifecycle = observation.event, observation.event.lifecycle
     trace = observation.fingerprint
     return (
@@ -115,7 +115,7 @@ def constant_of(observation: Observation) -> tuple[Hashable, ...]:
 def places_of(
     observation: Observation, form: bytes, data: bytes, header_bytes: int
 ) -> dict[str, list[Span]] | None:
-    """Where the details stand by which kinds are told apart; ``None`` where one is not found."""
+    """Positions of the details that separate kinds; ``None`` if one is not found."""
     event, lifecycle = observation.event, observation.event.lifecycle
     details = ("job", "task", "subtask", "parallelism", "logger")
     places: dict[str, list[Span]] = {name: [] for name in details}

@@ -1,9 +1,9 @@
-"""Bytes of events in, their forms out: as long as they are, with numbers and ids made alike.
+"""Bytes of events in, their forms out: of the same length, with numbers and ids made alike.
 
 Two events of one form differ only in the digits of whole numbers and in ids of 32 hexadecimal
-digits, outside of frames.  Grammars of traces, masks and messages know both as classes of
-characters.  Where an id's first or last character decides what a mask takes it for, the form still
-tells a digit from a letter there.
+digits, outside of frames. The grammars of traces, masks and messages treat both as classes of
+characters. If the first or last character of an id affects how a mask reads it, the form still
+distinguishes a digit from a letter there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS[list(b"GHIJKLMNOPQRSTUVWXYZABCDEFghijklmnopqrstuvwxyz$")] = _WORD
 _KINDS[list(b"abcdef")] = _HEX
 _KINDS[list(b"0123456789")] = _DIGIT
 _NEWLINE, _BLANK = ord("\n"), ord(" ")
-# What frames begin with, as the low bytes of a word, and which bytes these are.
+# The start of a frame, as the low bytes of a word, and the mask of these bytes.
 _HEAD_BYTES = 8
 _FRAME_HEADS = tuple(
     (np.uint64(int.from_bytes(head, "little")), np.uint64((1 << 8 * len(head)) - 1))
@@ -37,7 +37,7 @@ def _among(characters: bytes) -> npt.NDArray[np.bool_]:
     return table
 
 
-# After these, and before those, an id is a word of its own whatever it begins or ends with.
+# Between these characters, an id is a word of its own, whatever its first and last characters.
 _BEFORE_ID = _among(b"_(=['\"{:")
 _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
@@ -51,7 +51,7 @@ def forms_of_events(events: Sequence[bytes]) -> list[bytes | None]:
 
 
 def forms_of(data: bytes) -> bytes:
-    """The form of ``data``, which is whole lines; frames are left as they are."""
+    """The form of ``data``, which is whole lines; frames are left unchanged."""
     bounds = _outside_of_frames(data)
     if len(bounds) == 2 and bounds[1] - bounds[0] == len(data):
         return _form(data)
@@ -68,7 +68,7 @@ def forms_of(data: bytes) -> bytes:
 
 
 def _outside_of_frames(data: bytes) -> list[int]:
-    """Where stretches of lines begin and end that are not like ``<tab>at com.example.Job.run``."""
+    """Bounds of the runs of lines that are not like ``<tab>at com.example.Job.run``."""
     if len(data) < _HEAD_BYTES:
         return [0, len(data)]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[:-_HEAD_BYTES] == _NEWLINE)
@@ -86,7 +86,7 @@ def _outside_of_frames(data: bytes) -> list[int]:
 
 
 def _form(data: bytes) -> bytes:
-    # Blanks at both ends, so that what stands around a word can be looked at.
+    # Blanks at both ends, so that the characters around a word can be inspected.
     text = np.frombuffer(b"\n\n" + data + b"\n\n\n\n", dtype=np.uint8)
     kinds = _KINDS[text]
     breaks = np.flatnonzero(kinds == _OTHER)
@@ -98,7 +98,7 @@ def _form(data: bytes) -> bytes:
         _blank_ids(text, form, ids)
     is_number = (sizes > 0) & (kinds[starts] == _DIGIT) & (kinds[starts + sizes - 1] == _DIGIT)
     starts, sizes = starts[is_number], sizes[is_number]
-    # Of some words only the ends are digits.
+    # For some words, only the ends are digits.
     places = _positions(starts, sizes)
     is_digit = kinds[places] == _DIGIT
     if not is_digit.all():
@@ -109,7 +109,7 @@ def _form(data: bytes) -> bytes:
 
 
 def _ids(kinds: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Words that are ids: of hexadecimal digits alone, and of both digits and letters."""
+    """Words that are ids: only hexadecimal digits, with both digits and letters."""
     words = kinds[starts[:, None] + np.arange(ID_CHARS)]
     digits = (words == _DIGIT).sum(axis=1)
     is_id = (words != _WORD).all(axis=1) & (digits > 0) & (digits < ID_CHARS)
@@ -137,7 +137,7 @@ def _blank_ids(
 def _positions(
     starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """All places of the words that begin at ``starts``."""
+    """All positions of the words that start at ``starts``."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)

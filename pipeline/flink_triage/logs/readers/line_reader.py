@@ -1,7 +1,7 @@
-"""Lines of any kind in, events out: the general reader, which knows only what each line shows.
+"""Lines of any kind in, events out: the general reader, which judges each line by its text.
 
-It reads what the block reader cannot: carriers, JSON, several layouts in one file, and text pasted
-from a ticket, where no header says where an event begins.
+It reads the files that the block reader cannot: carriers, JSON, several layouts in one file, and
+text pasted from a ticket, in which no header marks the start of an event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flink_triage.logs.text.redact import both
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Streams that share a file; beyond this the one longest silent is closed.
+# Maximum number of streams in one file; beyond it, the stream silent for longest is closed.
 _MAX_OPEN_SOURCES = 256
 _BLANK = ("", " ", "\t")
 
@@ -54,7 +54,7 @@ class PastedEvents:
         is_document: bool = False,
     ) -> None:
         self._path = path
-        # A document about failures has no events: it is counted.
+        # A document about failures has no events: its lines are counted.
         self._is_document = is_document
         self._is_output = is_output(path)
         self._carriers = carriers
@@ -69,10 +69,10 @@ class PastedEvents:
         self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> Iterator[Sequence[Event]]:
-        """Reads all lines, and gives portions of the events; the last is left in the tally.
+        """Read all lines and yield portions of the events; the last portion stays in the tally.
 
-        Of an active file, what ends it and may go on is held back.  Reading goes on at one byte: an
-        event is closed where lines that are read stand behind it.
+        At the end of an active file, an event that may continue is held back. Reading resumes at a
+        single offset: an event is closed if lines after it have been read.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
@@ -80,7 +80,8 @@ class PastedEvents:
             end = line.offset + line.size
             if self._tally.is_portion:
                 yield self._tally.take()
-        # A line that was cut in the middle of its prefix stands alone behind the event it is of.
+        # A line cut in the middle of its prefix is an event of its own after the event it belongs
+        # to.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end
             if is_active:
@@ -95,7 +96,7 @@ class PastedEvents:
         source = peeled.source
         current = self._open.get(source)
         if is_fence(peeled.text):
-            # What is quoted ends here; the fence itself holds nothing.
+            # The quotation ends here; the fence itself has no content.
             line.peeled = Peeled("", source, False, peeled.times)
             closing = self._open.pop(source, None) or OpenEvent(line, number + 1, None, None)
             if closing is current:
@@ -129,7 +130,7 @@ class PastedEvents:
         header = self.own.parse(text, self._timezone)
         if header is not None:
             return header
-        # No layout begins with a blank; most lines of a trace do.
+        # No layout starts with a blank; most lines of a trace do.
         if text[:1] in _BLANK:
             return None
         if text.startswith("{"):
@@ -147,7 +148,7 @@ class PastedEvents:
         return header
 
     def _minute(self, source: str, logged_at: datetime | None) -> datetime | None:
-        """The minute of this event, or of the nearest one before it that states a time."""
+        """The minute of this event, or of the nearest earlier event that states a time."""
         if logged_at is not None:
             self._minutes[source] = logged_at.replace(second=0, microsecond=0)
         return self._minutes.get(source)
@@ -158,7 +159,7 @@ class PastedEvents:
         message, continuation = event.texts()
         is_last_word = is_last and self._is_output and self._is_plain(event, message, continuation)
         if is_last_word:
-            # Of what a process printed the last line is kept, whatever it says.
+            # The last line that a process printed is kept, regardless of its content.
             message, continuation = event.last_line, None
             number += event.last_line_offset
         if header is not None and continuation is not None:
@@ -201,9 +202,9 @@ class PastedEvents:
         )
 
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
-        """Whether it is neither a record, nor a trace, nor anything that a signature knows.
+        """Whether the event is not a record, has no trace, and matches no signature literal.
 
-        Nor does it mention a failure anywhere but on its last line, which would then hide it.
+        It also mentions no failure, except on its last line, which would then hide it.
         """
         if self._is_document or event.header is not None or event.holds_trace:
             return False

@@ -32,7 +32,7 @@ class Logical:
         self.is_cut = line.is_cut
 
 
-# A joined line beyond this is a runaway; what follows starts a line of its own.
+# A joined line beyond this is a runaway; the text after it starts a new line.
 _MAX_JOINED_CHARS = 1024 * 1024
 
 
@@ -84,7 +84,7 @@ def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
 def _split(whole: Logical) -> Iterator[Logical]:
     """The lines that a carrier put into one; each owns a byte of it, the last one the rest."""
     texts = whole.peeled.text.split("\n")
-    # More lines than bytes cannot be told apart by their offsets.
+    # Offsets cannot separate more lines than there are bytes.
     texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]
     for index, text in enumerate(texts):
         is_last = index == len(texts) - 1

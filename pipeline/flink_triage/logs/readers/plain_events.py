@@ -1,8 +1,8 @@
-"""Events of a block in, those out whose words mean nothing to us: their headers say all.
+"""Events of a block in, plain events out: those whose content is irrelevant beyond their header.
 
-A plain event is one line that holds none of the literals of signatures and lifecycle, nothing by
-which a stack trace, a task or a job is found, nothing that could be a secret, and no character that
-would be replaced.  All plain events with the same header are read alike.
+A plain event is one line without literals of signatures and lifecycle, without marks of a stack
+trace, a task or a job, without possible secrets, and without characters to replace. All plain
+events with the same header are read alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flink_triage.logs.text.literals import LiteralFinder
 from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 
-# A subtask, an id, what is cleaned, and what a trace may be told by.
+# Marks of a subtask, an id, characters to clean, or a trace.
 _TELLING = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
@@ -31,7 +31,7 @@ _TELLING = (
 
 
 def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
-    """Which of these events are plain, but for the number of their lines."""
+    """For each event, whether it is plain, apart from its number of lines."""
     together = b"".join(events)
     ends: list[int] = []
     finder.ends(together, ends)
@@ -40,7 +40,7 @@ def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
         ends.append(end)
 
     database, scratch = _database()
-    # What reaches over the end of an event is no find, and makes one less plain.
+    # A match across the end of an event is not real, but only makes one event less plain.
     database.scan(together, match_event_handler=note, scratch=scratch)
     is_plain = np.ones(len(events), dtype=np.bool_)
     bounds = list(accumulate(map(len, events)))

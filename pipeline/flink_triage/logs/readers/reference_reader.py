@@ -1,6 +1,7 @@
-"""Line by line through a file whose header lines have a fixed shape: what defines the result.
+"""A file whose header lines have a fixed shape in, its events out: the reference implementation.
 
-``shaped.read_blocks`` is what is used; tests hold it to this.
+Reads line by line and defines the result. Production uses ``block_reader.read_blocks``; tests
+compare it with this reader.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Window:
 def read_lines(
     source: ByteSource, window: Window, build: ShapedEvents, tally: Tally
 ) -> Iterator[Sequence[Event]]:
-    """Reads ``source``, which stands at ``window.start``, line by line; gives portions."""
+    """Read ``source``, positioned at ``window.start``, line by line; yield portions."""
     reader = _Lines(source)
     lines: list[bytes] = []
     offset = window.start

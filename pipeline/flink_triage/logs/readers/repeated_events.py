@@ -1,9 +1,9 @@
-"""Events that say what others said before them: counted by their bytes, without being built.
+"""Bytes of notable events in, counts of repeated events out, without building each event.
 
-Bytes of a notable event are looked up by their form (``forms``).  What two events of a form were
-found to say, when they were read in full, holds for all of them, but for what stands in the columns
-of the job, the task and the subtask.  Of the events that a fold would take for one kind, only those
-are built that it keeps: the first few and the last of each portion.  Those between are counted.
+A notable event is looked up by its form (see ``event_forms``). Facts that were read in full from
+two events of a form hold for all events of the form, except for the columns of the job, the task
+and the subtask. Of the events that a fold treats as one kind, only the ones that the fold keeps are
+built: the first few and the last of each portion. The events between them are counted.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from flink_triage.logs.readers.event_form_details import (
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
 
-# Larger events are few, and each form holds one.
+# Larger events are rare, and each form stores one event.
 MAX_EVENT_BYTES = 16 * 1024
 # Forms are kept per process; each is as large as its event.
 _MAX_FORMS = 4096
 _MAX_TABLES = 16
 _MAX_MET = 65_536
-# To learn a form takes longer than to read an event of it: first it has to repeat.
+# Learning a form takes longer than reading an event, so a form has to repeat first.
 MET_FROM = 8
-# Events that are read in full before those of their form are counted, and until no more is learned.
+# Number of events of a form to read in full before counting, and before learning stops.
 _TRUSTED_FROM = 2
 _LEARNED_FROM = 8
 
@@ -44,8 +44,9 @@ _LAST_TEN_SECONDS = ord("5")
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Events that one that was built stands for, beside itself; ``subtasks`` are those of its task
-    that they name, where these are not told apart.
+    """The unbuilt events that one built event represents, without the built event itself.
+
+    ``subtasks`` are the subtasks that these events name, if the grain does not separate subtasks.
     """
 
     events: int
@@ -55,7 +56,7 @@ class Counted:
 
 
 class _Form:
-    """What is known of the events of one form."""
+    """The facts learned about the events of one form."""
 
     __slots__ = (
         "columns", "constant", "is_counted", "is_foldable", "level", "number", "places", "seen",
@@ -64,34 +65,35 @@ class _Form:
 
     def __init__(self, number: int, spans: list[Span] | None) -> None:
         self.number = number
-        # Columns that make forms of their own of these events; without any it is one form.
+        # Columns that split these events into variant forms; if empty, there is only one form.
         self.spans = spans
         self.is_foldable = spans is not None
         self.level: str | None = None
         self.seen = 0
         self.constant: tuple[Hashable, ...] = ()
-        # By detail, columns that may hold it; some one of them does.
+        # Candidate columns by detail; at least one of them holds the detail.
         self.places: dict[str, list[Span]] = {}
         self.columns: tuple[Span, ...] = ()
-        # Where the subtask may stand, which tells no kinds apart.
+        # Candidate columns of the subtask, which does not separate kinds.
         self.subtask: tuple[Span, ...] = ()
         self.is_counted = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing more is to be learned of it."""
+        """Whether the form needs no further learning."""
         if not self.is_foldable or self.seen >= _LEARNED_FROM:
             return True
         return self.seen >= _TRUSTED_FROM and all(len(of) < 2 for of in self.places.values())
 
     def suit(self, grain: Grain) -> None:
-        """Decides what is counted, and by which columns."""
+        """Decide whether events are counted, and the columns that separate their kinds."""
         if not self.is_foldable or self.seen < _TRUSTED_FROM:
             self.is_counted = False
             return
         kind = self.constant[0]
         is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
-        # Of a task that is not told apart the name is; else it would have to be read.
+        # If the grain drops the task, the task name still separates kinds: otherwise it would have
+        # to be read.
         dropped = grain.drops - {"task"}
         told = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
         self.columns = tuple(sorted({span for of in told for span in of}))
@@ -125,10 +127,10 @@ class _Group:
 
 
 class Repeats:
-    """The forms that one process knows, and the groups of the portion that is read.
+    """The forms known to one process, and the groups of the current portion.
 
-    ``known_events`` are notable events that were told apart by their form, ``other_events`` those
-    that had to be read for it.
+    ``known_events`` counts notable events recognised by their form, ``other_events`` those that had
+    to be read.
     """
 
     def __init__(self, telling: Telling) -> None:
@@ -144,13 +146,13 @@ class Repeats:
         self._counted_bytes = 0
 
     def forget_range(self) -> None:
-        """What is known of forms stays."""
+        """Discard the state of the range; learned forms are kept."""
         self._pending, self._groups, self._counted_bytes = {}, {}, 0
 
     def begin(self, build: ShapedEvents, grain: Grain, context: Hashable) -> None:
-        """Get ready for a range.
+        """Prepare for a range.
 
-        ``context`` is what decides beside the bytes of an event what it says.
+        ``context`` is everything besides an event's bytes that affects its content.
         """
         self.forget_range()
         self._build, self._grain = build, grain
@@ -167,7 +169,7 @@ class Repeats:
         self._time_bytes = second, after
 
     def take(self, key: bytes, data: bytes, offset: int, line: int) -> _Form | None:
-        """The form of an event that is counted, or built later; ``None``: it is to be built now."""
+        """The form of an event that is counted or built later; ``None`` if it must be built now."""
         form = self._forms.get(key)
         if form is not None and form.spans:
             form = self._forms.get(_variant(key, form, data))
@@ -178,7 +180,7 @@ class Repeats:
         period = self._periods.get(minute)
         if period is None:
             period = self._periods[minute] = self._period_of(data, minute)
-        # A second that is none is not seen by the minute.
+        # The minute alone does not reveal an invalid second.
         if period == _NO_PERIOD or data[end + 1] > _LAST_TEN_SECONDS:
             return None
         subtasks = {data[start:end] for start, end in form.subtask}
@@ -215,12 +217,14 @@ class Repeats:
         return sorted(group.last for group in self._groups.values() if group.last is not None)
 
     def take_counted_bytes(self) -> int:
-        """The size of the events that were counted since this was asked last."""
+        """Return the size of the events counted since the previous call."""
         size, self._counted_bytes = self._counted_bytes, 0
         return size
 
     def take_counts(self) -> dict[int, Counted]:
-        """By the offset of an event that was built, those that it stands for; a portion begins."""
+        """Counted events by the offset of the built event that represents them; starts a new
+        portion.
+        """
         counts = {
             group.absorber: Counted(
                 group.events,
@@ -235,7 +239,7 @@ class Repeats:
         return counts
 
     def expect(self, key: bytes, data: bytes, offset: int, level: str | None) -> None:
-        """An event that was built is to be learned, if its form was met before."""
+        """Register a built event for learning, if its form was met before."""
         form = None
         if len(data) <= MAX_EVENT_BYTES:
             form = self._forms.get(key) or self._new(key)
@@ -249,14 +253,14 @@ class Repeats:
             self._pending[offset] = key[: len(data)], data, form
 
     def distrust(self, key: bytes) -> None:
-        """Events of the form are read in full from now on: one held a secret or broken text."""
+        """Stop counting events of this form: one held a secret or broken text."""
         self.other_events += 1
         form = self._forms.get(key) or self._new(key)
         if form is not None:
             form.is_foldable, form.is_counted, form.spans = False, False, None
 
     def learn(self, observation: Observation) -> None:
-        """What an event says that was expected."""
+        """Learn from the content of an expected event."""
         key, data, form = self._pending.pop(observation.event.offset, _NOTHING)
         if form is None or not form.is_foldable:
             return
@@ -267,7 +271,7 @@ class Repeats:
                 name: [span for span in form.places[name] if span in of]
                 for name, of in places.items()
             }
-        # Where a subtask is named, it stands in one of the columns.
+        # If the event names a subtask, one of the columns holds it.
         if (
             places is None
             or (form.seen and form.constant != constant)
@@ -281,7 +285,7 @@ class Repeats:
         form.suit(self._grain)
 
     def _new(self, key: bytes, *, is_variant: bool = False) -> _Form | None:
-        """A form that was met often enough."""
+        """Create a form if it was met often enough."""
         number = hash(key)
         met = self._met.get(number, 0) + 1
         if met < MET_FROM:
@@ -304,7 +308,7 @@ class Repeats:
         at = self._build.minute_of(data)
         if at is None:
             return _NO_PERIOD
-        # Where a clock is set back, times do not order as their texts do.
+        # After a clock is set back, times and their texts sort differently.
         if self._grain.minutes == 1 or not self._build.is_clock_steady:
             return minute
         return _ALL_TIME if self._grain.minutes is None else period_of(at, self._grain.minutes)

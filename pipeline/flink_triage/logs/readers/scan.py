@@ -28,10 +28,10 @@ from flink_triage.settings import Settings
 
 
 class Scanner:
-    """Reads byte ranges; one per process is enough, its literals are compiled once.
+    """Reads byte ranges; one per process is enough, because its literals are compiled once.
 
-    ``literals`` are those of the signatures; the lifecycle's are added.  ``line_by_line`` reads
-    files of a fixed shape with the slow reader that defines the result.
+    ``literals`` are those of the signatures; those of the lifecycle are added. ``line_by_line``
+    reads files of a fixed shape with the slow reference reader.
     """
 
     def __init__(
@@ -74,12 +74,13 @@ class Scanner:
         repeats: Repeats | None = None,
         grain: Grain | None = None,
     ) -> Iterator[Sequence[Event]]:
-        """The events that begin in the range, in portions, and ``tally`` of every byte.
+        """Yield the events that start in the range, in portions; ``tally`` accounts for every byte.
 
-        With ``is_active`` the last event of the file is held back, for it may go on.  ``raw`` is
-        the file where it is open already, at its start; it is left open.  With ``repeats``, events
-        that a fold at ``grain`` would count are counted there; where a reader cannot do that, they
-        are given.  Never raises for what a file holds: what cannot be read is in ``problems``.
+        With ``is_active``, the last event of the file is held back, because it may continue.
+        ``raw`` is the file if it is already open, positioned at its start; it is left open. With
+        ``repeats``, events that a fold at ``grain`` would count are counted during reading, or
+        yielded if the reader cannot count them. Never raises because of a file's content:
+        unreadable parts are in ``problems``.
         """
         profile = byte_range.profile
         try:
@@ -108,7 +109,7 @@ class Scanner:
         shape = shape_named(profile.layout)
         limit = self._settings.max_file_bytes
         if profile.compression == "none":
-            # A file that grows is read as far as it reached when it was listed.
+            # A growing file is read up to its size at the time of the listing.
             limit = min(limit, profile.size_bytes)
         source: ByteSource
         if byte_range.is_continued:
@@ -139,7 +140,7 @@ class Scanner:
             )
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)
-            # Lines of an export do not stand in order of time, and it is written at once.
+            # Lines of an export are not in order of time, and an export is written at once.
             yield from events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
                 tally.problems.append(Quarantined(profile.path, events.own.problem))
@@ -148,7 +149,7 @@ class Scanner:
             if is_partial or "unreadable" in source.problem:
                 tally.problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
             if profile.compression == "none" and "unreadable" in source.problem:
-                # Where reading had to stop: what is left of the file is quarantined with it.
+                # Reading had to stop here: the rest of the file is quarantined with the range.
                 left = limit - start - tally.accounted_bytes
                 tally.quarantined_bytes = max(left, 0)
 
@@ -201,7 +202,7 @@ def _read_whole(source: ByteSource) -> bytes:
 
 
 def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSource:
-    """The source standing at ``start``, where an earlier reading ended."""
+    """The source positioned at ``start``, where an earlier reading ended."""
     if compression == "none":
         raw.seek(start)
         return _Rest(raw, b"", max(limit - start, 0))
@@ -232,10 +233,10 @@ class _Rest:
 def _seek(
     raw: BinaryIO, byte_range: ByteRange, limit: int, shape: Shape | None
 ) -> tuple[ByteSource, int]:
-    """The source standing at the first header of a range that begins inside a file."""
+    """The source positioned at the first header of a range that starts inside a file."""
     if shape is None:
         raise ValueError(f"range of {byte_range.profile.path!r}: start must be 0 without a shape")
-    # The byte before tells whether the range begins with a line.
+    # The byte before the range shows whether the range starts with a line.
     position = byte_range.start - 1
     raw.seek(position)
     left = max(limit - position, 0)
@@ -251,7 +252,7 @@ def _seek(
             return _Rest(raw, pending[found:], left), position + found
         if not block:
             return _Rest(raw, b"", 0), position + len(pending)
-        # A header may begin in the last bytes: they are searched again with what follows.
+        # A header may start in the last bytes: they are searched again with the next block.
         drop = max(len(pending) - len(shape.columns), 0)
         pending = pending[drop:]
         position += drop

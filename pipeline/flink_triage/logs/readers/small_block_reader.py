@@ -1,7 +1,7 @@
-"""The events of little data as lists: numpy takes longer to begin than that has lines.
+"""A small amount of data in, its events as lists out: numpy's start-up would take longer.
 
-What ``shaped`` does with arrays for a block is done here event by event, for a small file or the
-end of a large one.
+Does the work of ``block_reader`` event by event instead of with arrays, for a small file or the end
+of a large one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.text.literals import LiteralFinder
 
-# Levels that make no event notable, told by their word alone.
+# Levels that never make an event notable by themselves.
 QUIET = ("INFO", "DEBUG", "TRACE")
 _LEVELS: dict[bytes | None, str | None] = {None: None, **{level.encode(): level for level in QUIET}}
 _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
@@ -39,7 +39,7 @@ class FewEvents:
     begins_with_header: bool
 
     def judged(self, cut_bytes: int) -> list[bool]:
-        """Which are judged whatever words they hold; only in all others a literal decides."""
+        """Events that are judged regardless of their words; all others need a literal."""
         sizes = (end - start for start, end in pairwise(self.bounds))
         counts = (end - start for start, end in pairwise(self.lines))
         return [
@@ -48,7 +48,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """Which of the events that are not judged anyway the finder suspects."""
+        """Suspects of the finder among the events that are not judged anyway."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None
@@ -61,7 +61,7 @@ class FewEvents:
         return {bisect_right(self.bounds, end - 1) - 1 for end in ends}
 
     def count(self, levels: Sequence[str | None], build: ShapedEvents, tally: Tally) -> None:
-        """Adds each to the volume of its level and minute."""
+        """Add each event to the volume of its level and minute."""
         for index, level in enumerate(levels):
             start, end = self.bounds[index : index + 2]
             minute = None
@@ -71,9 +71,9 @@ class FewEvents:
 
 
 def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | None:
-    """All events of ``data`` that begin before ``limit``, but the last, which may go on.
+    """All events of ``data`` that start before ``limit``, except the last, which may continue.
 
-    None where none is left.
+    None if no event remains.
     """
     bounds: list[int] = []
     levels: list[str | None] = []
@@ -98,7 +98,7 @@ def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | No
 
 @lru_cache(maxsize=64)
 def _headers(shape: Shape) -> re.Pattern[bytes]:
-    """The headers of lines, and in a group the quiet word at the anchor."""
+    """A regex for the headers of lines, with a group for the quiet word at the anchor."""
     word = None
     anchor = shape.anchor or ""
     if anchor.startswith("@"):

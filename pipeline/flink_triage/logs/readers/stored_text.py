@@ -13,9 +13,9 @@ from flink_triage.settings import Settings
 
 
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
-    """The event within the limits: head and tail are kept, what lies between is counted.
+    """The event within the limits: head and tail are kept, the text between them is counted.
 
-    A function of the event's bytes alone, so that it does not matter how they were read.
+    Depends only on the event's bytes, not on how they were read.
     """
     limit = settings.max_event_bytes
     if len(data) > limit:
@@ -27,13 +27,13 @@ def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 
 def head_and_tail_bytes(settings: Settings) -> tuple[int, int]:
-    """How much of a cut event is kept at its start and at its end: the root cause stands last."""
+    """Bytes of a cut event to keep at its start and at its end, where the root cause is."""
     tail = max(settings.max_event_bytes // 2, 1)
     return max(settings.max_event_bytes - tail, 1), tail
 
 
 def join_cut(head: bytes, tail: bytes, size: int, settings: Settings) -> tuple[bytes, bool]:
-    """Head and tail of an event of ``size`` bytes, cut at line ends where they have one."""
+    """Head and tail of an event of ``size`` bytes, cut at line ends if they have any."""
     end = head.rfind(b"\n")
     start = tail.find(b"\n", 0, len(tail) - 1)
     if end > 0:
@@ -58,7 +58,7 @@ def _cut_lines(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """Text ready for a row, with the counts of what was done to it."""
+    """Text ready for a row, with the counts of changes made to it."""
 
     text: str
     redactions: Redactions
@@ -118,7 +118,7 @@ def store_texts(
         continuation, more = store_text(continuation, personal=personal)
         return message, continuation, both(found, more)
     text, found = redact(f"{message}\n{clean(continuation)}", pii=personal)
-    # Redaction keeps line ends, so the parts come apart where they were joined.
+    # Redaction keeps line ends, so the parts can be split at the line where they were joined.
     cut = message.count("\n") + 1
     lines = text.split("\n")
     return "\n".join(lines[:cut]), "\n".join(lines[cut:]), found

@@ -15,7 +15,7 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# What a browser's view of a page's source makes of a trace: "Map -&gt; Sink", "&lt;init&gt;".
+# HTML entities of a trace in a browser's source view: "Map -&gt; Sink", "&lt;init&gt;".
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
 # A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
 _NUL_RUN = re.compile("\0{64,}")
@@ -66,7 +66,7 @@ def clean(text: str) -> str:
     return text
 
 
-# What `clean` takes out.  "\r" stands for the line ends of Windows.
+# Characters that `clean` removes. "\r" represents the line ends of Windows.
 _UNCLEAN = ("\x1b", "\0", "\r")
 
 

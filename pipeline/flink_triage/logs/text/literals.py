@@ -1,4 +1,4 @@
-"""Which of many literals occur where in a block of bytes: one pass, however many there are."""
+"""A block of bytes in, the literals that occur in it out: one pass for any number of literals."""
 
 from __future__ import annotations
 

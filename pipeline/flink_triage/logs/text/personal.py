@@ -1,8 +1,8 @@
-"""Names of people and machines out of text: addresses, hosts, users, for logs that leave the house.
+"""A text in, the text without names of people and machines out: addresses, hosts, users.
 
-Only on request: diagnoses name hosts.  A host is told by where it stands (a URL, ``host:port``,
-``@ host (dataPort=``) or by an ending that no Java name has; class names, option keys and source
-positions such as ``Foo.java:12`` stay.
+Only on request, because diagnoses name hosts. A host is recognised by its context (a URL,
+``host:port``, ``@ host (dataPort=``) or by an ending that no Java name has; class names, option
+keys and source positions such as ``Foo.java:12`` stay.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-# No class, option or file ends so; "local" and "internal" are what clusters call themselves.
+# No class, option or file has these endings; clusters call themselves "local" and "internal".
 _ENDINGS = (
     r"(?:internal|local|localdomain|lan|corp|intra(?:net)?|com|net|org|io|cloud|cn|de|eu|svc)"
 )
-# Java packages begin with what hosts end with.
+# Java packages start with the endings of hosts.
 _PACKAGE = r"(?:org|com|net|io|java|javax|jakarta|jdk|sun|scala|kotlin|de|cn|eu|akka|pekko)\."
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})"
 _NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"
@@ -50,7 +50,9 @@ _USER_AT_HOST = re.compile(r"^[\w.-]{1,64}@")
 
 
 def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
-    """The text with each as ``[REDACTED:email|ip|user|host]``, and how many of each; idempotent."""
+    """The text with each as ``[REDACTED:email|ip|user|host]``, and the number of each;
+    idempotent.
+    """
     count: Counter[str] = Counter()
 
     def replace(match: re.Match[str]) -> str:

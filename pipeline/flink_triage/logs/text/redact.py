@@ -1,9 +1,9 @@
-"""Secrets out of text: a string in, the string with ``[REDACTED:kind]`` and how many out.
+"""A text in, the text with secrets as ``[REDACTED:kind]`` and their number out.
 
-A secret is known by the name of its key (``s3.secret-key: X``, ``-Dssl.key.password=X``,
+A secret is recognised by the name of its key (``s3.secret-key: X``, ``-Dssl.key.password=X``,
 ``"token":"X"``, ``<password>X</password>``), or by its shape (JWT, PEM, access keys, the password
-in a URL).  Values that say they hide something (``******``, ``${ENV}``, ``[hidden]``) stay, so does
-all that only talks of tokens and keys: signatures are matched on the redacted text.
+in a URL). Placeholders (``******``, ``${ENV}``, ``[hidden]``) stay, and so does prose about tokens
+and keys: signatures are matched on the redacted text.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from flink_triage.logs.text.secret_forms import (
 from flink_triage.logs.text.secret_lines import secret_blocks, secret_columns
 from flink_triage.logs.text.secret_tokens import TOKEN, WEBHOOK
 
-# How many secrets of each kind were masked.
+# Number of masked secrets by kind.
 Redactions = Mapping[str, int]
 NONE: Redactions = MappingProxyType({})
 
-# A key's last words: what `GOES_ON` has to see of a line.
+# A key's last words: the part of a line that `GOES_ON` needs.
 _ENDING_CHARS = 160
-# A value that ends a line of this length may have been wrapped there.
+# A value at the end of a line of this length may be wrapped.
 _WRAPPED_FROM_CHARS = 60
-# So many lines below may belong to one value.
+# Maximum number of further lines of one value.
 _MAX_LINES = 64
 # Named in the mark as they are called; what is left holds a password.
 _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
-# Tells a generated value from a word or an id: letters and digits, and not in hexadecimal alone.
+# Separates a generated value from a word or an id: letters and digits, not only hexadecimal.
 _RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z])[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
 
 
@@ -86,7 +86,7 @@ def may_hold_secret(text: str) -> bool:
 def redact(text: str, *, pii: bool = False) -> tuple[str, Redactions]:
     """The text with each secret as ``[REDACTED:kind]``, and the number of replacements by kind.
 
-    Idempotent; lines stay lines.  With ``pii`` also names of people and machines.
+    Idempotent; lines stay lines. With ``pii``, names of people and machines are masked as well.
     """
     found: Redactions = NONE
     if _prefilter.may_hold_secret(text):
@@ -104,7 +104,7 @@ def both(one: Redactions, other: Redactions) -> Redactions:
 
 @lru_cache(maxsize=4096)
 def redact_path(path: str) -> str:
-    """A path or URI as reports print it; a secret in it ends where its folder or file name ends."""
+    """A path or URI for reports; a secret in it ends at the end of its folder or file name."""
     path = URL.sub(r"\g<head>[REDACTED:url-password]", path)
     scheme, colon, rest = path.rpartition("://")
     parts = [redact(part)[0] for part in rest.split("/")]
@@ -112,12 +112,12 @@ def redact_path(path: str) -> str:
 
 
 def is_open_ended(text: str) -> bool:
-    """Whether a secret that ``text`` names, or begins, may stand on the lines after it."""
+    """Whether a secret that ``text`` names or starts may be on the lines after it."""
     return text.rstrip(" \t\\").endswith("=") or _prefilter.may_hold_secret(text + "\n")
 
 
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
-    """Secrets of one line, and those that reach over several: keys, wrapped values, tables."""
+    """Mask secrets of one line, and those of several lines: keys, wrapped values, tables."""
     counter = _Counter()
     for form in PEM_FORMS:
         text = form.sub(counter.lines, text)
@@ -149,12 +149,12 @@ def _redact_secrets(text: str) -> tuple[str, Redactions]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether the line ends in a key, so that its value stands on the next; no frame does."""
+    """Whether the line ends in a key whose value is on the next line; false for frames."""
     return line[-1:] not in ")]" and GOES_ON.search(line[-_ENDING_CHARS:]) is not None
 
 
 def _rest(before: str, after: str, lines: list[str], index: int) -> Iterator[str]:
-    """The lines below one whose last word was masked, as far as they go on with that value."""
+    """The lines after one whose last word was masked, as far as they continue that value."""
     mark = _MARK_AT_END.search(after)
     if mark is None or after == before:
         return
@@ -179,7 +179,7 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """One line, or the lines of one value; in plain characters where only these show the secret."""
+    """Redact one line, or the lines of one value; undisguised if only that reveals the secret."""
     own = _Counter()
     result = _redact_forms(text, own)
     if DISGUISE.search(text):
@@ -228,7 +228,7 @@ class _Counter:
         return f"{match[int(match.lastindex or 0) - 1]}{self.mark('webhook')}"
 
     def lines(self, match: re.Match[str]) -> str:
-        """Line ends stay: the lines of a file must be countable afterwards."""
+        """Keep line ends: the lines of a file must remain countable."""
         if match.groupdict().get("end", "") is None:
             return match[0]
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
@@ -254,7 +254,7 @@ class _Counter:
 def _is_assignment(match: re.Match[str]) -> bool:
     """For words of ordinary text: ``token=X`` and ``"token": "X"``, not ``Unexpected token: X``."""
     between = match["between"]
-    # Up to a line end of a text that was flattened.
+    # Up to a line end of a flattened text.
     value = (match["quoted"] or match["bare"]).partition("\\n")[0]
     if between.startswith(("s=", "s =")) and value.isdigit():
         # A number of tokens.

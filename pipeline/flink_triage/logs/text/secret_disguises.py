@@ -19,8 +19,10 @@ _BLANKS = re.compile(f"[{_BLANK}]")
 
 
 def undisguise(text: str) -> str:
-    """``text`` in plain characters: escapes resolved once, full-width letters and wide blanks made
-    narrow, what cannot be seen left out.  Line ends stay.
+    """``text`` in plain characters; line ends stay.
+
+    Escapes are resolved once, full-width letters and wide blanks become narrow, and invisible
+    characters are removed.
     """
     return DISGUISE.sub(_plain, text)
 
@@ -48,11 +50,11 @@ ENCODED = re.compile(
 
 
 def _encoded(word: str) -> set[str]:
-    """The characters that ``word`` always gives in base64, wherever a group of three begins."""
+    """The base64 characters that ``word`` always produces, at any offset in a group of three."""
     found = set()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + word.encode()).decode().rstrip("=")
-        # Characters that share bits with what stands before or after are left out.
+        # Characters that share bits with the neighbouring text are left out.
         start = (0, 2, 3)[shift]
         end = len(text) - (1 if (shift + len(word)) % 3 else 0)
         found.add(text[start:end])

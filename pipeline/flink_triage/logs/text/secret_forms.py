@@ -1,7 +1,8 @@
-"""How secrets are written: the regexes by which ``redact`` finds them, and a quick test for them.
+"""Regexes by which ``redact`` finds secrets in text, and a quick test for them.
 
-In each match ``head`` stays and ``value`` is replaced.  Every repetition is bounded, and none is
-inside another that could take the same text.  Tokens that need no name are in ``secret_tokens``.
+In each match, ``head`` is kept and ``value`` is replaced. Every repetition is bounded, and no
+repetition is nested in another that matches the same text. ``secret_tokens`` covers tokens that
+need no name.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import re
 from flink_triage.logs.text.secret_disguises import ENCODED_LITERALS
 from flink_triage.logs.text.secret_tokens import quick_patterns
 
-# A word by itself, or behind "-D", the JVM's flag for a property.
+# A whole word, or a word after "-D", the JVM's flag for a property.
 _ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
-# The one list of key words: a key that ends in one of these holds a secret.  Flink's own list is
-# GlobalConfiguration.SENSITIVE_KEYS; connectors, clouds and other languages have the others.
+# The only list of key words: a key that ends in one of these holds a secret. Flink's own list is
+# GlobalConfiguration.SENSITIVE_KEYS; the others come from connectors, clouds and other languages.
 _PASSWORDS = (
     rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
@@ -32,10 +33,10 @@ _KEYS = (
     r"[-_.]?token"
 )
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
-# Words that also stand in ordinary text: `redact` asks what joins them to the value.
+# Words that also occur in ordinary text: `redact` checks how they are joined to the value.
 _SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
-# What may follow the word in a key: a plural, a number, "Value", "_new"; ".orders" of a map of
-# options, unless it names something about the secret, as in "password.file".
+# Suffixes of the word in a key: a plural, a number, "Value", "_new"; ".orders" of a map of options,
+# unless the suffix names something about the secret, as in "password.file".
 _ABOUT = (
     r"file|path|location|ur[il]|endpoint|class|provider|type|name|enabled|expir\w*|refresh|renew\w*"
     r"|manager|length|m(?:in|ax)|algorithm|encoder|validator|callback|policy|timeout|interval|retry"
@@ -55,27 +56,27 @@ _SEPARATOR = (
     # Wrapped, or wrapped and flattened to the two characters "\n".
     r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
 )
-# Unquoted values end at blanks, and at delimiters when these are followed by what looks like the
-# next pair or the end: passwords hold delimiters, too.
+# Unquoted values end at blanks. They end at delimiters only before the next pair or the end,
+# because passwords contain delimiters, too.
 _BARE = (
-    # Continued on a line that was flattened behind its backslash.
+    # Continued on a line that was flattened after its backslash.
     r"(?:\\{2}n[ \t]{1,64}(?!at[ ])|[^\s,;&\"')}\]<\\]"
     r"|\\(?!n[\w.-]{1,64}=)"
     r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
     r"|[)}\]](?![\s,;)}\]]|\Z)){1,4096}"
 )
-# All that stands in brackets: a list, a map, or a value with something about it.
+# Everything in brackets: a list, a map, or a value with details.
 _GROUP = (
     r"(?:\[(?:[^\[\]\n]|\[[^\[\]\n]{0,64}\]){1,1024}\]"
     r"|\{[^{}\n]{1,1024}\}[^\s,;&\"')}\]<]{0,1024}|\([^()\n]{1,1024}\)|<[^<>\n]{1,1024}>)"
 )
-# What says that it hides something or that there is nothing, and no more: a password may begin so.
+# A complete placeholder for a hidden or absent value; a password may start like one.
 _HIDDEN = (
     r"(?!(?:\*{2,}|\$\{[^}\s]{1,128}\}|\{\{[^}\n]{1,128}\}\}|[\[<]?(?:hidden|redacted|masked)[\]>]?"
     r"|x{4,}|null|none|true|false|yes|no|undefined|missing|(?:un|not[ ])set|<[a-z][a-z _-]{0,40}>)"
     r"(?=[\s,;&\"'\\)}\]<]|\Z)|\[REDACTED:)"
 )
-# A word that no sentence holds: at least four characters, one of them a digit, and no date.
+# A word that does not occur in sentences: at least four characters, one of them a digit, no date.
 _LIKELY = r"(?!\d{4}-\d\d)(?=[^\s,\"')\]]{0,256}\d)(?=[^\s,\"')\]]{4})"
 
 KEYED = re.compile(
@@ -98,7 +99,7 @@ _REST = r"[\w.-]{0,32}"
 _ARGUMENTS = r"[^\n]{0,400}?[ ]"
 _VALUE = r"(?P<value>[^\s\"']{1,1024})"
 
-# What may join a word to its value but "=" and ":"; then the value, and what stands behind it.
+# Separators between word and value other than "=" and ":"; then the value and the text after it.
 _JOINED = (
     # <password>X</password>, <entry key="password">X</entry>, <name>…</name><value>X</value>
     (
@@ -114,7 +115,7 @@ _JOINED = (
         r"[^\s\"']{1,4096}",
         "",
     ),
-    # The sign stands on the next line.
+    # The separator is on the next line.
     (
         rf"{_QUOTE}?[ \t]{{0,16}}(?:\n|\\n)[ \t]{{0,64}}[=:][ \t]{{0,8}}{_QUOTE}?",
         r"[^\s\"']{1,4096}",
@@ -126,7 +127,7 @@ _JOINED = (
         r"[^\s|\"']{1,1024}",
         "",
     ),
-    # Password(X), setPassword("X"), but no frame of a stack trace
+    # Password(X), setPassword("X"), but not a frame of a stack trace
     (
         rf"[(\[{{]{_QUOTE}?(?![\w$.]{{1,256}}:\d{{1,6}}\)){_LIKELY}",
         r"[^\s\"'),\]}\\]{1,1024}",
@@ -140,7 +141,7 @@ _JOINED = (
         "",
     ),
 )
-# One regex for all of them: to look for the words takes longer than all that follows.
+# One regex for all key words: searching for the words dominates the running time.
 JOINED = re.compile(
     rf"(?P<word>{_ANY_WORD})(?:"
     + "|".join(
@@ -151,11 +152,11 @@ JOINED = re.compile(
     re.IGNORECASE,
 )
 
-# Pairs of a key and a value that begin otherwise; each says which word named it.
+# Key-value pairs with other beginnings; each states the word that named the secret.
 PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        # `Loading configuration property: s3.secret-key, X` is how Flink prints its configuration.
+        # Flink prints its configuration as `Loading configuration property: s3.secret-key, X`.
         rf"(?P<head>propert(?:y|ies):[ ][\w.-]{{0,128}}?(?P<word>{_ANY_WORD})[\w-]{{0,64}},[ ])"
         rf"{_HIDDEN}(?P<value>\S[^\n]{{0,4096}})",
         # A pod's environment: `- name: DB_PASSWORD`, then `value: X`; JSON; EnvVar(name=, value=).
@@ -188,7 +189,7 @@ PAIRS = tuple(
         rf"{_HIDDEN}{_LIKELY}{_VALUE}",
         rf"(?P<head>(?<![\w-])(?P<word>sqlplus)[ ](?:-\w{{1,8}}[ ]){{0,4}}[^\s/@]{{1,64}}/)"
         rf"{_HIDDEN}(?P<value>[^\s@]{{1,256}})(?=@)",
-        # A header of curl's whose name says that it admits somebody.
+        # A curl header whose name marks it as a credential.
         rf"(?P<head>[ ](?:-H|--header)[ =]{{0,2}}{_QUOTE}?[\w-]{{0,64}}?"
         rf"(?P<word>auth|token|key|secret)[\w-]{{0,32}}:[ ]{{0,4}}){_HIDDEN}"
         r"(?P<value>[^\s\"'][^\n\"']{0,4096})",
@@ -202,7 +203,7 @@ PAIRS = tuple(
         rf"[ ]?:[ ]?{_QUOTE})(?P<value>[\w-]{{16,4096}})",
         rf"(?P<head>(?<![\w-])(?:set-)?(?P<word>cookie)2?{_QUOTE}?[ ]?[:=][ ]?(?:\[|{_QUOTE})?)"
         rf"{_HIDDEN}(?P<value>[\w.-]{{1,128}}=[^\n\"'\]]{{1,4096}})",
-        # A key in a URL's query that is only called so.
+        # A key in a URL's query that is a secret only there.
         r"(?P<head>[?&](?P<word>key|code|auth)=)(?P<value>(?=[^\s&]{0,256}\d)[^\s&\"'<>]{12,1024})",
     )
 )
@@ -217,13 +218,13 @@ SCHEME = re.compile(
     r"[A-Za-z0-9._~+/-]{8,8192}={0,2})",
     re.IGNORECASE,
 )
-# The password of a URL reaches to the last "@" of the word: passwords hold "@" and "/".  A port is
-# no password.
+# A URL's password extends to the last "@" of the word, because passwords contain "@" and "/". A
+# port is not a password.
 URL = re.compile(
     r"(?P<head>://[^\s/:@\"'<>\[]{0,256}:)(?!\d{1,5}[/?\#,;])"
     rf"{_HIDDEN}(?P<value>[^\s\"'<>]{{1,1024}})(?=@[\w\[.-])"
 )
-# A token for a user; where a bucket or a container stands there, the scheme is another.
+# A user's token; with a bucket or a container in this place, the scheme is a different one.
 URL_USER = re.compile(
     r"(?P<head>(?<![\w.])(?:https?|ftps?|git|ssh|nats|rediss?|amqps?|wss?|smtps?|mongodb(?:\+srv)?)"
     r"://)(?P<value>(?=[^\s/@]{0,256}\d)(?=[^\s/@]{0,256}[A-Za-z])[^\s/:@\"'<>\[]{16,512})(?=@)",
@@ -235,15 +236,15 @@ PEM = re.compile(
     r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
 )
 _LINE_END = r"(?:\r?\n|\\{1,2}r?\\{0,2}n)"
-# Lines of base64, which may be flattened: the rest of a key whose first lines were cut off, where
-# the end of one follows.  A run of them is gone through once, whatever follows.
+# Lines of base64, possibly flattened, followed by the end of a key: the rest of a key whose first
+# lines were cut off. A run of lines is scanned only once.
 PEM_REST = re.compile(
     r"(?P<head>(?<![A-Za-z0-9+/=]))"
     rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}+{_LINE_END}[ \t]{{0,16}}+)++)"
     r"(?P<end>(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY))?"
 )
-# Base64 in full lines without any frame, and what PuTTY calls private.  Digests in hexadecimal have
-# 64 characters, too.
+# Full lines of base64 without a frame, and PuTTY's private part. Hexadecimal digests also have 64
+# characters.
 _FULL_LINE = r"(?![0-9a-fA-F]{64})[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/])"
 PEM_LINES = re.compile(
     rf"(?P<head>(?<![A-Za-z0-9+/=]))"
@@ -256,13 +257,13 @@ PUTTY = re.compile(
 )
 PEM_FORMS = (PEM, PEM_REST, PEM_LINES, PUTTY)
 
-# A line that ends so names a secret that stands on the next one.
+# A line with this ending names a secret whose value is on the next line.
 GOES_ON = re.compile(
     rf"(?:=|{_ANY_WORD}{_REST}(?:</name>|{_QUOTE}?,?|{_ENDS_IN_COLON}))"
     r"[ \t\r\\]{0,16}\Z",
     re.IGNORECASE,
 )
-# The header of a block of YAML, all lines of which are the value.
+# The header of a YAML block; all lines of the block are the value.
 BLOCK = re.compile(
     rf"(?P<indent>[ \t]{{0,64}})[^\n]{{0,256}}?(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?:"
     r"[ ]{1,4}[|>][-+\d]{0,2}[ \t]{0,16}\Z",
@@ -280,13 +281,13 @@ _KEY = re.compile(rf"(?:{_WORDS}|(?<![A-Za-z])(?:token|credential)|jaas\.config)
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether an option of this name may hold a secret, wherever in the name its word stands."""
+    """Whether an option of this name may hold a secret, wherever the key word is in the name."""
     return _KEY.search(key) is not None
 
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Says "maybe" for whole texts; nearly all clean text ends here.  Upper and lower case are one.
+# Returns "maybe" for whole texts; most clean text is done after this. Case-insensitive.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",
@@ -328,7 +329,7 @@ MAYBE = (
             "парол[ья]|Парол[ья]|ПАРОЛ[ЬЯ]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호",
         )
     ),
-    # In UTF-8: what cannot be seen, full-width letters, and a wide sign or blank behind a word.
+    # In UTF-8: invisible characters, full-width letters, and a wide sign or blank after a word.
     rb"\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|(\xef\xbc[\xa1-\xba]|\xef\xbd[\x81-\x9a]){3}",
     rb"(key|token|pass|pw|sas|sig)[\w.-]{0,16}(\xef\xbc[\x9a\x9d]|\xc2\xa0|\xe3\x80\x80|\xe2\x80[\x80-\x8a])",
     rb"\\u00(3d|3a|[4-7][0-9a-f])|\\x3[ad]|&#(x3[ad]|61|58|34|x22);|%25(3[ad]|22)",

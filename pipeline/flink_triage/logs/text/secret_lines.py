@@ -1,8 +1,9 @@
-"""Secrets that a line above them names: lines in, the same lines out, with the values masked.
+"""Lines in, the same lines out, with the values masked that a line above marks as secret.
 
 A table is a header that names two columns or more, one of them as a secret, and the lines below it
-with as many fields: CSV, tabs, or the bars that SQL clients print.  A block of YAML is a key that
-ends in ``|`` or ``>``, and the lines that stand further in.  Both may be flattened to one line.
+with the same number of fields: CSV, tabs, or the bars of SQL clients. A block of YAML is a key that
+ends in ``|`` or ``>``, and the more deeply indented lines below it. Both may be flattened to one
+line.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from flink_triage.logs.text.secret_forms import BLOCK, COLUMN
 _DELIMITERS = ("|", "\t", "\\t", ";", ",")
 _MAX_COLUMNS = 64
 _NAME = re.compile(r"\s*[\"']?[\w .-]{0,64}[\"']?\s*\Z")
-# A message may stand before the first name.
+# A message may precede the first name.
 _MESSAGE = re.compile(r"\A.{0,1024}[:.,;] +")
 # Between the lines of a table: +----+----+
 _RULE = re.compile(r"[ \t|+=:-]{3,}\Z")
@@ -25,13 +26,13 @@ _VALUE = re.compile(r"(?P<head>\s*[\"']?)(?P<value>[^\s\"'](?:.*[^\s\"'])?)(?P<t
 _ENDS_BLOCK_KEY = re.compile(r"[|>][-+\d]{0,2}\s*\Z")
 _MAX_BLOCK_LINES = 64
 
-# A value and the name of its key or column, to what is put in its place.
+# Takes a value and the name of its key or column; returns the replacement.
 Mask = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What separates the fields, how many there are, and by number the names of secret ones."""
+    """The separator and number of fields, and the names of the secret fields by number."""
 
     delimiter: str
     width: int
@@ -39,7 +40,7 @@ class _Header:
 
 
 def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line; of a secret block the first is masked, and the others with the same mark."""
+    """Each line; the first line of a secret block is masked, and the others get the same mark."""
     mark, indent, left = "", 0, 0
     for line in lines:
         if "\\n" in line:
@@ -60,7 +61,7 @@ def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
 
 
 def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line, the values of secret columns as ``mask`` gives them."""
+    """Each line, with the values of secret columns replaced by ``mask``."""
     headers: list[_Header] = []
     for line in lines:
         if "\\n" in line:
@@ -78,7 +79,7 @@ def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
 
 
 def _headers(line: str) -> list[_Header]:
-    """The tables that may begin with ``line``: with and without a message before the names."""
+    """The tables that may start with ``line``: with and without a message before the names."""
     found = []
     for text in dict.fromkeys((line, _MESSAGE.sub("", line, count=1))):
         delimiter = next((mark for mark in _DELIMITERS if mark in text), None)
@@ -102,7 +103,7 @@ def _secret_name(field: str) -> str | None:
 
 
 def _row(line: str, headers: Sequence[_Header], mask: Mask) -> str | None:
-    """The line of a table without its secrets; None for a line that belongs to none."""
+    """The line of a table without its secrets; None if the line does not belong to a table."""
     for header in headers:
         fields = line.split(header.delimiter)
         if len(fields) != header.width or any(map(_secret_name, fields)):

@@ -31,7 +31,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("atlassian", r"AT[AC]TT3[A-Za-z0-9_=-]{40,255}|ATBB[A-Za-z0-9]{24,64}"),
     ("databricks", rf"(?:dapi|dose|dkea){_HEX}{{32}}(?:-\d)?"),
     ("slack", rf"xox[abeoprs](?:\.xox[bp])?-{_URL_SAFE}{{10,255}}|xapp-\d-{_URL_SAFE}{{10,255}}"),
-    # begins with a number in base64
+    # starts with a number in base64
     ("discord", rf"{_NUMBER}{_URL_SAFE}{{20,25}}\.{_URL_SAFE}{{6}}\.{_URL_SAFE}{{27,45}}"),
     ("telegram", rf"\d{{8,10}}:AA{_URL_SAFE}{{32,36}}"),
     ("stripe", rf"[sr]k_(?:live|test)_{_ID}{{16,255}}|whsec_[A-Za-z0-9+/=]{{24,128}}"),
@@ -60,13 +60,13 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("planetscale", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9._-]{32,64}"),
     ("onepassword", r"ops_eyJ[A-Za-z0-9_=-]{80,4096}"),
     ("age", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    # A Kerberos keytab begins with 05 02.
+    # A Kerberos keytab starts with 05 02.
     ("keytab", r"BQIA[A-Za-z0-9+/]{40,65536}={0,2}"),
     ("hash", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"),
     ("hash", r"\$(?:1|5|6|y|apr1)\$[./=$,A-Za-z0-9]{1,64}\$[./A-Za-z0-9]{22,128}"),
 )
 
-# Addresses that let anybody post who holds them; all up to the secret part stays.
+# Addresses that let any holder post; the text before the secret part stays.
 WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"hooks\.slack\.com/", r"(?:services|workflows|triggers)/[\w/-]{8,255}"),
     (r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/", r"[\w-]{8,255}"),
@@ -88,7 +88,7 @@ TOKEN = re.compile(
     r"|(?P<hadooptoken>(?<=Ident:\ )(?:[0-9a-f]{2}\ ){8,2048}[0-9a-f]{0,2})",
     re.ASCII,
 )
-# Two groups for each address: what stays, and the secret.
+# Two groups for each address: the part to keep, and the secret.
 WEBHOOK = re.compile("|".join(f"({head})({tail})" for head, tail in WEBHOOKS), re.ASCII)
 
 # What only its middle distinguishes would make the quick pass slow: a part of it is searched for.

@@ -1,7 +1,7 @@
-"""The grammar of single stack-trace lines: one ``str`` line in, what kind of line it is out.
+"""One stack-trace line in, its kind out: the grammar of single lines.
 
-Every classifier takes one line without its line end, ignores indentation and mail quoting
-(``> ``), and runs in time linear in the line.  Shapes are those of ``Throwable.printStackTrace``,
+Every classifier takes one ``str`` line without its line end, ignores indentation and mail quoting
+(``> ``), and runs in time linear in the line. Shapes are those of ``Throwable.printStackTrace``,
 log4j2's ``%throwable``/``%xEx``, logback's ``%ex``/``%rEx`` and ``org.apache.flink.util
 .SerializedThrowable``.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-# How Python begins its own.
+# The first line of Python's own traceback.
 TRACEBACK = "Traceback (most recent call last):"
 
 # Classes of throwables are told by these, and lines of traces that are no frames and no causes.
@@ -24,8 +24,8 @@ _MAX_ELISION_CHARS = 80
 # Indentation, mail quotes, and the escaped indentation of flattened traces.
 _LEAD = r"[ \t\u00a0>]*"
 
-# What the JVM puts before a class: `app//`, `java.base/`, `java.base@17.0.1/`, `loader/mod@1/`.
-# The class excludes "/" and "(", so a run of prefixes is read once.
+# JVM prefixes of a class: `app//`, `java.base/`, `java.base@17.0.1/`, `loader/mod@1/`. The class
+# excludes "/" and "(", so a run of prefixes is read once.
 NAME = r"[\w$.<>/@+\-\[\]\u2026]{1,1024}"
 
 # Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, and
@@ -41,7 +41,7 @@ FRAME = re.compile(
     re.VERBOSE,
 )
 
-# Bounds keep a 100 KB "word" cheap; two dots in a row are what anonymised logs have.
+# Bounds keep a 100 KB "word" cheap; anonymised logs have two dots in a row.
 _TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
 _THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
 
@@ -63,7 +63,7 @@ MORE = re.compile(
     re.VERBOSE,
 )
 CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
-# Where a person left frames out: "...", "[…]", "... omitted ...", "(snip)".
+# Marks of frames that a person left out: "...", "[…]", "... omitted ...", "(snip)".
 ELISION = re.compile(
     rf"""
     ^{_LEAD}(?:[/#-]{{1,3}}[ ]?)?[\[(<]?
@@ -87,8 +87,8 @@ _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 def is_throwable_type(name: str) -> bool:
     """Whether a dotted name is that of a throwable: by its last segment's conventional suffix.
 
-    Simple names count (``RocksDBException``); plain English words that merely end so (``Error``,
-    ``Exception``) do not, unless a package stands before them.
+    Simple names count (``RocksDBException``). Plain English words with such a suffix (``Error``,
+    ``Exception``) count only after a package.
     """
     package, _, last = name.rpartition(".")
     if not last:
@@ -133,12 +133,12 @@ def is_circular(line: str) -> bool:
 
 
 def is_elision(line: str) -> bool:
-    """``...`` and its like, alone on its line; no part of a trace where none stands around it."""
+    """``...`` and similar, alone on its line; part of a trace only if a trace surrounds it."""
     return len(line) <= _MAX_ELISION_CHARS and ELISION.match(line) is not None
 
 
 def continues_trace(line: str) -> bool:
-    """Whether a line can only be the inside of a stack trace, never the first line of an event."""
+    """Whether a line can only be inside a stack trace, never the first line of an event."""
     return (
         is_frame(line)
         or is_more(line)

@@ -1,9 +1,9 @@
 """An archive in, the log files inside it out, each under the path ``archive!/member``.
 
-Archives are tar (plain or compressed), zip, and what ``yarn logs`` prints: the files of all
-containers one after another.  Told by content.  Nothing is unpacked under a name of the archive's
-choosing: a member is a stream, so no member can be written anywhere.  Memory does not depend on
-what an archive claims of itself; a hostile or damaged member is refused with its reason.
+Archives are tar (plain or compressed), zip, and the output of ``yarn logs``: the files of all
+containers one after another. They are detected by content. No file is unpacked under a name chosen
+by the archive: a member is a stream, so no member can be written anywhere. Memory does not depend
+on an archive's claims about itself; a hostile or damaged member is refused with its reason.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class _Index:
 def split_member(path: str) -> tuple[str, str] | None:
     """Archive and member of a path such as ``bundle.tgz!/logs/jm.log``; ``None`` for a file.
 
-    The path is one that ``names.shown`` wrote, in which no folder's name ends in ``!``.
+    ``path_names.shown`` must have written the path, so that no folder's name ends in ``!``.
     """
     archive, separator, member = path.partition(SEPARATOR)
     return (on_disk(archive), member) if separator else None
 
 
 def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str | None] | None:
-    """The members of an archive in its order, and what of it could not be read.
+    """The members of an archive in its order, and the problem if a part of it is unreadable.
 
-    ``None`` when the file is no archive.  Raises ``OSError`` when it cannot be read at all.
+    ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read at all.
     """
     with open(path, "rb", buffering=0) as raw:
         kind, _ = _kind_of(raw)
-    # Of many files few are archives.
+    # Most files are not archives.
     index = _index_of(path, settings) if kind is not None else None
     if index is None:
         return None
@@ -114,9 +114,9 @@ def _read_index(path: str, settings: Settings) -> _Index | None:
 
 
 def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
-    """``zip``, ``tar``, ``yarn`` or, for what is no archive, ``None``; and whether to decompress.
+    """``zip``, ``tar``, ``yarn`` or ``None`` for any other file; and whether to decompress.
 
-    ``raw`` stands at its start.
+    ``raw`` is positioned at its start.
     """
     head = raw.read(_HEAD_BYTES)
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -132,7 +132,7 @@ def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
 
 
 def _spool(raw: BinaryIO, settings: Settings) -> tuple[BinaryIO, str | None]:
-    """The decompressed bytes in a file without a name, which ends with the process."""
+    """Write the decompressed bytes to an unnamed file, which is removed with the process."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     stream = DecompressedStream(raw, min(settings.max_file_bytes, free // 2))
     spool = tempfile.TemporaryFile(prefix="flink-triage-")  # noqa: SIM115
@@ -148,7 +148,7 @@ def _index(
     flat: BinaryIO | None = None,
     problem: str | None = None,
 ) -> _Index:
-    """``problem`` is what is known already to be wrong with the bytes."""
+    """List the members; ``problem`` is the known problem of the bytes."""
     size = os.fstat(flat.fileno()).st_size if flat is not None else None
     places: dict[str, Place] = {}
     refused: list[Member] = []
@@ -167,7 +167,7 @@ def _index(
                 refused.append(member.refused(reason))
                 continue
             if size is not None and place.start + member.size_bytes > size:
-                # The archive breaks off in this member: what is there of it is read.
+                # The archive ends inside this member: the available part is read.
                 problem = problem or "truncated"
                 place = place.cut(max(size - place.start, 0))
             places[member.name] = place

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import BinaryIO
 
-# The longest path that Linux opens.  Names are kept of all members.
+# The longest path that Linux opens. The names of all members are kept.
 MAX_NAME_BYTES = 4096
-# What is shown of a longer one.
+# Length of the displayed part of a longer name.
 _SHOWN_NAME = 200
 
 
@@ -57,7 +57,7 @@ class Place:
 
 
 def refusal_of(name: str) -> str | None:
-    """Why a member of this name is not read."""
+    """The reason for not reading a member with this name, or ``None``."""
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         return "an absolute path inside an archive"
     if ".." in name.replace("\\", "/").split("/"):
@@ -100,7 +100,7 @@ class Part(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         left = max(self._size - self._position, 0)
         wanted = left if size < 0 else min(size, left)
-        # Of one open file all positions are one, also across a fork.
+        # All readers of an open file share one position, also across a fork.
         data = os.pread(self._flat.fileno(), wanted, self._start + self._position)
         self._position += len(data)
         return data

@@ -29,7 +29,7 @@ _BLOCK = tarfile.BLOCKSIZE
 _MAX_RECORDS_BYTES = 64 * KIB
 _RECORD = re.compile(rb"(\d{1,20}) ([^=\n]{1,255})=")
 _KNOWN_RECORDS = frozenset({b"path", b"size", b"mtime", b"GNU.sparse.name"})
-# One of these says that a file has holes.
+# Each of these marks a sparse file.
 _SPARSE = b"GNU.sparse."
 _MAGIC = re.compile(rb"ustar")
 _MAGIC_AT = 257
@@ -38,14 +38,14 @@ _CHUNK = MIB
 
 @dataclass(slots=True)
 class _Announced:
-    """What the headers before a member say of it; ``problem`` is why that cannot be used."""
+    """The content of the headers before a member; ``problem`` is why it cannot be used."""
 
     records: dict[bytes, bytes] = field(default_factory=dict)
     problem: str | None = None
 
 
 def tar_places(flat: BinaryIO) -> Iterator[Place]:
-    """Raises ``ArchiveError`` at the end where headers were damaged."""
+    """Yield the members; raises ``ArchiveError`` at the end if headers were damaged."""
     offset, of_all, announced = 0, dict[bytes, bytes](), _Announced()
     damage: str | None = None
     while (block := _read_at(flat, offset, _BLOCK)).strip(b"\0"):
@@ -149,7 +149,7 @@ def _behind_sparse_map(flat: BinaryIO, offset: int, block: bytes) -> int:
 
 
 def _next_header(flat: BinaryIO, offset: int) -> int:
-    """Where, from ``offset`` on, a block begins that looks like a header; the end if none does."""
+    """Offset of the next block that looks like a header; the end if there is none."""
     while data := _read_at(flat, offset, _CHUNK):
         for match in _MAGIC.finditer(data):
             if match.start() % _BLOCK == _MAGIC_AT:

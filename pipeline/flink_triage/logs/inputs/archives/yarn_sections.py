@@ -1,4 +1,4 @@
-"""What ``yarn logs`` printed in, its sections out: one file of a container each."""
+"""The output of ``yarn logs`` in, its sections out: one file of a container each."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ HEADING = re.compile(
     rb"(?:LogAggregationType:[^\n]{0,512}\n)?(?:={3,512}\n)?)?LogType: ?(?P<name>[^\s/]{1,255})",
     re.MULTILINE,
 )
-# No heading is longer.
+# Maximum length of a heading.
 _LONGEST = 4 * KIB
 _CHUNK = 4 * MIB
-# "node7.example.com_45454" or with the upload's time behind it.
+# "node7.example.com_45454", optionally followed by the time of the upload.
 _PORT = re.compile(r"(?:[_:]\d{1,20}){1,2}$")
 
 
@@ -25,7 +25,7 @@ def yarn_places(flat: BinaryIO) -> Iterator[Place]:
     """Sections tile the file: each owns the lines that announce it, the first what precedes it."""
     names: dict[str, int] = {}
     container, host = "unknown", None
-    # The section that the next heading, or the end, ends.
+    # The section that ends at the next heading or at the end of the file.
     begin, open_name, open_host = 0, "", None
     end = 0
     for at, heading in _headings(flat):
@@ -62,7 +62,7 @@ def _headings(flat: BinaryIO) -> Iterator[tuple[int, re.Match[bytes] | None]]:
         if not more:
             yield offset + len(data), None
             return
-        # One byte before the start says whether a line begins there.
+        # The byte before the start shows whether a line starts there.
         start = max(start, sure)
         kept = max(start - 1, 0)
         data, offset, start = data[kept:], offset + kept, start - kept

@@ -1,7 +1,7 @@
 """A zip in, its members out, and the plain bytes of one: each decoded in bounded memory.
 
-``zipfile`` reads the directory, once.  It decodes bz2 and lzma without a limit of output, so that
-members are opened here and sent through the decoders of ``compression``.
+``zipfile`` reads the directory, once. Its bz2 and lzma decoding has no output limit, so members are
+opened here and sent through the decoders of ``compression``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from flink_triage.settings import MIB
 
 # 10,000 members with names of 700 bytes; `zipfile` takes ten times as much memory.
 _MAX_DIRECTORY_BYTES = 8 * MIB
-# By the numbers of APPNOTE.TXT.
+# The numbers are those of APPNOTE.TXT.
 _METHODS = {0: "none", 8: "deflate", 12: "bz2", 14: "lzma", 93: "zstd", 95: "xz"}
 _HEADER_BYTES = 30
 _IS_ENCRYPTED = 1
@@ -40,7 +40,7 @@ _CHUNK = MIB
 
 
 def zip_places(path: str) -> Iterator[Place]:
-    """Raises ``ArchiveError`` where the directory cannot be read."""
+    """Yield the members; raises ``ArchiveError`` if the directory cannot be read."""
     try:
         with _Directory(path) as file, zipfile.ZipFile(cast(BinaryIO, file)) as archive:
             infos = archive.infolist()
@@ -109,7 +109,7 @@ def _moment(parts: tuple[int, int, int, int, int, int]) -> datetime | None:
 class ZipStream(io.RawIOBase):
     """The plain bytes of one member; damage is an ``OSError`` like that of any file.
 
-    It comes after all bytes that could be decoded.
+    The error follows all bytes that could be decoded.
     """
 
     def __init__(self, path: str, place: Place) -> None:
@@ -132,7 +132,7 @@ class ZipStream(io.RawIOBase):
         if method == "lzma":
             raw = _as_lzma_file(raw, place)
         size = place.member.size_bytes
-        # One byte more: whether there is one.
+        # Read one more byte, to see whether there is one.
         self._stream = DecompressedStream(cast(BinaryIO, raw), size + 1, method)
         self._position = 0
         self._checksum = 0
@@ -173,7 +173,7 @@ class ZipStream(io.RawIOBase):
         return data
 
     def _problem(self) -> str | None:
-        """What is wrong with the bytes, of which all have been read."""
+        """The problem of the bytes, all of which have been read."""
         size = self._place.member.size_bytes
         if self._position < size:
             return self._stream.problem or f"ends after {self._position} of {size} bytes"
@@ -189,7 +189,7 @@ class ZipStream(io.RawIOBase):
 
 
 class _Joined(io.RawIOBase):
-    """Some bytes, then those of a stream."""
+    """Some bytes, followed by those of a stream."""
 
     def __init__(self, head: bytes, rest: io.RawIOBase) -> None:
         self._head = head
