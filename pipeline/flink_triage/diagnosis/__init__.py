@@ -28,7 +28,9 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DeploymentDiagnosis:
-    """All that is said of one deployment: its incidents, worst first, and the unnamed faults."""
+    """The diagnosis of one deployment: its incidents, worst first, and the faults without a
+    signature.
+    """
 
     incidents: tuple[Incident, ...]
     unknown_faults: tuple[tuple[Observation, Evidence], ...]
@@ -43,9 +45,9 @@ def diagnose_deployment(
     settings: Settings = DEFAULT_SETTINGS,
     flink_version: str | None = None,
 ) -> DeploymentDiagnosis:
-    """Diagnose one deployment; ``flink_version`` overrides what its banner says.
+    """Diagnose one deployment; ``flink_version`` overrides the version in its startup banner.
 
-    A deployment without trouble has one incident, as a rule with verdict ``healthy``.
+    A deployment without failures has one incident, usually with verdict ``healthy``.
     """
     timeline = build_timeline(deployment, observations, flink_version)
     if timeline.is_foreign:
@@ -62,7 +64,7 @@ def diagnose_deployment(
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Incidents, worst first, and the failures among their faults that no signature names."""
+    """Incidents, worst first, and the unknown failures among their faults."""
 
     incidents: tuple[Incident, ...] = ()
     unknown: tuple[UnknownFailure, ...] = ()
@@ -70,9 +72,9 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """A diagnosis that goes on from an earlier one: what is ``closed`` now is told for good.
+    """An incremental diagnosis: incidents in ``closed`` are final.
 
-    ``carried`` is ``None`` where the next diagnosis needs everything again.
+    ``carried`` is ``None`` when the next diagnosis must read everything again.
     """
 
     closed: Told
@@ -89,10 +91,11 @@ def diagnose_on(
     settings: Settings = DEFAULT_SETTINGS,
     flink_version: str | None = None,
 ) -> Continued | None:
-    """Diagnose a deployment by its ``news`` and what was ``carried``; whole without the latter.
+    """Diagnose a deployment from its ``news`` and the ``carried`` state, or in full without state.
 
-    All that was told closed, ever, and what is told open now are the incidents of one diagnosis of
-    everything.  ``None`` where the news change what was told for good: then it has to be whole.
+    All incidents ever reported as closed plus those now open equal the incidents of one full
+    diagnosis. Returns ``None`` when the news change a closed incident; the deployment then needs a
+    full diagnosis.
     """
     if carried is not None and not is_in_time(carried, news):
         return None
@@ -113,7 +116,7 @@ def diagnose_on(
     going = [(episode, of) for episode, of in ranked if id(episode) in open_]
     next_ = carry(timeline, [episode for episode, _ in going], pack, start, has_closed)
     if next_ is None:
-        # Nothing is left behind, so nothing is told for good.
+        # Without carried state, no incident is final.
         going, over = ranked, []
     else:
         over = [(episode, of) for episode, of in ranked if id(episode) not in open_]
@@ -148,7 +151,7 @@ def _told(
 def _unknown_faults(
     ranked: list[Ranked], pack: SignaturePack, settings: Settings
 ) -> tuple[tuple[Observation, Evidence], ...]:
-    """Faults that no signature names; one that several episodes share is told once."""
+    """Faults without a signature; a fault that several episodes share is listed once."""
     faults = {id(moment): moment for episode, _ in ranked for moment in episode.faults}
     return tuple(
         (moment.observation, evidence_of(moment, settings))
@@ -164,7 +167,7 @@ def diagnose_episodes(
     options: OptionTable,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> list[tuple[Incident, list[Candidate]]]:
-    """Incidents, worst first, each with all its candidates as they were ranked."""
+    """Incidents, worst first, each with all its candidates in ranked order."""
     timeline = build_timeline(deployment, observations)
     if timeline.is_foreign:
         return []

@@ -1,34 +1,34 @@
-"""Every duration by which a diagnosis relates lines to each other, the shortest first.
+"""Every duration by which a diagnosis relates log lines to each other, shortest first.
 
-Some must not exceed others: what a rule looks back on must still be there when a scheduled run goes
-on from the last one.  `tests/unit/diagnosis/test_durations.py` asserts the order.
+Some must not exceed others: the next scheduled run must still have every line that a rule looks
+back on. `tests/unit/diagnosis/test_durations.py` asserts the order.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-# A refused connection is followed by the line that says what it was for.
+# After a refused connection, the next line names its purpose.
 CONNECTION_ATTEMPT = timedelta(seconds=1)
-# Processes log a fault that they share within a second.
+# Processes log a shared fault within a second.
 FIRST_FAULT = timedelta(seconds=1)
-# A job logs its failure right after its task's; a busy JobManager takes longer.
+# A job logs its failure right after the failure of its task; a busy JobManager takes longer.
 ANSWER = timedelta(seconds=2)
-# Processes log one failure within moments of each other, on clocks that may differ a little.
+# Processes log one failure within moments of each other; their clocks may differ slightly.
 FAILURE_SLACK = timedelta(seconds=2)
-# Below this, delays of logging and of messages look like a clock that is off.
+# Smaller clock differences cannot be distinguished from delays of logging and of messages.
 CLOCK_TOLERANCE = timedelta(seconds=2)
 # Other processes log the effects of an orderly stop.
 STOP_EFFECT = timedelta(seconds=5)
-# All processes of a cluster are stopped at once, or one after the other with a grace period.
+# The processes of a cluster stop at once, or one after the other with a grace period.
 STOPPED_TOGETHER = timedelta(seconds=10)
-# Another process may log an effect before its cause: other clock, other buffer.
+# Another process may log an effect before its cause, because of its clock or its buffers.
 LOG_ORDER = timedelta(seconds=30)
-# A task fails of an exception that was logged before; closing files may take some of it.
+# A task fails with an exception that was logged earlier; closing files may take some of the time.
 TASK_FAILS = timedelta(minutes=1)
 # JvmShutdownSafeguard ends the JVM five seconds after a signal; Kubernetes waits thirty.
 SHUTDOWN = timedelta(minutes=1)
-# A signal, or an error that the process cannot survive, is logged before the shutdown hooks run.
+# A signal or a fatal error is logged before the shutdown hooks run.
 EXIT_REASON = timedelta(minutes=1)
 # A job without checkpoints counts as recovered when no fault follows.
 RUNS_ON = timedelta(minutes=2)
@@ -36,24 +36,24 @@ RUNS_ON = timedelta(minutes=2)
 HEARTBEAT = timedelta(minutes=5)
 # taskmanager.registration.timeout.
 REGISTRATION = timedelta(minutes=5)
-# TaskManagers look for the master of their job while the JobManager is away, and a while longer.
+# TaskManagers look for the JobMaster while the JobManager is away, and for some time after.
 MASTER_SOUGHT = timedelta(minutes=5)
-# A fault of the cluster, such as a lost TaskManager, precedes its effects by a heartbeat timeout.
+# A cluster fault, such as a lost TaskManager, precedes its effects by up to a heartbeat timeout.
 CLUSTER_LEAD = timedelta(minutes=5)
-# What the timeline of an incident shows before its first and after its last fault.
+# The timeline of an incident starts this long before its first fault and ends after its last.
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
-# A job showed that it ran before the JobManager was killed.
+# A job ran within this time before the JobManager was killed.
 RAN_BEFORE_KILL = timedelta(minutes=10)
-# A job that was well since a fault did not fail of it: memory leaks and full disks that come back
-# show their own signs again.
+# A fault is not the cause of a failure if the job was healthy this long in between: memory leaks
+# and full disks that recur leave new symptoms.
 WELL_FOR = timedelta(hours=1)
-# Logs of one deployment are shipped and read up to so late.
+# Logs of one deployment are shipped and read with at most this delay.
 LATE = timedelta(hours=1)
-# slot.request.timeout is 5 minutes; a request for a TaskManager that nobody misses is forgotten.
+# slot.request.timeout is 5 minutes; a TaskManager request that no job misses is dropped after this.
 SLOTS_MISSED = timedelta(hours=1)
-# A job that is well completes a checkpoint, or ends.
+# A healthy job completes a checkpoint, or ends, within this time.
 WELL_WITHIN = timedelta(hours=6)
-# Without a fault an episode is over.  Longer than restart delays and hourly trouble, shorter than a
-# day: trouble that comes back nightly is an episode each night.
+# An episode is over after this time without a fault. Longer than restart delays and hourly
+# failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)

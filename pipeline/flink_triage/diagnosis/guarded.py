@@ -1,7 +1,8 @@
-"""The work on one deployment in, its result out, or the reason why there is none: others go on.
+"""The diagnosis of one deployment in; its result, or the reason for having none, out.
 
-Limits are checked by a timer that runs on processor time.  It needs the main thread, which pools
-of processes and Spark's workers use; in other threads, and on Windows, only what is raised counts.
+A deployment that cannot be diagnosed does not stop the others. A timer on processor time checks the
+limits. It needs the main thread, as process pools and Spark workers have it; in other threads and
+on Windows only raised exceptions are caught.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from flink_triage.settings import MIB, Settings
 
 T = TypeVar("T")
 
-# How the reason begins, which stands among those for which files were not read.
+# Prefix of the reason in the list of files that were not read.
 UNDIAGNOSED = "not diagnosed: "
-# Some 200 MB can be allocated meanwhile.
+# A process can allocate about 200 MB in this time.
 _TICK_SECONDS = 0.1
 _MAX_MESSAGE = 200
 
@@ -34,11 +35,11 @@ class Undiagnosed:
 
 
 class _TooMuch(BaseException):
-    """No ``Exception``: code that is interrupted must not handle it as a fault of its own."""
+    """Not an ``Exception``, so that interrupted code does not handle it as an error of its own."""
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
-    """Whatever ``work`` raises, and taking more than ``settings`` allow, is a reason."""
+    """Run ``work``; an exception or an exceeded limit of ``settings`` is returned as a reason."""
     is_timed = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
     )
@@ -78,7 +79,7 @@ def _stop() -> None:
 
 
 def _resident_bytes() -> int:
-    """What the process holds; 0 where the system does not say."""
+    """Resident memory of the process; 0 if the system does not report it."""
     with contextlib.suppress(OSError):
         descriptor = os.open("/proc/self/statm", os.O_RDONLY)
         try:
@@ -90,7 +91,7 @@ def _resident_bytes() -> int:
 
 
 def _said(error: Exception) -> str:
-    """What was raised and where; the message of an error may hold a whole log line."""
+    """The exception class and its location, without its message, which may hold a whole log line."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
     message = " ".join(str(error).split())[:_MAX_MESSAGE]

@@ -1,11 +1,10 @@
-"""A diagnosed timeline in; out, the little of it that the next diagnosis of the deployment needs.
+"""A diagnosed timeline in, the state that the next diagnosis of the deployment needs out.
 
-What an episode is told to be no longer changes once it is over for good: ``OVER_AFTER`` without a
-fault.  What is before any episode that is still open is then read no more.  Of it witnesses stay:
-one event each for what holds for the whole deployment, as a job's name, an option in effect or the
-host of a process.  Diagnosing what is carried together with what is new says what diagnosing
-everything would; where it would not, `is_in_time` and `tells_the_same` say so beforehand, and the
-deployment is diagnosed in whole.
+An episode no longer changes after ``OVER_AFTER`` without a fault. Events before the first open
+episode are then not read again. Witnesses replace them: one event for each fact that holds for the
+whole deployment, such as a job's name, an effective option or the host of a process. A diagnosis of
+the carried state and the new events equals a diagnosis of everything. Where it would not,
+`is_in_time` and `tells_the_same` detect it beforehand, and the deployment is diagnosed in full.
 """
 
 from __future__ import annotations
@@ -51,10 +50,11 @@ _KEPT_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a diagnosis hands to the next one of its deployment.
+    """State that a diagnosis hands to the next one of its deployment.
 
-    ``observations`` take part in it, witnesses (``occurrences`` 0) among them.  News from before
-    ``in_time_from`` could change what was told for good.  ``has_closed`` says that something was.
+    ``observations`` include the witnesses (``occurrences`` 0). New events from before
+    ``in_time_from`` could change closed incidents. ``has_closed`` is true if there are closed
+    incidents.
     """
 
     observations: tuple[Observation, ...] = ()
@@ -68,10 +68,10 @@ def is_in_time(carried: Carried, news: Iterable[Observation]) -> bool:
 
 
 def tells_the_same(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
-    """Whether news leave alone what earlier events were taken to mean.
+    """Whether new events leave the meaning of earlier events unchanged.
 
-    A second job makes events that name none ambiguous, an option that changes is another current
-    value in every patch, a clock that is off moves all events of its file.
+    A second job makes events without a job ambiguous. A changed option changes the current value in
+    every patch. A skewed clock moves all events of its file.
     """
     if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
         return False
@@ -89,16 +89,16 @@ def tells_the_same(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
 
 
 def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[datetime, set[int]]:
-    """The time from which moments take part again, and the ids of the episodes that do.
+    """The time from which moments are carried, and the ids of the open episodes.
 
-    Every other episode ends before that time, and nothing later can reach it.
+    Every other episode ends before that time, and no later event can reach it.
     """
     start = _in_time_from(timeline) - LEAD_IN if timeline.times else NO_TIME
     settled = _in_time_from(timeline) - OVER_AFTER - CLUSTER_LEAD if timeline.times else NO_TIME
     spans = {id(e): _span(e) for e in episodes}
     open_: set[int] = set()
     for key, (first, last) in sorted(spans.items(), key=lambda item: item[1][1], reverse=True):
-        # By the end, the latest first: none of the rest reaches beyond the one at hand.
+        # Sorted by end, latest first: no remaining episode ends after the current one.
         if last >= min(start, settled):
             open_.add(key)
             start = min(start, first - LEAD_IN)
@@ -112,10 +112,10 @@ def carry(
     start: datetime,
     has_closed: bool,
 ) -> Carried | None:
-    """What to carry of ``timeline``, of whose ``episodes`` those are given that are still open.
+    """The state to carry from ``timeline``; ``episodes`` are those that are still open.
 
-    ``None`` where nothing can be left behind: a fault that states no time has no place in an order,
-    and a clock that is off is measured over everything.
+    ``None`` if everything must be read again: a fault without a time cannot be ordered, and clock
+    skew is measured over all events.
     """
     if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
         return None
@@ -130,7 +130,7 @@ def carry(
 
 
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
-    """The observation with the matches that were found; with its job, where other lines told it."""
+    """The observation with its original matches, and with its job if other lines named it."""
     observation = moment.observation
     if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
@@ -159,7 +159,7 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """Moments from ``start`` on that an episode is made of or told by, and how well jobs were."""
+    """Moments from ``start`` on that belong to an episode or its report, and signs of healthy jobs."""
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
     for moment in timeline.moments:
@@ -178,10 +178,10 @@ def _kept(
 
 
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
-    """Of checkpoints that follow each other within an episode the first and the last.
+    """Keep the first and the last of consecutive checkpoints within an episode.
 
-    The first counts for those that are left out, as in the story of the incident.  Where the story
-    of any episode begins or ends in between, all are kept.
+    The first carries the count of those left out, as in the incident's timeline. All are kept if
+    the timeline of any episode starts or ends in between.
     """
     inside: dict[str | None, list[tuple[datetime, datetime]]] = {}
     bounds: list[datetime] = []
@@ -206,7 +206,7 @@ def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> 
 
 
 def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
-    """Checkpoints of one job with nothing of that job, or of the cluster, in between."""
+    """Consecutive checkpoints of one job without another event of that job or of the cluster."""
     runs: dict[str, list[Moment]] = {}
     for moment in moments:
         if moment.kind == COMPLETED and moment.job_id is not None:
@@ -230,7 +230,7 @@ def _long(run: list[Moment]) -> Iterator[list[Moment]]:
 
 
 def _witness(moment: Moment) -> Moment:
-    """The moment as one that tells of the deployment and is nothing that happened."""
+    """The moment as a witness: a fact about the deployment, not an event."""
     observation = moment.observation
     is_quoted = is_bare_error(moment) or is_warning(moment)
     message = observation.event.message if is_quoted else ""
@@ -248,7 +248,7 @@ def _witness(moment: Moment) -> Moment:
 
 
 def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Moment]:
-    """For each thing that is told over and over one moment: the one that counts."""
+    """One moment for each repeated fact: the one that takes effect."""
     first: dict[Hashable, Moment] = {}
     last: dict[Hashable, Moment] = {}
     for moment in timeline.moments:
@@ -306,10 +306,10 @@ def _told_last(observation: Observation) -> Iterator[Hashable]:
 
 
 def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterator[Moment]:
-    """Moments that are of use by their place in the file only.
+    """Moments that matter only for their position in the file.
 
-    An event without a time has that of the event before it.  And folding leaves out checkpoints
-    that follow each other: what stood between two of a minute has to go on standing there.
+    An event without a time takes the time of the event before it. Folding drops consecutive
+    checkpoints, so a moment between two checkpoints of one minute must stay between them.
     """
     ids = {id(moment) for moment in kept}
     in_file: dict[str, list[Moment]] = {}

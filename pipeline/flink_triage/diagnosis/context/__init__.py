@@ -1,1 +1,1 @@
-"""Observations read in the light of their neighbours."""
+"""Interpret observations by their neighbouring lines."""

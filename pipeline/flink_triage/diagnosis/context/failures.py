@@ -1,16 +1,16 @@
-"""A line in; out, whether and how it says that a job failed."""
+"""A log line in; whether, and in which form, it reports a job failure out."""
 
 from __future__ import annotations
 
 from flink_triage.model import Observation
 
 FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
-# How the JobManager ends, or the application in it.
+# Kinds of lines that report the end of the JobManager or of the application in it.
 ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-fatal"})
 
 
 def failure_word(observation: Observation) -> int | None:
-    """How a line says that a job failed, the best way first; ``None`` for any other line."""
+    """Rank of the form in which a line reports a job failure, best first; ``None`` for other lines."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

@@ -1,8 +1,8 @@
-"""Lines in; out, which exceptions the job's own code logged and went on from.
+"""Log lines in, the exceptions that user code logged and handled out.
 
-Code that falls back to a default may log each exception at ERROR with its trace, and quote the
-words of any failure.  Such a line fails nothing: no task fails soon after it, and the job goes on
-to complete a checkpoint or its work.
+User code that falls back to a default may log each exception at ERROR with its trace, and quote the
+words of any failure. Such a line is not a failure: no task fails soon after it, and the job later
+completes a checkpoint or finishes.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from flink_triage.model import Observation
 from flink_triage.signatures.conditions import is_logger
 from flink_triage.traces import origin_of
 
-# The signature of the pack that says no more than that code of the job threw.
+# The pack's generic signature for exceptions thrown by user code.
 OWN_CODE = "operator/user-code-exception"
-# Layouts may cut a logger's name to its last part, or its packages to letters.
+# Layouts may cut a logger name to its last part, or its packages to single letters.
 _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
 def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of lines that tell of an exception in own code, and that nothing failed of.
+    """Indices of lines that log an exception of user code after which nothing failed.
 
-    What the job once went on from, it logs and does not fail of: where the same exception stands
-    beside a failure, too, that has another cause, or tells the exception itself.
+    If the job handled an exception once, it does not fail from it. The same exception beside a
+    failure is therefore ignored too: the failure has another cause, or reports the exception
+    itself.
     """
     found: set[int] = set()
     fails_at: datetime | None = None
@@ -56,9 +57,9 @@ def _is_own_remark(observation: Observation) -> bool:
     if event.lifecycle is not None or event.logger is None or not told:
         return False
     if told == {OWN_CODE}:
-        # A bare class name may be of either; what follows the line decides for it alone.
+        # A bare class name may belong to Flink or to user code; the lines that follow decide.
         return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
-    # The words of a failure that are quoted, and no exception.
+    # Quoted words of a failure, without an exception.
     is_whole_name = _WHOLE_NAME.match(event.logger) is not None
     return observation.fingerprint is None and is_whole_name and origin_of(event.logger) == "user"
 
@@ -71,8 +72,8 @@ def _is_failure(observation: Observation) -> bool:
 
 
 def is_well(observation: Observation) -> bool:
-    """Whether a line says that a job completed a checkpoint or its work, or that it ran until it
-    was cancelled or the JobManager stopped.
+    """Whether a line shows a healthy job: it completed a checkpoint, finished, or ran until it was
+    cancelled or the JobManager stopped.
     """
     lifecycle = observation.event.lifecycle
     if lifecycle is None:

@@ -1,7 +1,7 @@
-"""Starts of JobManagers in; out, which of them followed on an end of which nothing was said.
+"""JobManager startup lines in, those whose predecessor ended without a logged reason out.
 
-A process that is killed (SIGKILL, the kernel, a lost node) writes no line about it.  Its log, or
-that of the next process, goes on with a banner, while a job was still running.
+A killed process (SIGKILL, the kernel, a lost node) logs nothing about its end. Its log, or that of
+its successor, continues with a startup banner while a job was still running.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flink_triage.diagnosis.durations import MASTER_SOUGHT, RAN_BEFORE_KILL
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Match, Observation
 
-# The signature of the pack that says so.
+# The pack's signature for a lost JobManager.
 LOST = "ha/jobmanager-lost"
 _MAX_EXCERPT_CHARS = 400
 
@@ -23,10 +23,10 @@ _Process = tuple[str, str | None]
 
 
 def lost_jobmanagers(timed: Sequence[tuple[Observation, datetime]]) -> dict[int, tuple[Match, ...]]:
-    """What was found, and what holds of it, by the index of the line.
+    """Matches for a lost JobManager, by line index.
 
-    Banners of JobManagers that came after one that ended amid a running job say so; the words of
-    TaskManagers that seek a JobManager do near such a banner only.
+    A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
+    that look for a JobManager match only near such a banner.
     """
     again = _started_again(timed)
     times = [timed[index][1] for index in again]
@@ -42,9 +42,9 @@ def lost_jobmanagers(timed: Sequence[tuple[Observation, datetime]]) -> dict[int,
 def _started_again(
     timed: Sequence[tuple[Observation, datetime]],
 ) -> dict[int, tuple[Match, ...]]:
-    """Banners, by index, of JobManagers whose predecessor ended amid a running job.
+    """Banners, by index, of JobManagers whose predecessor ended while a job was running.
 
-    One that still writes after the banner of another is not gone: that one stands by.
+    A JobManager that still logs after another's banner is alive; the other one is a standby.
     """
     told = [
         (index, observation, at)
@@ -52,7 +52,7 @@ def _started_again(
         if observation.process == "jobmanager" and observation.occurrences
     ]
     last_word = {_key(observation): at for _, observation, at in told}
-    # By process, when each of its jobs was last seen to run.
+    # By process, the last time at which each of its jobs was seen running.
     running: dict[_Process, dict[str, datetime]] = {}
     found: dict[int, tuple[Match, ...]] = {}
     for index, observation, at in told:

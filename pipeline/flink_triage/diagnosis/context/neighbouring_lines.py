@@ -1,4 +1,4 @@
-"""Observations in time order in; out, the same ones as their neighbours make them be read."""
+"""Observations in time order in, the same ones reinterpreted by their neighbouring lines out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flink_triage.model import Observation
 from flink_triage.signatures.conditions import is_logger
 
 _REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
-# They say that nothing answered; akka's before Flink 1.18.
+# Loggers that report an unreachable address; akka's before Flink 1.18.
 _RPC_LOGGERS = (
     "org.apache.pekko.remote.ReliableDeliverySupervisor",
     "org.apache.pekko.remote.transport.netty.NettyTransport",
@@ -21,9 +21,10 @@ _RPC_LOGGERS = (
 def with_restarts_told(
     timed: list[tuple[Observation, datetime]],
 ) -> list[tuple[Observation, datetime]]:
-    """Jobs of the adaptive scheduler are cancelled and created anew when a task has failed.
+    """Turn restarts by the adaptive scheduler into failures when a task failed before.
 
-    To rescale them it does the same, and nothing has failed before.
+    The adaptive scheduler cancels and recreates a job after a task failure. It does the same to
+    rescale the job, without a failure before.
     """
     failed: dict[str, datetime] = {}
     restarting: set[str] = set()
@@ -48,10 +49,10 @@ def with_restarts_told(
 def without_overcome(
     timed: list[tuple[Observation, datetime]],
 ) -> list[tuple[Observation, datetime]]:
-    """Without the matches of lines by which a process sought a ResourceManager that it soon found.
+    """Remove matches of failed lookups of the ResourceManager if the process connected soon after.
 
-    Processes that start together seek each other for a while; each try may also be a line of the
-    RPC system's, that nothing answered at the address.
+    Processes that start together look for each other for some time. For each attempt, the RPC
+    system may also log that the address did not respond.
     """
     found: dict[str, datetime] = {}
     tried: dict[str, datetime] = {}
@@ -81,10 +82,11 @@ _JOB_UNKNOWN = "rest/job-unknown"
 
 
 def unknown_jobs_asked_for(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of answers to clients that ask for an unknown job, in the log of a living process.
+    """Indices of replies to clients that ask a running process for an unknown job.
 
-    Pages left open and scripts ask on and on, and no job is touched.  Where the logs hold such
-    answers and no line on the life of a process or a job, somebody wants to know what they mean.
+    Open browser tabs and scripts keep polling, and no job is affected. If the logs hold such
+    replies but no line about the life of a process or job, the matches stay: the reader asks for
+    their meaning.
     """
     if not any(observation.event.lifecycle is not None for observation, _ in timed):
         return set()
@@ -96,7 +98,7 @@ def unknown_jobs_asked_for(timed: Sequence[tuple[Observation, datetime]]) -> set
     }
 
 
-# HotSpot throws these without a stack once it has compiled the place that throws them
+# HotSpot throws these without a stack trace after it compiled the throwing code
 # (-XX:+OmitStackTraceInFastThrow).
 OMITTED_STACKS = frozenset(
     {

@@ -1,9 +1,8 @@
-"""Signals that processes received in; out, what is only how a cluster was stopped, and which lost
-TaskManagers had been stopped in order.
+"""Signals to processes in; the effects of a cluster stop, and orderly lost TaskManagers, out.
 
-Whoever stops a cluster sends SIGTERM to its processes within moments of each other.  Tasks fail
-then, connections break and threads find their class loader closed: that is the stop, and not a
-failure.  What was said before the first signal stands.
+Stopping a cluster sends SIGTERM to its processes within moments of each other. Tasks then fail,
+connections break and threads find their class loader closed. These are effects of the stop and not
+failures. Lines before the first signal are not affected.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from flink_triage.diagnosis.durations import HEARTBEAT, SHUTDOWN, STOPPED_TOGETH
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Match, Observation
 
-# So far back a signal may lie that tells of a line.
+# A signal explains lines up to this long after it.
 REACH = STOPPED_TOGETHER + SHUTDOWN
 SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
-# Signatures of the pack: the line of a signal, and what it did to a job.
+# Signatures of the pack: the line that reports a signal, and the effect of the signal on a job.
 SIGNALLED, STOPPED_IN_ORDER = "taskmanager/shutdown-signal", "taskmanager/shutdown-requested"
-# "jobmanager.out" and "jobmanager.log.1" are of the process that "jobmanager.log" is of.
+# "jobmanager.out" and "jobmanager.log.1" belong to the same process as "jobmanager.log".
 _SUFFIX = re.compile(r"\.(?:log|out|err)(?:\.[\w.-]{1,40})?\Z")
-# TaskExecutor.onStop: so the JobManager hears of the signal of a TaskManager.
+# Logged by the JobManager after TaskExecutor.onStop ran in a TaskManager that got a signal.
 _PARTING = "The TaskExecutor is shutting down"
 _LOST = re.compile(r"TaskManager with id (?P<id>\S{1,300}) (?:is no longer reachable|timed out)")
 _MAX_MESSAGE_CHARS = 8192
@@ -38,7 +37,7 @@ Timed = Sequence[tuple[Observation, datetime]]
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """When the first process of a cluster was told to stop, where this one was, its last word."""
+    """Times of the first signal in the cluster and of the signal and last line of this process."""
 
     first: datetime
     own: datetime
@@ -54,10 +53,11 @@ class _End:
 
 
 def of_stop(timed: Timed) -> set[int]:
-    """Indices of what processes said from the first signal on, where the JobManager had one too.
+    """Indices of lines from the first signal on, if the JobManager got a signal too.
 
-    Before its own signal a process may still fail of itself, and says so as an error.  A process
-    without a signal, and one that starts again in the same file, speaks of something else.
+    Before its own signal a process may still fail independently, and logs that as an error. Lines
+    of a process without a signal, or of one that restarts in the same file, are not part of the
+    stop.
     """
     stopped: set[int] = set()
     ends = _ends(timed)
@@ -75,7 +75,7 @@ def of_stop(timed: Timed) -> set[int]:
 
 
 def _ends(timed: Timed) -> dict[str, list[_End]]:
-    """By process; those of one lie in the order of time."""
+    """The ends by process; those of one process are in time order."""
     signals = [(o, at) for o, at in timed if _is_kind(o, SIGNAL) and o.event.logged_at]
     if not signals:
         return {}
@@ -120,12 +120,12 @@ def process_at(path: str) -> str:
 
 
 def logs_given(timed: Timed) -> frozenset[str]:
-    """Resource ids of the TaskManagers whose own logs are there."""
+    """Resource ids of the TaskManagers whose own logs are available."""
     return frozenset(name for observation, _ in timed if (name := started_as(observation)))
 
 
 def started_as(observation: Observation) -> str | None:
-    """The resource id that a TaskManager gives itself at its start."""
+    """The resource id that a TaskManager logs at its start."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None or lifecycle.kind != STARTED or not lifecycle.resource_id:
         return None
@@ -138,7 +138,7 @@ def bare_id(resource_id: str) -> str:
 
 
 def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tuple[Match]]:
-    """What the signals say of TaskManagers that the JobManager lost without being told of it."""
+    """Matches for TaskManagers that got a signal and that the JobManager lost without a notice."""
     names: dict[str, str] = {}
     signals: dict[str, int] = {}
     told: dict[int, tuple[Match]] = {}
@@ -152,7 +152,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
             signals[names[process]] = index
         elif signals and (lost := lost_id(observation)) in signals:
             signal, signalled_at = timed[signals[lost]]
-            # A pack that does not name the signal does not name the stop either.
+            # A pack without the signature of the signal has none of the stop either.
             is_named = any(match.signature == SIGNALLED for match in signal.matches)
             if is_named and at - signalled_at <= HEARTBEAT:
                 excerpt = signal.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
@@ -161,7 +161,7 @@ def stopped_before_they_were_lost(timed: Timed, stops: set[int]) -> dict[int, tu
 
 
 def lost_id(observation: Observation) -> str | None:
-    """The resource id of the TaskManager that a line says was lost."""
+    """The resource id of the TaskManager that a line reports as lost."""
     if observation.occurrences == 0:
         return None
     for text in (observation.event.message, observation.root_cause_message or ""):

@@ -1,8 +1,8 @@
-"""Lines in; out, which TaskManagers ended because code of a job called ``System.exit``.
+"""Log lines in, the TaskManagers that ended because user code called ``System.exit`` out.
 
-The JVM then runs the same shutdown hooks as for a signal, so that the TaskManager says farewell to
-the JobManager as if somebody had stopped it.  But no signal stands in its log, and no fatal error
-of Flink's.  Why the code did so, only its own output says: the last line of the ``.out`` file.
+The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
+JobManager as in an orderly stop. But its log holds no signal and no fatal error of Flink. Only the
+output of the user code gives the reason: the last line of the ``.out`` file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flink_triage.logs.inputs.path_names import is_output
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Match, Observation
 
-# The signature of the pack that says so.
+# The pack's signature for ``System.exit`` in user code.
 EXITED = "job/system-exit"
 CLOSING = "process-closing"
 _PARTING = "The TaskExecutor is shutting down"
@@ -39,17 +39,17 @@ Timed = Sequence[tuple[Observation, datetime]]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a line means: its matches, and its time where it states none itself."""
+    """The meaning of a line: its matches, and its time if it has none of its own."""
 
     matches: tuple[Match, ...]
     at: datetime
 
 
 def exits_told(timed: Timed, stops: Container[int]) -> dict[int, Told]:
-    """What lines about such an end mean, by index; ``stops`` are those of a stopped cluster.
+    """The meaning of lines about such an end, by index; ``stops`` are lines of a cluster stop.
 
-    They are the first line of the shutdown hooks, the JobManager's line about a task that failed of
-    it, and the last line of the process' output.
+    These are the first line of the shutdown hooks, the JobManager's line about a task that failed
+    because of the exit, and the last line of the process's output.
     """
     closings = _unasked_closings(timed)
     if not closings:
@@ -62,7 +62,7 @@ def exits_told(timed: Timed, stops: Container[int]) -> dict[int, Told]:
         told[closing.index] = Told((_match(timed[closing.index][0]),), closing.at)
         if any(match.signature == STOPPED_IN_ORDER for match in observation.matches):
             matches = (
-                # It follows from the process' end, and is no cause that was thrown.
+                # A consequence of the end of the process, not a thrown cause.
                 replace(match, signature=EXITED, alternative=0, depth_from_root=None)
                 if match.signature == STOPPED_IN_ORDER
                 else match
@@ -74,19 +74,19 @@ def exits_told(timed: Timed, stops: Container[int]) -> dict[int, Told]:
         if is_last_output(observation) and not observation.matches:
             end = ends.get(process_of(observation))
             if end is not None:
-                # Nothing stands nearer to the reason: it is the first evidence.
+                # The last output is closest to the reason, so it is the first evidence.
                 told[index] = Told((replace(_match(observation), depth_from_root=0),), end)
     return told
 
 
 def is_last_output(observation: Observation) -> bool:
-    """Whether it is what a program printed, and no logger wrote, into ``.out`` or ``.err``."""
+    """Whether a program printed it to ``.out`` or ``.err`` without a logger."""
     return is_output(observation.event.path) and is_prose(observation)
 
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The first line of the shutdown hooks of a TaskManager that nothing asked to end."""
+    """The first line of the shutdown hooks of a TaskManager that got no request to end."""
 
     index: int
     at: datetime
@@ -124,7 +124,7 @@ def _is_fatal(observation: Observation) -> bool:
 def _noticed(
     observation: Observation, at: datetime, closings: Sequence[_Closing]
 ) -> _Closing | None:
-    """The end that a line of the JobManager's speaks of."""
+    """The end to which a line of the JobManager refers."""
     if observation.process == "taskmanager" or observation.occurrences == 0:
         return None
     if _PARTING in (observation.root_cause_message or ""):

@@ -1,8 +1,8 @@
-"""Requests for TaskManagers in; out, which of them a job missed.
+"""Requests for TaskManagers in, those that left a job without slots out.
 
-On YARN and native Kubernetes the ResourceManager asks for a container or pod where slots are
-missing.  Each request is a line like any other.  It tells of trouble only where a job was refused
-slots while nothing had come up for it.
+On YARN and native Kubernetes the ResourceManager requests a container or pod when slots are
+missing. A request is routine. It is a symptom only if a job was refused slots while the request was
+still unfulfilled.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableEx
 
 
 def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of the requests that were answered, or that no job has missed so far.
+    """Indices of the requests that were fulfilled, or that no job has missed so far.
 
-    A TaskManager that registers for the first time is taken for the answer to the oldest request;
-    no version logs which it is.
+    A TaskManager that registers for the first time counts as the answer to the oldest request; no
+    version logs which request it answers.
     """
     waiting: deque[tuple[int, int]] = deque()
     requests: set[int] = set()
@@ -54,7 +54,7 @@ def _answer(waiting: deque[tuple[int, int]], count: int) -> None:
 
 
 def _is_refusal(observation: Observation) -> bool:
-    """Whether a job did not get the slots that it asked for."""
+    """Whether a job did not get the slots that it requested."""
     lifecycle = observation.event.lifecycle
     if lifecycle is not None and lifecycle.kind == "task-failed":
         return lifecycle.from_state == "SCHEDULED"
