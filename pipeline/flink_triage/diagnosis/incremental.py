@@ -159,7 +159,7 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """Moments from ``start`` on that belong to an episode or its report, and signs of healthy jobs."""
+    """Moments from ``start`` on that belong to an episode or its report, and signs of health."""
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
     for moment in timeline.moments:

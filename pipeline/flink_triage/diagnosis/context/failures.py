@@ -10,7 +10,7 @@ ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-f
 
 
 def failure_word(observation: Observation) -> int | None:
-    """Rank of the form in which a line reports a job failure, best first; ``None`` for other lines."""
+    """Rank of the form in which a line reports a job failure, best first; ``None`` for others."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None
