@@ -91,7 +91,7 @@ def _resident_bytes() -> int:
 
 
 def _said(error: Exception) -> str:
-    """The exception class and its location; its message may hold a whole log line."""
+    """The exception class, its location, and the first characters of its message."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
     message = " ".join(str(error).split())[:_MAX_MESSAGE]

@@ -26,7 +26,7 @@ SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
 SIGNALLED, STOPPED_IN_ORDER = "taskmanager/shutdown-signal", "taskmanager/shutdown-requested"
 # "jobmanager.out" and "jobmanager.log.1" belong to the same process as "jobmanager.log".
 _SUFFIX = re.compile(r"\.(?:log|out|err)(?:\.[\w.-]{1,40})?\Z")
-# Logged by the JobManager after TaskExecutor.onStop ran in a TaskManager that got a signal.
+# TaskExecutor.onStop: a TaskManager tells the JobManager that it is shutting down.
 _PARTING = "The TaskExecutor is shutting down"
 _LOST = re.compile(r"TaskManager with id (?P<id>\S{1,300}) (?:is no longer reachable|timed out)")
 _MAX_MESSAGE_CHARS = 8192
@@ -37,7 +37,11 @@ Timed = Sequence[tuple[Observation, datetime]]
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Times of the first signal in the cluster and of the signal and last line of this process."""
+    """How one process was stopped.
+
+    ``first`` is the earliest signal or shutdown notice of the stop, ``own`` the signal of this
+    process, and ``until`` its next banner, at most ``SHUTDOWN`` after ``own``.
+    """
 
     first: datetime
     own: datetime
