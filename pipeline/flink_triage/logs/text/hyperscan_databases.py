@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import hyperscan
@@ -21,7 +20,9 @@ def database_of(
     ``flags`` are those of all, or one for each.  A scratch space serves one thread.
     """
     each = [flags] * len(expressions) if isinstance(flags, int) else list(flags)
-    about = (version("hyperscan"), platform.machine(), platform.system(), literal, each)
+    # Its stubs lack it; importlib.metadata would take 20 ms of each start to import.
+    release = hyperscan.__version__  # type: ignore[attr-defined]
+    about = (release, platform.machine(), platform.system(), literal, each)
     key = hashlib.sha256(repr((about, list(expressions))).encode()).hexdigest()
     database = _kept(key)
     if database is None:
