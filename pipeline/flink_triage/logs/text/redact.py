@@ -30,7 +30,10 @@ from flink_triage.logs.text.secret_forms import (
     MAYBE,
     MAYBE_CASED,
     PAIRS,
-    PEM_FORMS,
+    PEM,
+    PEM_LINES,
+    PEM_REST,
+    PUTTY,
     REST,
     SCHEME,
     URL,
@@ -119,7 +122,9 @@ def is_open_ended(text: str) -> bool:
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
     """Mask secrets of one line, and those of several lines: keys, wrapped values, tables."""
     counter = _Counter()
-    for form in PEM_FORMS:
+    text = PEM.sub(counter.lines, text)
+    text = PEM_REST.sub(counter.rest_of_key, text)
+    for form in (PEM_LINES, PUTTY):
         text = form.sub(counter.lines, text)
     if HOLDS_ENCODED.search(text):
         text = ENCODED.sub(counter.encoded, text)
@@ -229,9 +234,11 @@ class _Counter:
 
     def lines(self, match: re.Match[str]) -> str:
         """Keep line ends: the lines of a file must remain countable."""
-        if match.groupdict().get("end", "") is None:
-            return match[0]
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
+
+    def rest_of_key(self, match: re.Match[str]) -> str:
+        """Only a run of lines before the end of a key is one."""
+        return match[0] if match["end"] is None else self.lines(match)
 
     def encoded(self, match: re.Match[str]) -> str:
         if not _hides_secret(match[0]):

@@ -255,7 +255,6 @@ PUTTY = re.compile(
     r"(?P<head>Private-Lines:[ ]\d{1,3})"
     rf"(?P<value>(?:{_LINE_END}[A-Za-z0-9+/=]{{4,400}}){{1,256}})"
 )
-PEM_FORMS = (PEM, PEM_REST, PEM_LINES, PUTTY)
 
 # A line with this ending names a secret whose value is on the next line.
 GOES_ON = re.compile(
