@@ -21,7 +21,7 @@ from flink_triage.logs.layouts.own import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
 from flink_triage.signatures.error_forms import FORMS_DIRECTORY
 from flink_triage.signatures.loader import load_signature
-from flink_triage.signatures.pack_cache import keep_pack, kept_pack
+from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
 from flink_triage.signatures.schema import Checked, Schema, check, hint, load_schema
 from flink_triage.signatures.shipped import builtin_pack_directory as builtin_pack_directory
 from flink_triage.signatures.signature import Ignored, Signature
@@ -135,13 +135,14 @@ def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
 def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp  # it only tells one state of the files from another
     paths = [Path(directory) for directory in directories]
-    kept = kept_pack(paths)
+    key = key_of(paths)
+    kept = kept_pack(key)
     if isinstance(kept, SignaturePack):
         return kept
     pack, problems = read_pack(paths)
     if problems:
         raise SignaturePackError([str(problem) for problem in problems])
-    keep_pack(paths, pack)
+    keep_pack(key, pack)
     return pack
 
 
@@ -149,7 +150,8 @@ def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> Signa
 def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
     del stamp
     paths = [Path(directory) for directory in directories]
-    kept = kept_pack(paths)
+    key = key_of(paths)
+    kept = kept_pack(key)
     if isinstance(kept, SignaturePack):
         return kept
     skipped: list[Problem] = []
@@ -160,7 +162,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         if fatal:
             raise SignaturePackError([str(problem) for problem in fatal])
         if not (problems or skipped):
-            keep_pack(paths, pack)
+            keep_pack(key, pack)
             return pack
         if not problems:
             return replace(pack, skipped=tuple(_skipped(p, paths) for p in skipped))

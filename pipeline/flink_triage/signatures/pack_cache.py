@@ -18,9 +18,9 @@ _CODE = Path(__file__).parent
 _MORE_CODE = ("model.py", "user_regex.py", "yaml_documents.py", "plain_yaml.py")
 
 
-def kept_pack(directories: Sequence[Path]) -> object | None:
-    """The pack of these directories as it was kept, or ``None``."""
-    data = read_cached(_KIND, _key(directories))
+def kept_pack(key: str) -> object | None:
+    """The pack that was kept under the key, or ``None``."""
+    data = read_cached(_KIND, key)
     if data is None:
         return None
     try:
@@ -31,11 +31,12 @@ def kept_pack(directories: Sequence[Path]) -> object | None:
     return kept
 
 
-def keep_pack(directories: Sequence[Path], pack: object) -> None:
-    write_cached(_KIND, _key(directories), pickle.dumps(pack, protocol=5))
+def keep_pack(key: str, pack: object) -> None:
+    write_cached(_KIND, key, pickle.dumps(pack, protocol=5))
 
 
-def _key(directories: Sequence[Path]) -> str:
+def key_of(directories: Sequence[Path]) -> str:
+    """A digest of the signature files, the code that reads them, and the version of Python."""
     digest = hashlib.sha256(sys.version.encode())
     for code in _code():
         status = code.stat()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import flink_triage
-from flink_triage.signatures.pack_cache import keep_pack, kept_pack
+from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
 
 PACKAGE = Path(flink_triage.__file__).parent
 
@@ -26,18 +26,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_pack_is_kept_until_a_file_changes(folder: Path) -> None:
-    assert kept_pack([folder]) is None
-    keep_pack([folder], {"a": 1})
-    assert kept_pack([folder]) == {"a": 1}
+    assert kept_pack(key_of([folder])) is None
+    keep_pack(key_of([folder]), {"a": 1})
+    assert kept_pack(key_of([folder])) == {"a": 1}
     (folder / "one.yaml").write_text("title: two")
-    assert kept_pack([folder]) is None
+    assert kept_pack(key_of([folder])) is None
 
 
 def test_pipes_and_devices_in_a_folder_are_not_read(folder: Path) -> None:
     os.mkfifo(folder / "pipe.yaml")
     (folder / "zero.yaml").symlink_to("/dev/zero")
-    keep_pack([folder], "pack")
-    assert kept_pack([folder]) == "pack"
+    keep_pack(key_of([folder]), "pack")
+    assert kept_pack(key_of([folder])) == "pack"
 
 
 def test_a_package_in_an_archive_has_a_key(folder: Path, tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_a_package_in_an_archive_has_a_key(folder: Path, tmp_path: Path) -> None
             packed.write(path, path.relative_to(PACKAGE.parent))
     program = (
         "import sys; from pathlib import Path; from flink_triage.signatures import pack_cache as c;"
-        "folder = [Path(sys.argv[1])]; c.keep_pack(folder, 1);"
-        "print(c.__file__, c.kept_pack(folder))"
+        "key = c.key_of([Path(sys.argv[1])]); c.keep_pack(key, 1);"
+        "print(c.__file__, c.kept_pack(key))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(folder)],
