@@ -20,12 +20,11 @@ from flink_triage.signatures.terms import (
     CLASS,
     WORD,
     Terms,
-    simple_name,
     terms_of_failure,
     terms_of_signature,
     words_of,
 )
-from flink_triage.traces import part_of
+from flink_triage.traces import part_of, simple_name
 
 MAX_SIMILAR = 3
 # Below either, what agrees is chance: so many points, and such a share of what the failure says.

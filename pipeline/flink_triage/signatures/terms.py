@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from flink_triage.model import Observation
 from flink_triage.signatures.samples import event_from_text
 from flink_triage.signatures.signature import Alternative, Signature
-from flink_triage.traces import extract, mask, mentioned, origin_of
+from flink_triage.traces import extract, mask, mentioned, origin_of, simple_name
 
 CLASS, WORD = "c:", "w:"
 
@@ -71,11 +71,6 @@ def is_own(observation: Observation) -> bool:
         return True
     is_of_jdk = _STOCK.match(root) or _OF_JDK.match(root)
     return is_of_jdk is not None and observation.first_user_frame is not None
-
-
-def simple_name(class_name: str) -> str:
-    """``BadBlock`` for ``org.acme.Store$BadBlock``."""
-    return class_name.rpartition(".")[2].rpartition("$")[2]
 
 
 def words_of(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from flink_triage.traces.frames import origin_of, parse_frame
 from flink_triage.traces.mask import mask
 from flink_triage.traces.mentions import mentioned
 from flink_triage.traces.parse import extract
-from flink_triage.traces.parts import part_of
+from flink_triage.traces.parts import part_of, simple_name
 from flink_triage.traces.render import expand_frames, render, render_frame
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "part_of",
     "render",
     "render_frame",
+    "simple_name",
 ]

@@ -167,6 +167,11 @@ _PARTS = {
 }
 
 
+def simple_name(class_name: str) -> str:
+    """``BadBlock`` for ``org.acme.Store$BadBlock``."""
+    return class_name.rpartition(".")[2].rpartition("$")[2]
+
+
 @lru_cache(maxsize=8192)
 def part_of(class_name: str) -> str | None:
     """``the Kafka connector`` for a class of it; a shaded copy is the library that was shaded.

@@ -21,7 +21,7 @@ from flink_triage.model import (
     UnknownFailure,
 )
 from flink_triage.report.facts.clean import one_line
-from flink_triage.traces import extract, part_of
+from flink_triage.traces import extract, part_of, simple_name
 
 _MAX_CHARS = 400
 _MAX_WRAPPED = 2
@@ -207,7 +207,7 @@ def _search(thrown: Throwable, place: Frame | None) -> str | None:
 
     None if only the class is known, which is too general.
     """
-    name = thrown.type.rpartition(".")[2].rpartition("$")[2]
+    name = simple_name(thrown.type)
     runs: list[list[str]] = [[]]
     for word in thrown.message.split("\n", 1)[0].split():
         if _WORD.fullmatch(word):
