@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from flink_triage.diagnosis.episodes.episodes import Episode
 from flink_triage.diagnosis.timeline.timeline import Moment
-from flink_triage.model import Evidence, Observation, SimilarFailure, UnknownFailure
+from flink_triage.model import Evidence, Observation, UnknownFailure
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.similar import similar_failures
-
-if TYPE_CHECKING:
-    from flink_triage.diagnosis.ranking.causality import Candidate
 
 
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
@@ -45,16 +41,6 @@ def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     """
     unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
-
-
-def similar_to(
-    unknown: Moment | None, ranked: Sequence[Candidate], pack: SignaturePack
-) -> tuple[SimilarFailure, ...]:
-    """Known failures that resemble an unknown fault and that its incident does not show."""
-    if unknown is None:
-        return ()
-    shown = {candidate.signature.id for candidate in ranked}
-    return similar_failures(unknown.observation, pack, shown)
 
 
 @lru_cache(maxsize=1024)

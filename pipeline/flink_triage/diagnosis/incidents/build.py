@@ -10,7 +10,7 @@ from flink_triage.diagnosis.context.handled_exceptions import is_well
 from flink_triage.diagnosis.context.read_from_text import FROM_TEXT, IS_TEXT, is_prose
 from flink_triage.diagnosis.durations import WELL_WITHIN
 from flink_triage.diagnosis.episodes.episodes import Episode, in_order
-from flink_triage.diagnosis.episodes.unknown_failures import first_unknown, similar_to
+from flink_triage.diagnosis.episodes.unknown_failures import first_unknown
 from flink_triage.diagnosis.incidents.evidence import evidence_of, hit_evidence
 from flink_triage.diagnosis.incidents.missing_evidence import missing_evidence, other_causes
 from flink_triage.diagnosis.incidents.shown_timeline import timeline_entries
@@ -23,10 +23,11 @@ from flink_triage.diagnosis.ranking.causality import (
 from flink_triage.diagnosis.ranking.cluster_incidents import blast_radius
 from flink_triage.diagnosis.ranking.confidence import confidence
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, Moment
-from flink_triage.model import Diagnosis, Incident, Observation, Verdict
+from flink_triage.model import Diagnosis, Incident, Observation, SimilarFailure, Verdict
 from flink_triage.remediation import OptionTable, merge_changes, resolve
 from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
+from flink_triage.signatures.similar import similar_failures
 
 # A sentence, not a dump: the whole message stands in the evidence.
 MAX_QUOTED_CHARS = 200
@@ -77,7 +78,7 @@ def build_incident(
         first_fault=evidence_of(first, settings) if first is not None else None,
         last_healthy=episode.last_healthy,
         diagnoses=diagnoses,
-        similar=similar_to(unknown, ranked, pack) if verdict == "undetermined" else (),
+        similar=_similar_to(unknown, ranked, pack) if verdict == "undetermined" else (),
         timeline=timeline_entries(timeline, episode, settings),
         summary=_summary(verdict, episode, answers, unknown, hollow),
         missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),
@@ -90,6 +91,16 @@ def build_incident(
         ),
         notes=tuple(_notes(timeline, diagnoses)),
     )
+
+
+def _similar_to(
+    unknown: Moment | None, ranked: Sequence[Candidate], pack: SignaturePack
+) -> tuple[SimilarFailure, ...]:
+    """Known failures that resemble an unknown fault and that its incident does not show."""
+    if unknown is None:
+        return ()
+    shown = {candidate.signature.id for candidate in ranked}
+    return similar_failures(unknown.observation, pack, shown)
 
 
 def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iterator[str]:
