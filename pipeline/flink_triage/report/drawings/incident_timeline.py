@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from flink_triage.model import Incident, TimelineEntry
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 
 Shape = Literal["cross", "dot", "ring", "triangle", "diamond"]
 
@@ -85,7 +85,7 @@ def chart_of(incident: Incident, limit: int) -> Chart | None:
         return None
     start, end = dated[0][0], dated[-1][0]
     shown = _thinned([entry for _, entry in dated], limit)
-    since = facts.since(incident)
+    since = wording.since(incident)
     fault_x = None
     if incident.is_failure and since is not None and start <= since <= end:
         fault_x = place_of(since, start, end)
@@ -122,7 +122,7 @@ def _thinned(entries: Sequence[TimelineEntry], limit: int) -> list[TimelineEntry
 def _mark(entry: TimelineEntry, start: datetime, end: datetime) -> Mark:
     assert entry.at is not None
     times = f" ({entry.count:,}x)" if entry.count > 1 else ""
-    title = f"{facts.clock(entry.at, start)}  {entry.text}{times}"
+    title = f"{wording.clock(entry.at, start)}  {entry.text}{times}"
     lane = lane_of(entry.kind)
     shape: Shape = "cross"
     if not is_fault(entry.kind):

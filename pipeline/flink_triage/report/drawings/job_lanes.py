@@ -11,7 +11,7 @@ from datetime import datetime
 
 from flink_triage.model import Incident
 from flink_triage.report.drawings.incident_timeline import Tick, percent_of, place_of, ticks_of
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Overview:
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
     """Lanes in the order of the incidents; ``None`` where fewer than two tell their time."""
-    dated = [(i, start) for i in incidents if i.is_failure and (start := facts.since(i))]
+    dated = [(i, start) for i in incidents if i.is_failure and (start := wording.since(i))]
     if len(dated) < 2:
         return None
     first = min(start for _, start in dated)
@@ -54,7 +54,7 @@ def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
     for incident, start in dated:
         name = incident.job_name or incident.job_id or ""
         by_job.setdefault((incident.deployment, name), []).append((incident, start))
-    shown, left_out = facts.capped(list(by_job.items()), limit)
+    shown, left_out = wording.capped(list(by_job.items()), limit)
     lanes = tuple(
         Lane(f"{deployment} {job}".strip(), tuple(_bars(of, first, last)))
         for (deployment, job), of in shown
@@ -72,7 +72,7 @@ def _bars(
     for incident, start in incidents:
         x = place_of(start, first, last)
         end = place_of(_end(incident, start), first, last)
-        cause = facts.root(incident) if incident.verdict == "diagnosed" else None
+        cause = wording.root(incident) if incident.verdict == "diagnosed" else None
         said = cause.title if cause else "cause undetermined"
         yield Bar(
             x=percent_of(x),
@@ -80,5 +80,5 @@ def _bars(
             width=percent_of(end - x),
             outcome=incident.outcome,
             tone=cause.severity if cause else "undetermined",
-            title=f"{facts.instant(start)}  {said}, {incident.outcome}",
+            title=f"{wording.instant(start)}  {said}, {incident.outcome}",
         )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, Severity
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 
 _COMMANDS: dict[Severity, str] = {
@@ -30,7 +30,7 @@ def render_github(result: Result) -> str:
 
 
 def _lines(result: Result) -> Iterator[str]:
-    for incident in facts.by_urgency(result.incidents):
+    for incident in wording.by_urgency(result.incidents):
         if incident.verdict == "undetermined":
             said = incident.summary or "The cause is not in these logs."
             said = " ".join(filter(None, (said, resemblance.titles(incident.similar))))
@@ -48,16 +48,16 @@ def _lines(result: Result) -> Iterator[str]:
         )
     for gap in result.coverage.quarantined:
         yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")
-    summary = facts.overview(result) if result.incidents else "nothing to diagnose"
-    said = f"{summary} · {facts.coverage_line(result.coverage)}"
+    summary = wording.overview(result) if result.incidents else "nothing to diagnose"
+    said = f"{summary} · {wording.coverage_line(result.coverage)}"
     yield _command("notice", None, "flink-triage", said)
 
 
 def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> str:
     is_root = diagnosis.rank == 1 and incident.verdict == "diagnosed"
     said = (
-        f"{diagnosis.signature}, {facts.percent(diagnosis.confidence)} sure, "
-        f"{facts.count(diagnosis.occurrences, 'event')}. {diagnosis.remediation.summary}"
+        f"{diagnosis.signature}, {wording.percent(diagnosis.confidence)} sure, "
+        f"{wording.count(diagnosis.occurrences, 'event')}. {diagnosis.remediation.summary}"
     )
     return _command(
         _COMMANDS[diagnosis.severity] if is_root else "notice",

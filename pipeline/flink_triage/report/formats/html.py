@@ -18,8 +18,7 @@ from flink_triage.model import Result
 from flink_triage.remediation import render_patch
 from flink_triage.report.drawings import incident_timeline as timeline
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import extent
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import extent, wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
@@ -58,7 +57,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        facts=facts,
+        wording=wording,
         extent=extent,
         resemblance=resemblance,
         timeline=timeline,

@@ -22,7 +22,7 @@ from flink_triage.model import (
 from flink_triage.report.drawings.cause_graph import Graph, graph_of
 from flink_triage.report.drawings.incident_timeline import Chart, chart_of
 from flink_triage.report.drawings.job_lanes import Overview, overview_of
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from flink_triage.report.facts.folded_stack import Block, blocks_of
 from flink_triage.report.facts.patches import Patch, PatchRenderer, patches_of
 from flink_triage.report.facts.unnamed_failure import Failure, failure_of
@@ -168,7 +168,7 @@ class PageView:
 
 def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView:
     """Sections for everything with trouble, and for all when there are few; a table for many."""
-    ordered = facts.by_urgency(result.incidents)
+    ordered = wording.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
     detailed = [i for i in ordered if i.is_failure] if len(ordered) > 3 else list(ordered)
     shown = _first_of_each(detailed, limits.incidents)
@@ -253,7 +253,7 @@ def _rows(
 
 def _row(incident: Incident, anchor_of: Mapping[int, str]) -> Row:
     badge, tone = _badge(incident)
-    return Row(incident, anchor_of.get(id(incident)), badge, tone, facts.root(incident))
+    return Row(incident, anchor_of.get(id(incident)), badge, tone, wording.root(incident))
 
 
 def link_of(reference: str) -> str | None:
@@ -265,8 +265,8 @@ def link_of(reference: str) -> str | None:
 
 def _title(result: Result, ordered: Sequence[Incident]) -> str:
     if len(ordered) != 1:
-        return facts.overview(result)
-    cause = facts.root(ordered[0])
+        return wording.overview(result)
+    cause = wording.root(ordered[0])
     said = ordered[0].verdict if cause is None else cause.title
     return f"{ordered[0].deployment}: {said}"
 
@@ -319,7 +319,7 @@ def _diagnosis(
         diagnosis=diagnosis,
         anchor=f"{anchor}-d{diagnosis.rank}",
         patches=patches_of(diagnosis.remediation.config, incident.flink_version, renderer),
-        consequences=facts.consequences(incident, diagnosis),
+        consequences=wording.consequences(incident, diagnosis),
         evidence=evidence,
         evidence_left_out=left_out,
     )
@@ -341,7 +341,7 @@ def _evidence(
         views.append(
             EvidenceView(
                 evidence=evidence,
-                key_lines=facts.key_lines(evidence.excerpt),
+                key_lines=wording.key_lines(evidence.excerpt),
                 excerpt=text,
                 line_count=evidence.excerpt.count("\n") + 1,
                 cut_chars=max(0, len(evidence.excerpt) - limits.excerpt_chars),
@@ -371,7 +371,7 @@ def _options(result: Result, incident: Incident, limits: Limits) -> tuple[tuple[
 
 def _badge(incident: Incident) -> tuple[str, str]:
     """The word on the badge and the tone of its colour, both out of a fixed set."""
-    cause = facts.root(incident)
+    cause = wording.root(incident)
     if incident.verdict == "diagnosed" and cause is not None:
         return cause.severity, cause.severity
     return incident.verdict, "undetermined" if incident.is_failure else "healthy"

@@ -22,7 +22,7 @@ from flink_triage.model import (
 )
 from flink_triage.remediation import render_patch
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, now, patches_of
 from flink_triage.report.facts.unnamed_failure import failure_of
@@ -110,8 +110,8 @@ class _Writer:
 
     def write(self) -> str:
         result = self._result
-        self._blocks = [f"# Flink triage: {prose(facts.overview(result))}"]
-        incidents = facts.by_urgency(result.incidents)
+        self._blocks = [f"# Flink triage: {prose(wording.overview(result))}"]
+        incidents = wording.by_urgency(result.incidents)
         troubled = [incident for incident in incidents if incident.is_failure]
         quiet = [incident for incident in incidents if not incident.is_failure]
         shown, left_out = capped(troubled, self._max_incidents)
@@ -126,11 +126,11 @@ class _Writer:
         return "\n\n".join(self._blocks) + "\n"
 
     def _incident(self, incident: Incident) -> None:
-        job = facts.job_of(incident)
+        job = wording.job_of(incident)
         facts_line = [
             *([code(job)] if job else []),
             *([f"Flink {code(incident.flink_version)}"] if incident.flink_version else []),
-            prose(facts.state(incident)),
+            prose(wording.state(incident)),
         ]
         self._blocks.append(f"## {code(incident.deployment)}")
         self._blocks.append(" · ".join(facts_line))
@@ -138,7 +138,9 @@ class _Writer:
             said = incident.summary or "The cause is not in these logs."
             self._blocks.append(f"**Undetermined.** {prose(said)}")
             if incident.first_fault is not None:
-                self._blocks.append(f"First fault at {code(facts.location(incident.first_fault))}:")
+                self._blocks.append(
+                    f"First fault at {code(wording.location(incident.first_fault))}:"
+                )
                 self._blocks.append(fenced(_cut(incident.first_fault.excerpt, _MAX_EXCERPT)))
             failure = failure_of(self._result, incident)
             if failure is not None:
@@ -166,18 +168,18 @@ class _Writer:
 
     def _facts(self, incident: Incident, diagnosis: Diagnosis) -> list[str]:
         events = count(diagnosis.occurrences, "event")
-        lines = [f"- {events} since {prose(facts.instant(diagnosis.first_seen_at))}"]
-        lines += [f"- where: {code(place)}" for place in facts.where(diagnosis)]
+        lines = [f"- {events} since {prose(wording.instant(diagnosis.first_seen_at))}"]
+        lines += [f"- where: {code(place)}" for place in wording.where(diagnosis)]
         followed = [
             f"{prose(item.title)} ({item.occurrences:,}x)"
-            for item in facts.consequences(incident, diagnosis)
+            for item in wording.consequences(incident, diagnosis)
             if item.rank is not None
         ]
         if diagnosis.rank == 1:
-            ending = facts.ending(incident)
+            ending = wording.ending(incident)
             chain = [*followed, *([prose(ending)] if ending else [])]
             lines += [f"- explains: {' → '.join(chain)}"] if chain else []
-            last = facts.last_healthy(incident)
+            last = wording.last_healthy(incident)
             lines += [f"- last healthy: {prose(last)}"] if last else []
         return lines
 
@@ -197,7 +199,7 @@ class _Writer:
                 for change in remediation.config
             )
             self._blocks.append("\n".join(lines))
-        risk = f"{remediation.risk}: {facts.RISKS[remediation.risk]}"
+        risk = f"{remediation.risk}: {wording.RISKS[remediation.risk]}"
         self._blocks.append(f"Risk: {prose(risk)}")
         if remediation.verify:
             self._blocks.append(f"Verify: {prose(remediation.verify)}")
@@ -224,8 +226,8 @@ class _Writer:
         self._blocks.append("</details>")
 
     def _evidence(self, evidence: Evidence) -> None:
-        place = code(facts.location(evidence, width=200))
-        self._blocks.append(f"{place} at {prose(facts.instant(evidence.at))}")
+        place = code(wording.location(evidence, width=200))
+        self._blocks.append(f"{place} at {prose(wording.instant(evidence.at))}")
         self._blocks.append(fenced(_cut(evidence.excerpt, _MAX_EXCERPT)))
 
     def _unknown(self, unknown: tuple[UnknownFailure, ...]) -> None:
@@ -236,7 +238,7 @@ class _Writer:
 
     def _coverage(self, result: Result) -> None:
         self._blocks.append("## Coverage")
-        self._blocks.append(prose(facts.coverage_line(result.coverage)))
+        self._blocks.append(prose(wording.coverage_line(result.coverage)))
         gaps = [
             *(
                 f"not read: {code(item.path)}: {prose(item.reason)}"
@@ -250,7 +252,7 @@ class _Writer:
         if gaps:
             self._list(gaps, str, "gap")
         run = f"run {code(result.run.run_id)} · signatures {code(result.run.signature_set)}"
-        self._blocks.append(f"{run} · {prose(facts.instant(result.run.started_at))}")
+        self._blocks.append(f"{run} · {prose(wording.instant(result.run.started_at))}")
 
     def _list(self, items: Iterable[T], line: Callable[[T], str], noun: str) -> None:
         shown, left_out = capped(tuple(items), 10 * self._max_diagnoses)
@@ -263,7 +265,7 @@ class _Writer:
             self._blocks.append(f"{said} left out; the JSON has all.")
 
     def _quiet_line(self, incident: Incident) -> str:
-        last = facts.last_healthy(incident)
+        last = wording.last_healthy(incident)
         said = f"last {last}" if last else "" if incident.verdict == "healthy" else incident.summary
         near = resemblance.titles(incident.similar)
         told = " ".join(prose(part) for part in (said, f"{near}." if near else "") if part)
@@ -274,10 +276,10 @@ def _unknown_line(failure: UnknownFailure) -> str:
     kind = failure.root_cause_type or failure.exception_type or "unknown type"
     said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
     frame = f" in {code(failure.first_user_frame)}" if failure.first_user_frame else ""
-    places = ", ".join(code(facts.location(evidence)) for evidence in failure.evidence[:2])
+    places = ", ".join(code(wording.location(evidence)) for evidence in failure.evidence[:2])
     at = f" at {places}" if places else ""
     if failure.first_seen_at is not None:
-        at += f", first seen {facts.instant(failure.first_seen_at)}"
+        at += f", first seen {wording.instant(failure.first_seen_at)}"
     near = f"\n  {prose(resemblance.titles(failure.similar))}" if failure.similar else ""
     return (
         f"{failure.count:,}x {code(said)}{frame}{at}, fingerprint {code(failure.fingerprint)}{near}"

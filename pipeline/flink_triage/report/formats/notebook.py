@@ -14,7 +14,7 @@ import jinja2
 from flink_triage.model import Diagnosis, Incident, Result
 from flink_triage.remediation import render_patch
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import patches_of
 from flink_triage.report.formats.markdown import render_markdown
@@ -23,11 +23,11 @@ _MAX_ROWS = 50
 _FRAGMENT = """\
 {% macro cause(diagnosis, version) %}
 <p><b>{{ diagnosis.title | line }}</b> ({{ diagnosis.role }}, {{ diagnosis.severity }},
-{{ facts.percent(diagnosis.confidence) }} sure, {{ facts.count(diagnosis.occurrences, "event") }})
+{{ wording.percent(diagnosis.confidence) }} sure, {{ wording.count(diagnosis.occurrences, "event") }})
 <code>{{ diagnosis.signature | line }}</code></p>
 {% if diagnosis.evidence %}
-<p><code>{{ facts.location(diagnosis.evidence[0]) }}</code><br>
-<code>{{ facts.key_line(diagnosis.evidence[0].excerpt) }}</code></p>
+<p><code>{{ wording.location(diagnosis.evidence[0]) }}</code><br>
+<code>{{ wording.key_line(diagnosis.evidence[0].excerpt) }}</code></p>
 {% endif %}
 <p>{{ diagnosis.remediation.summary | line }}</p>
 {% for patch in patches(diagnosis, version) %}
@@ -38,7 +38,7 @@ _FRAGMENT = """\
 {% endmacro %}
 {% macro one(incident) %}
 <p><b>{{ incident.deployment | line }}</b>{% if incident.job_name %} job {{ incident.job_name | line }}{% endif %}:
-{{ facts.state(incident) }}{% if facts.ending(incident) %}; {{ facts.ending(incident) }}{% endif %}</p>
+{{ wording.state(incident) }}{% if wording.ending(incident) %}; {{ wording.ending(incident) }}{% endif %}</p>
 {% if incident.verdict == "diagnosed" %}{{ cause(incident.diagnoses[0], incident.flink_version) }}
 {% else %}<p>{{ incident.summary | line }}</p>{% endif %}
 {% if incident.similar %}
@@ -47,18 +47,18 @@ _FRAGMENT = """\
 {% for label, text in resemblance.told(one) %}<br>{{ label }}: {{ text }}{% endfor %}</li>{% endfor %}</ul>
 {% endif %}
 {% if incident.diagnoses | length > 1 %}
-<details><summary>{{ facts.count(incident.diagnoses | length - 1, "other diagnosis", "other diagnoses") }}</summary>
+<details><summary>{{ wording.count(incident.diagnoses | length - 1, "other diagnosis", "other diagnoses") }}</summary>
 <ol start="2">{% for other in incident.diagnoses[1:] %}<li>{{ other.title | line }} ({{ other.role }},
-{{ facts.percent(other.confidence) }})</li>{% endfor %}</ol></details>
+{{ wording.percent(other.confidence) }})</li>{% endfor %}</ol></details>
 {% endif %}
 {% endmacro %}
 {% macro all(result) %}
-<p><b>{{ facts.overview(result) }}</b><br>{{ facts.coverage_line(result.coverage) }}</p>
+<p><b>{{ wording.overview(result) }}</b><br>{{ wording.coverage_line(result.coverage) }}</p>
 <table><thead><tr><th>deployment</th><th>state</th><th>root cause</th><th>sure</th></tr></thead>
-<tbody>{% for incident in facts.by_urgency(result.incidents)[:limit] %}
-<tr><td>{{ incident.deployment | line }}</td><td>{{ facts.state(incident) }}</td>
+<tbody>{% for incident in wording.by_urgency(result.incidents)[:limit] %}
+<tr><td>{{ incident.deployment | line }}</td><td>{{ wording.state(incident) }}</td>
 <td>{% if incident.verdict == "diagnosed" %}{{ incident.diagnoses[0].title | line }}{% else %}{{ incident.summary | line }}{% endif %}</td>
-<td>{% if incident.verdict == "diagnosed" %}{{ facts.percent(incident.diagnoses[0].confidence) }}{% endif %}</td></tr>
+<td>{% if incident.verdict == "diagnosed" %}{{ wording.percent(incident.diagnoses[0].confidence) }}{% endif %}</td></tr>
 {% endfor %}</tbody></table>
 {% if result.incidents | length > limit %}<p>{{ result.incidents | length - limit }} more in <code>.incidents</code></p>{% endif %}
 {% endmacro %}
@@ -91,7 +91,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(line=one_line)
     environment.globals.update(
-        facts=facts, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
+        wording=wording, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
     )
     return environment.from_string(_FRAGMENT)
 

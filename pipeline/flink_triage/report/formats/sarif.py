@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from flink_triage.json_values import encode
 from flink_triage.model import Coverage, Diagnosis, Evidence, Incident, Result, Severity
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 
 SCHEMA = (
@@ -67,7 +67,7 @@ def sarif_of(result: Result) -> Json:
 
 
 def _of_incidents(result: Result) -> Iterator[Json]:
-    for incident in facts.by_urgency(result.incidents):
+    for incident in wording.by_urgency(result.incidents):
         if incident.verdict == "undetermined":
             yield _undetermined(incident)
         for diagnosis in incident.diagnoses:
@@ -94,7 +94,7 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
             "role": diagnosis.role,
             "severity": diagnosis.severity,
             "occurrences": diagnosis.occurrences,
-            "since": encode(facts.since(incident)),
+            "since": encode(wording.since(incident)),
         },
     }
 

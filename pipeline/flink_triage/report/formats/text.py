@@ -14,8 +14,7 @@ from typing import TextIO
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import extent
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import extent, wording
 from flink_triage.report.facts.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now, patches_of
 from flink_triage.report.facts.unnamed_failure import failure_at, failure_of, naming
@@ -114,9 +113,9 @@ class _Writer:
 
     def write(self) -> None:
         page, result = self._page, self._result
-        incidents = facts.by_urgency(result.incidents)
+        incidents = wording.by_urgency(result.incidents)
         if len(incidents) > 1:
-            page.add(facts.overview(result), style="title")
+            page.add(wording.overview(result), style="title")
         is_fleet = len(incidents) > 3
         quiet = [incident for incident in incidents if not incident.is_failure]
         for incident in incidents:
@@ -137,8 +136,8 @@ class _Writer:
 
     def _incident(self, incident: Incident) -> None:
         version = f"Flink {one_line(incident.flink_version)}" if incident.flink_version else None
-        parts = [one_line(incident.deployment), facts.job_of(incident), version]
-        head = " · ".join([part for part in parts if part] + [facts.state(incident)])
+        parts = [one_line(incident.deployment), wording.job_of(incident), version]
+        head = " · ".join([part for part in parts if part] + [wording.state(incident)])
         self._page.add(_held(head), hang=2, style="title" if incident.is_failure else "healthy")
         if not incident.is_failure:
             self._quiet(incident)
@@ -160,7 +159,7 @@ class _Writer:
 
     def _quiet(self, incident: Incident) -> None:
         said = [incident.summary or "no failure found"]
-        last = facts.last_healthy(incident)
+        last = wording.last_healthy(incident)
         said += [f"last {last}"] if last else []
         said += [count(incident.restarts, "restart")] if incident.restarts else []
         self._page.add(" · ".join(said), indent=_INDENT)
@@ -180,10 +179,10 @@ class _Writer:
             # The summary already starts with the exception.
             if label != "thrown" or one_line(text) not in one_line(said):
                 self._labelled(label, text)
-        ending = facts.ending(incident)
+        ending = wording.ending(incident)
         if ending:
             self._labelled("what followed", ending)
-        last = facts.last_healthy(incident)
+        last = wording.last_healthy(incident)
         if last:
             self._labelled("last healthy", last)
         self._similar(incident)
@@ -233,7 +232,7 @@ class _Writer:
         self._page.add("timeline:", indent=_INDENT)
         for entry in incident.timeline:
             times = f" ({entry.count:,}x)" if entry.count > 1 else ""
-            at = facts.clock(entry.at, facts.since(incident))
+            at = wording.clock(entry.at, wording.since(incident))
             self._page.add(entry.text + times, indent=_INDENT + 2, label=f"{at}  ")
 
     # --- one diagnosis --------------------------------------------------------------------------
@@ -249,7 +248,8 @@ class _Writer:
         )
         events = count(diagnosis.occurrences, "event")
         page.add(
-            ", ".join([events, *facts.where(diagnosis, is_short=not self._verbose)]), indent=_INDENT
+            ", ".join([events, *wording.where(diagnosis, is_short=not self._verbose)]),
+            indent=_INDENT,
         )
         shown, left_out = capped(diagnosis.evidence, 99 if self._verbose else 1)
         for evidence in shown:
@@ -266,14 +266,14 @@ class _Writer:
     def _story(self, incident: Incident, diagnosis: Diagnosis) -> None:
         followed = [
             one_line(item.title) + (f" ({item.occurrences:,}x)" if item.occurrences else "")
-            for item in facts.consequences(incident, diagnosis)
+            for item in wording.consequences(incident, diagnosis)
             if item.rank is not None
         ]
-        ending = facts.ending(incident)
+        ending = wording.ending(incident)
         chain = " -> ".join([*followed, *([ending] if ending else [])])
         if chain:
             self._labelled("explains", chain)
-        last = facts.last_healthy(incident)
+        last = wording.last_healthy(incident)
         if last:
             self._labelled("last healthy", last)
 
@@ -304,7 +304,7 @@ class _Writer:
             elif self._verbose:
                 said = f"{change.key} ({now(change)}): {change.reason}"
                 page.add(said, indent=_INDENT + 4, label="- ")
-        self._labelled("risk", f"{remediation.risk}, {facts.RISKS[remediation.risk]}")
+        self._labelled("risk", f"{remediation.risk}, {wording.RISKS[remediation.risk]}")
         if self._verbose:
             self._advice(diagnosis)
 
@@ -323,10 +323,10 @@ class _Writer:
     def _evidence(self, evidence: Evidence) -> None:
         lines = [line for line in evidence.excerpt.split("\n") if line.strip()]
         if not self._verbose:
-            lines = [facts.key_line(evidence.excerpt)] if lines else []
+            lines = [wording.key_line(evidence.excerpt)] if lines else []
         shown, left_out = capped(lines, _MAX_EVIDENCE_LINES)
         is_wide = self._page.width > _PAGE_WIDTH
-        place = facts.location(evidence, width=self._page.width - 20 if is_wide else 40)
+        place = wording.location(evidence, width=self._page.width - 20 if is_wide else 40)
         if shown and columns_of(place) <= _MAX_PLACE:
             self._page.add(shown[0], indent=_INDENT, label=f"{place}  ", style="faint")
             shown = shown[1:]
@@ -355,7 +355,7 @@ class _Writer:
             if told is not None and told.part is not None:
                 self._labelled("belongs to", told.part)
             if failure.first_seen_at is not None:
-                self._labelled("first seen", facts.instant(failure.first_seen_at))
+                self._labelled("first seen", wording.instant(failure.first_seen_at))
             if failure.similar not in told_above and not self._verbose:
                 self._page.add(resemblance.titles(failure.similar), indent=_INDENT, hang=2)
             if self._verbose:
@@ -371,7 +371,7 @@ class _Writer:
     def _coverage(self, result: Result) -> None:
         coverage = result.coverage
         self._page.blank()
-        self._page.add(_held(facts.coverage_line(coverage)), hang=2)
+        self._page.add(_held(wording.coverage_line(coverage)), hang=2)
         shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
         for quarantined in shown:
             said = f"{quarantined.path}: {quarantined.reason}"

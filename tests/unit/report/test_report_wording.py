@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from flink_triage.model import Evidence
-from flink_triage.report.facts import wording as facts
+from flink_triage.report.facts import wording
 from tests.unit.report import examples
 
 
@@ -25,7 +25,7 @@ from tests.unit.report import examples
 )
 def test_where(subtasks: tuple[str, ...], hosts: tuple[str, ...], places: tuple[str, ...]) -> None:
     diagnosis = replace(examples.disk_full(), subtasks=subtasks, hosts=hosts)
-    assert facts.where(diagnosis) == places
+    assert wording.where(diagnosis) == places
 
 
 @pytest.mark.parametrize(
@@ -39,15 +39,15 @@ def test_where(subtasks: tuple[str, ...], hosts: tuple[str, ...], places: tuple[
     ],
 )
 def test_duration(start: str, end: str, said: str) -> None:
-    assert facts.duration(examples.at(start), examples.at(end)) == said
+    assert wording.duration(examples.at(start), examples.at(end)) == said
 
 
 def test_duration_is_unknown_when_an_end_is() -> None:
-    assert facts.duration(examples.at("05:00:00"), None) is None
+    assert wording.duration(examples.at("05:00:00"), None) is None
 
 
 def test_consequences_follow_the_chain_and_name_what_the_log_does_not_show() -> None:
-    found = facts.consequences(examples.diagnosed_incident(), examples.disk_full())
+    found = wording.consequences(examples.diagnosed_incident(), examples.disk_full())
     assert [(item.depth, item.signature, item.rank) for item in found] == [
         (1, "checkpoint/async-phase-failed", 2),
         (2, "checkpoint/tolerable-threshold-exceeded", 3),
@@ -59,7 +59,7 @@ def test_a_circle_of_explanations_ends() -> None:
     first = replace(examples.disk_full(), explains=("checkpoint/async-phase-failed",))
     second = replace(examples.async_failed(), explains=("disk/full",))
     incident = replace(examples.diagnosed_incident(), diagnoses=(first, second))
-    assert [item.rank for item in facts.consequences(incident, first)] == [2]
+    assert [item.rank for item in wording.consequences(incident, first)] == [2]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_circle_of_explanations_ends() -> None:
     ],
 )  # fmt: skip
 def test_key_lines(excerpt: str, lines: tuple[str, ...]) -> None:
-    assert facts.key_lines(excerpt) == lines
+    assert wording.key_lines(excerpt) == lines
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_key_lines(excerpt: str, lines: tuple[str, ...]) -> None:
     ],
 )
 def test_location_keeps_the_name_of_the_file(path: str, width: int, shown: str) -> None:
-    assert facts.location(Evidence(path, 7, 0, None, ""), width) == shown
+    assert wording.location(Evidence(path, 7, 0, None, ""), width) == shown
 
 
 def test_since_is_the_first_fault_not_the_start_of_the_job() -> None:
     incident = examples.diagnosed_incident()
-    assert facts.since(incident) == examples.at("05:52:20.754")
-    assert facts.since(replace(incident, first_fault=None, diagnoses=())) == incident.started_at
+    assert wording.since(incident) == examples.at("05:52:20.754")
+    assert wording.since(replace(incident, first_fault=None, diagnoses=())) == incident.started_at
 
 
 def test_the_worst_comes_first() -> None:
-    ordered = facts.by_urgency(reversed(examples.fleet(8).incidents))
+    ordered = wording.by_urgency(reversed(examples.fleet(8).incidents))
     assert [incident.deployment for incident in ordered][:5] == [
         "orders-prod",
         "orders-eu",
@@ -112,9 +112,9 @@ def test_a_diagnosed_minor_failure_stands_before_an_undetermined_critical_one() 
     """A verdict can be acted on; a critical symptom without its cause cannot yet."""
     minor = replace(examples.diagnosed_incident(), diagnoses=(examples.async_failed(),))
     undetermined = replace(examples.undetermined_incident(), diagnoses=(examples.disk_full(),))
-    assert facts.by_urgency((undetermined, minor)) == (minor, undetermined)
+    assert wording.by_urgency((undetermined, minor)) == (minor, undetermined)
 
 
 def test_the_overview_counts_deployments_and_verdicts() -> None:
     said = "40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy"
-    assert facts.overview(examples.fleet()) == said
+    assert wording.overview(examples.fleet()) == said
