@@ -77,13 +77,13 @@ def _leading(
     settings = DEFAULT_SETTINGS
     if without is not None:
         settings = replace(settings, rules_left_out=frozenset({without}))
-    for incident, candidates in diagnose_episodes("d", observations, pack, _OPTIONS, settings)[:1]:
+    found = diagnose_episodes("d", observations, pack, OptionTable.load(), settings)
+    for incident, candidates in found[:1]:
         severity = incident.diagnoses[0].severity if incident.diagnoses else ""
         return Leading(tuple(c.id for c in candidates), (incident.verdict, severity))
     return Leading()
 
 
-_OPTIONS = OptionTable.load()
 _COLUMNS = ("worse", "better", "other", "first three", "verdict")
 
 
