@@ -59,7 +59,7 @@ def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
 def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
     """Signatures that name the exceptions of the text, the most frequent exception first.
 
-    Exceptions are told apart by class and message without numbers.  A signature names one whose
+    Exceptions differ by class and message without numbers.  A signature names one whose
     line has all its literals, and the class if it asks for one; of several the one with most text.
     """
     counts: Counter[tuple[str, str]] = Counter()

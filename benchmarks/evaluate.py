@@ -4,7 +4,7 @@ A labelled deployment is a folder with ``label.yaml``, or a file named in an ``i
 it.  The product runs once over all of them; printed are top-1 and top-3 accuracy, recall of the
 labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
 logs, a reliability table of the stated confidence, what two simple methods find in the same logs
-(``benchmarks/baselines.py``), and each miss with what was said instead.
+(``benchmarks/baselines.py``), and each miss with the actual answer.
 Labels are mapped to signature ids by ``tests/labels.yaml``.  Inputs that an ``expected.yaml``
 describes are checked against it (``benchmarks/expectations.py``).
 """

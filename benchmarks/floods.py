@@ -146,7 +146,7 @@ def _session(chance: random.Random) -> Iterator[Said]:
 
 
 def _loggers(chance: random.Random) -> Iterator[Said]:
-    """Each event has a logger and an exception class of its own, as if generated at run time."""
+    """Each event has its own logger and exception class, as if generated at run time."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
     header, _, trace = event.partition("\n")
     _, _, message = header.partition(" - ")
