@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from flink_triage.grains import grains_of
+from flink_triage.logs.layouts.shape import is_json
 from flink_triage.logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
 from flink_triage.logs.readers.block_reader import BLOCK_BYTES
 from flink_triage.logs.readers.byte_account import Tally
@@ -176,7 +177,7 @@ class Analyzer:
                 if analysis.fingerprint is not None:
                     traces[analysis.fingerprint.full].add_counted(counted)
             observations.append(observation)
-        if byte_range.profile.layout == "json":
+        if is_json(byte_range.profile.layout):
             observations = [_on_one_line(o) for o in observations]
         return Portion(
             tuple(observations),

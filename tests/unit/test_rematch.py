@@ -13,6 +13,7 @@ import pytest
 from flink_triage.logs.detect.profile import probe
 from flink_triage.logs.inputs.files import InputFile
 from flink_triage.logs.inputs.plan import plan_ranges
+from flink_triage.logs.layouts.shape import is_json
 from flink_triage.model import Match, Observation
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -52,7 +53,7 @@ def read(path: Path, analyzer: Analyzer) -> Read:
         for row in result.traces
     }
     observations = tuple(o for result in results for o in result.observations)
-    return Read(observations, known, profile.layout == "json")
+    return Read(observations, known, is_json(profile.layout))
 
 
 def matched_again(

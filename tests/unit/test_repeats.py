@@ -213,7 +213,7 @@ def test_a_word_in_quotes_changes_only_what_it_may(
         assert columns.recalled_count > 500
 
 
-@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs", "errors"])
+@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs", "errors", "json"])
 def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
     pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:

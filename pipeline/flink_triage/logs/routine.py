@@ -17,11 +17,12 @@ from flink_triage.model import Event
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, with no text after it.
+# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, with no text after it: the line ends,
+# or the message of a JSON record.
 _LINE = re.compile(
     rb"Completed checkpoint [0-9]{1,19} for job ([0-9a-f]{32})"
     rb" \([0-9]+ bytes(?: in |, checkpointDuration=)[0-9]+ ms(?:, finalizationTime=[0-9]+ ms)?\)\."
-    rb"\r?\n?\Z"
+    rb"(?:\"[^\\\n]*\})?\r?\n?\Z"
 )
 
 

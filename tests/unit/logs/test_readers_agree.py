@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -154,6 +155,81 @@ def test_block_reader_equals_line_reader(
     assert _scan(profile, limits, block_bytes, is_active=is_active) == expected
     accounted = expected.event_bytes + expected.counted_bytes + expected.held_back_bytes
     assert accounted == path.stat().st_size
+
+
+_JSON = 'json <{"@timestamp":"9999-99-99T99:99:99.999Z">'
+_JSON_TIMES = st.sampled_from(["2026-11-21T06:47:23.468Z", "2026-11-21T06:48:00.000Z"])
+_FIELDS = st.sampled_from(
+    [
+        {"log.level": "INFO", "message": "ready"},
+        {"log.level": "info", "message": "Completed checkpoint 4 for job x"},
+        {"level": "DEBUG", "message": "a|b", "thread_name": "main"},
+        {"level": "INFO", "message": 'level": WARN'},
+        {"level": "INFO", "logger_name": "a|b", "message": "ready"},
+        {"level": "WARN", "message": "password: hunter2secret"},
+        {"level": 30, "message": "a level as a number"},
+        {"level": 50, "message": "a level as a number"},
+        {"severity": "ERROR", "message": "über"},
+        {"level": "INFO", "log.level": "WARN", "message": "two levels"},
+        {"mdc": {"level": "INFO"}, "level": "ERROR", "message": "a level of others"},
+        {"log": {"level": "INFO", "logger": "o.a.f.Foo"}, "message": "nested"},
+        {"level": "INFO", "message": "first\nBad table magic number: expected 1, found 2"},
+        {"level": "INFO", "message": "m", "stack_trace": "a.B: c\n\tat a.B.c(B.java:12)\n"},
+        {"level": "INFO", "message": "m", "error": {"stack_trace": "a.B\n\tat a.B.c(B.java:1)"}},
+        {"level": "INFO", "message": "m", "stack_trace": "", "error": None},
+        {"level": "INFORMATION", "message": "another word"},
+        {"message": "no level"},
+        {"level": "ERROR"},
+        {"level": "INFO"},
+    ]
+)
+_JSON_RECORDS = st.builds(lambda at, fields: {"@timestamp": at, **fields}, _JSON_TIMES, _FIELDS)
+_JSON_LINES = _JSON_RECORDS.map(lambda record: json.dumps(record, separators=(",", ":")).encode())
+
+
+@_QUICKLY
+@given(
+    lines=st.lists(_JSON_LINES, min_size=1, max_size=30),
+    others=st.lists(_OTHERS, max_size=3),
+    block_bytes=st.integers(1, 900),
+    limits=st.sampled_from([_SMALL, DEFAULT_SETTINGS]),
+    is_active=st.booleans(),
+)
+def test_json_in_blocks_equals_json_line_by_line(
+    tmp_path: Path,
+    lines: list[bytes],
+    others: list[bytes],
+    block_bytes: int,
+    limits: Settings,
+    is_active: bool,
+) -> None:
+    path = tmp_path / "a.log"
+    for at, other in enumerate(others):
+        lines.insert(at * 3, other)
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    profile = _profile(path, _JSON)
+    expected = _scan(profile, limits, None, is_active=is_active)
+    assert _scan(profile, limits, block_bytes, is_active=is_active) == expected
+
+
+@_QUICKLY
+@given(
+    lines=st.lists(_JSON_LINES.filter(lambda line: b'"message"' in line), min_size=1, max_size=30),
+    block_bytes=st.integers(1, 900),
+)
+def test_json_in_blocks_equals_the_general_reader(
+    tmp_path: Path, lines: list[bytes], block_bytes: int
+) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    general = _scan(_profile(path, "json"), DEFAULT_SETTINGS, None)
+    found = _scan(_profile(path, _JSON), DEFAULT_SETTINGS, block_bytes)
+    by_offset = {event.offset: event for event in found.events}
+    for event in general.events:
+        assert by_offset.pop(event.offset) == event
+    # A literal in another field than the message makes an event notable in blocks, as in text.
+    assert all(event.logger == "a|b" for event in by_offset.values())
+    assert _summed_volumes([found]) == _summed_volumes([general])
 
 
 @pytest.mark.parametrize("is_active", [False, True])

@@ -21,9 +21,9 @@ from flink_triage.logs.formats.exports import MAX_EXPORT_BYTES, export_kind, rea
 from flink_triage.logs.inputs.compression import missing_package, open_decompressed
 from flink_triage.logs.inputs.files import InputFile, open_binary
 from flink_triage.logs.layouts.headers import HeaderKind
-from flink_triage.logs.layouts.json_lines import kind_of_line
+from flink_triage.logs.layouts.json_lines import begins_with_its_time, kind_of_line
 from flink_triage.logs.layouts.own import OWN_LAYOUT, OwnLayouts
-from flink_triage.logs.layouts.shape import Shape, shape_of, timestamp_columns
+from flink_triage.logs.layouts.shape import JSON, Shape, shape_of, timestamp_columns
 from flink_triage.logs.text.decode import clean
 from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_header
 from flink_triage.model import FileProfile, Process
@@ -251,7 +251,6 @@ def _layout_of(
     starts: list[str] = []
     others: list[str] = []
     explained = total = undated = 0
-    has_other_json = False
     for line, kind in zip(lines, kinds, strict=True):
         if not line.strip():
             continue
@@ -262,21 +261,22 @@ def _layout_of(
             continue
         explained += 1
         names[kind.layout] += 1
-        is_json = kind.layout == "json"
-        has_other_json |= is_json
         # A TaskManager repeats the undated lines of its start script inside one dated event.
-        start = None if is_json else timestamp_columns(line)
+        start = timestamp_columns(line)
         if start is not None:
             dated.append(line)
             starts.append(start)
         else:
             others.append(line)
-            undated += not is_json
+            undated += 1
     if not names:
         return "none", 0.0, None
     layout = names.most_common(1)[0][0]
     confidence = explained / total
-    if has_other_json or confidence < _SHAPED_CONFIDENCE or layout in ("time-only", "level-first"):
+    is_mixed = names[JSON] and (len(names) > 1 or undated)
+    if is_mixed or confidence < _SHAPED_CONFIDENCE or layout in ("time-only", "level-first"):
+        return layout, confidence, None
+    if layout == JSON and not all(map(begins_with_its_time, (dated[0], dated[-1]))):
         return layout, confidence, None
     shape = shape_of(dated, starts, layout)
     if shape is None or undated > len(dated):

@@ -17,7 +17,7 @@ from typing import Any
 from flink_triage.logs.layouts.headers import Header, HeaderKind, canonical_level, header_kind_of
 from flink_triage.logs.layouts.timestamps import parse_timestamp
 
-_TIME = (
+TIME_KEYS = (
     "@timestamp",
     "__REALTIME_TIMESTAMP",
     "timestamp",
@@ -32,7 +32,7 @@ _TIME = (
     "log_time",
     "timestamp_ms",
 )
-_LEVEL = (
+LEVEL_KEYS = (
     "log.level",
     "level",
     "severity",
@@ -65,7 +65,7 @@ _THREAD = (
     "_Thread",
     "_threadName",
 )
-_MESSAGE = (
+MESSAGE_KEYS = (
     "message",
     "@message",
     "msg",
@@ -77,7 +77,7 @@ _MESSAGE = (
     "line",
     "MESSAGE",
 )
-_STACK = (
+STACK_KEYS = (
     "error.stack_trace",
     "stack_trace",
     "stackTrace",
@@ -145,7 +145,7 @@ def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
 def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | None:
     """The parts of an event from a JSON object, nested or with dotted names."""
     flat = _flatten(fields)
-    message = _first_text(flat, _MESSAGE)
+    message = _first_text(flat, MESSAGE_KEYS)
     stack = _stack(fields, flat)
     level = _level(flat)
     logged_at = _time(flat, default_timezone)
@@ -175,6 +175,17 @@ def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | N
     return _time(_flatten(fields), default_timezone)
 
 
+def begins_with_its_time(line: str) -> bool:
+    """Whether the first field of a JSON record holds the time of the event."""
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    key = next(iter(fields), None)
+    first = parse_timestamp(str(fields[key])) if key in TIME_KEYS else None
+    return first is not None and first == time_of(fields, UTC)
+
+
 @dataclass(frozen=True, slots=True)
 class Wrapped:
     """A raw log line inside a JSON object, with its writer and its collection time."""
@@ -202,7 +213,7 @@ def unwrap_json_line(line: str) -> Wrapped | None:
     message = _first_text(flat, _RAW)
     if message is None or _first_text(flat, _LOGGER) or _stack(fields, flat) is not None:
         return None
-    if _first_text(flat, _LEVEL) is not None:
+    if _first_text(flat, LEVEL_KEYS) is not None:
         return None
     source = "/".join(str(flat[name]) for name in _SOURCE if isinstance(flat.get(name), str))
     moment = _time(flat, UTC)
@@ -228,7 +239,7 @@ def _first_text(flat: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
 
 
 def _level(flat: Mapping[str, Any]) -> str | None:
-    for name in _LEVEL:
+    for name in LEVEL_KEYS:
         value = flat.get(name)
         if isinstance(value, str) and 0 < len(value) <= 12:
             return canonical_level(value)
@@ -240,7 +251,7 @@ def _level(flat: Mapping[str, Any]) -> str | None:
 
 
 def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
-    for name in _TIME:
+    for name in TIME_KEYS:
         value = flat.get(name)
         if isinstance(value, str):
             is_number = len(value) in (16, 19) and value.isdigit()
@@ -276,7 +287,7 @@ def _from_number(number: float, nanos: int = 0) -> datetime | None:
 
 
 def _stack(fields: Mapping[str, Any], flat: Mapping[str, Any]) -> str | None:
-    for name in _STACK:
+    for name in STACK_KEYS:
         value = flat.get(name, fields.get(name))
         if value is None:
             continue

@@ -20,21 +20,29 @@ import numpy.typing as npt
 from flink_triage.logs.layouts.known import LEVELS
 from flink_triage.logs.layouts.timestamps import match_timestamp
 
-# Four 64-bit words: the longest timestamp, "[2026-11-21T06:54:27.012+08:00] ", fills them.
-SHAPE_WIDTH = 32
+# Seven 64-bit words: a JSON record that begins with "@timestamp", nanoseconds and an offset needs
+# 52 columns.
+SHAPE_WIDTH = 56
 _LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
 _SHAPE_IN_NAME = re.compile(
-    r"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{8,32})>(?: (?P<anchor>[@\]]\d+))?$"
+    r"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{8,56})>(?: (?P<anchor>[@\]]\d+))?$"
 )
 
 _DIGITS = str.maketrans("0123456789", "9999999999")
 _LEVEL_WITHIN = 400
 # Maximum length of a timestamp, with a leading bracket and the inspected text after it.
-_TIMESTAMP_CHARS = 48
+_TIMESTAMP_CHARS = SHAPE_WIDTH + 8
 _BEHIND = re.compile(r"[ \])>|\t]*")
+# Everything before the time of a JSON record that begins with its time.
+_JSON_START = re.compile(r'\{ ?"[@A-Za-z_]{1,16}" ?: ?"')
 _PLAIN_TIME = re.compile(
-    r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? "
+    r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? |"
+    rf"{_JSON_START.pattern}(?P<json_time>(?P<json_second>9999-99-99[ T]99:99:99)"
+    r'[.,](?P<json_fraction>9{1,9})(?:Z|[+-]99:?99)?)"'
 )
+# What the minute is read from; the fraction may have any number of digits.
+_JSON_SECOND = re.compile(rf"{_JSON_START.pattern}9999-99-99[T ]99:99:99")
+JSON = "json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +54,17 @@ class Shape:
     anchor: str | None
 
     @property
+    def is_json(self) -> bool:
+        return is_json(self.layout)
+
+    @property
     def name(self) -> str:
         return f"{self.layout} <{self.columns}>" + (f" {self.anchor}" if self.anchor else "")
+
+    @property
+    def zero_time(self) -> bytes:
+        """The columns with zeros as digits, for any line of this shape."""
+        return self.columns.replace("9", "0").encode()
 
     @property
     def header_pattern(self) -> bytes:
@@ -85,7 +102,8 @@ class Shape:
     def time_columns(self) -> tuple[int, int, int] | None:
         """Columns of date and time, of the fraction's digits, and of the timestamp's end.
 
-        ``None`` unless the shape is a whole timestamp of a plain form, followed by a blank.
+        ``None`` unless the shape is a whole timestamp of a plain form, followed by a blank, or by a
+        quote in JSON. In JSON the timestamp includes the offset.
         """
         return _time_columns(self.columns)
 
@@ -108,12 +126,20 @@ def _text_pattern(columns: str) -> re.Pattern[str]:
 @lru_cache(maxsize=64)
 def _time_columns(columns: str) -> tuple[int, int, int] | None:
     match = _PLAIN_TIME.fullmatch(columns)
-    return (match.start("second"), match.start("fraction"), match.end("time")) if match else None
+    if match is None:
+        return None
+    kind = "json_" if match["json_time"] else ""
+    return match.start(f"{kind}second"), match.start(f"{kind}fraction"), match.end(f"{kind}time")
 
 
 @lru_cache(maxsize=64)
 def _following(columns: str) -> re.Pattern[bytes]:
     return re.compile(b"\n" + _pattern(columns).pattern)
+
+
+def is_json(layout: str) -> bool:
+    """Whether the layout's name in a profile is that of JSON records, with or without a shape."""
+    return layout.partition(" ")[0] == JSON
 
 
 @lru_cache(maxsize=64)
@@ -134,14 +160,16 @@ def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shap
     # A shape shorter than a time of day with milliseconds does not reliably mark a header.
     if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
         return None
+    if layout == JSON:
+        return Shape(layout, columns, None) if _JSON_SECOND.match(columns) else None
     return Shape(layout, columns, _anchor_of([line.encode() for line in headers]))
 
 
 def timestamp_columns(line: str) -> str | None:
     """The columns of the timestamp at the start of a line and of the text directly after it.
 
-    A bracket may precede the timestamp. Digits are written as ``9``. ``None`` if there is no
-    timestamp or its form has no fixed columns.
+    A bracket may precede the timestamp, or the key of a JSON record. Digits are written as ``9``.
+    ``None`` if there is no timestamp or its form has no fixed columns.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 
@@ -149,6 +177,12 @@ def timestamp_columns(line: str) -> str | None:
 # Lines of one logger start alike, except for their digits.
 @lru_cache(maxsize=4096)
 def _columns_of(line: str) -> str | None:
+    json_start = _JSON_START.match(line)
+    if json_start is not None:
+        match = match_timestamp(line, json_start.end())
+        end = match.end() if match is not None and match["ymd"] else 0
+        # The quote belongs to the shape: the timestamp is complete.
+        return line[: min(end + 1, SHAPE_WIDTH)] if end else None
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
     # Ten nines are not an epoch, which starts with 1; an epoch has no columns anyway.

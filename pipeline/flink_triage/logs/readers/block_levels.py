@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH, masks_of
+from flink_triage.logs.layouts.shape import SHAPE_WIDTH, Shape, masks_of
 from flink_triage.logs.readers.block_arrays import IS_WORD, WholeEvents, rows_at
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
+from flink_triage.logs.readers.json_records import plain_levels
 from flink_triage.logs.readers.small_block_reader import QUIET
 
 _LEVELS: tuple[str | None, ...] = (*QUIET, "WARN", "ERROR", "FATAL", None)
@@ -23,11 +24,13 @@ def code_of(level: str | None) -> int:
 
 
 def quiet_levels(
-    view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
+    view: WholeEvents, newlines: npt.NDArray[np.int64], shape: Shape
 ) -> npt.NDArray[np.int64]:
-    """Index into ``_LEVELS`` for events with a quiet level at the anchor; others are unresolved."""
+    """Index into ``_LEVELS`` for events with a quiet level; others are unresolved."""
+    if shape.is_json:
+        return plain_levels(view, UNRESOLVED)
     levels = np.full(len(view.bounds) - 1, UNRESOLVED, dtype=np.int64)
-    columns = _anchor_columns(view, newlines, anchor)
+    columns = _anchor_columns(view, newlines, shape.anchor)
     if columns is None:
         return levels
     words = rows_at(view.data, columns)[:, 0]

@@ -21,6 +21,7 @@ from flink_triage.logs.readers.block_levels import UNRESOLVED, code_of, count_vo
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import BuiltEvent, ShapedEvents
 from flink_triage.logs.readers.event_forms import forms_of_events
+from flink_triage.logs.readers.json_records import is_countable
 from flink_triage.logs.readers.plain_events import plain_among
 from flink_triage.logs.readers.reference_reader import ByteSource, Window
 from flink_triage.logs.readers.repeated_events import MET_FROM, Repeats
@@ -245,9 +246,7 @@ class _Blocks:
         return rest
 
     def _take_events(self, data: bytes) -> int:
-        """Count and keep all events of ``data`` but the last, which may continue; return bytes
-        taken.
-        """
+        """Count and keep all events of ``data`` but the last, and return their size."""
         newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0
@@ -271,7 +270,7 @@ class _Blocks:
         return int(bounds[-1])
 
     def _count_events(self, view: WholeEvents, newlines: npt.NDArray[np.int64]) -> None:
-        levels = quiet_levels(view, newlines, self._build.shape.anchor)
+        levels = quiet_levels(view, newlines, self._build.shape)
         sizes = view.bounds[1:] - view.bounds[:-1]
         line_counts = view.lines[1:] - view.lines[:-1]
         # These are judged regardless of their words; all others only if they contain a literal.
@@ -306,7 +305,9 @@ class _Blocks:
         """The forms of events if repeats are counted; ``None`` for events without a header."""
         if self._repeats is None or not pieces:
             return repeat(None, len(pieces))
-        forms = forms_of_events(pieces)
+        forms = forms_of_events(pieces, self._build.shape.zero_time)
+        if self._build.shape.is_json:
+            return (f if is_countable(p) else None for f, p in zip(forms, pieces, strict=True))
         lines = is_line.nonzero()[0].tolist()
         if len(lines) >= MET_FROM:
             plain = plain_among([pieces[index] for index in lines], self._finder)

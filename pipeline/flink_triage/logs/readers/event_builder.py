@@ -15,8 +15,13 @@ from flink_triage.logs.layouts.headers import (
     parts_of_match,
     with_message_below,
 )
-from flink_triage.logs.layouts.shape import Shape, sub_minute_columns
-from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
+from flink_triage.logs.layouts.shape import SHAPE_WIDTH, Shape, sub_minute_columns
+from flink_triage.logs.layouts.timestamps import (
+    match_timestamp,
+    parse_timestamp,
+    time_of_columns,
+    timestamp_of,
+)
 from flink_triage.logs.lifecycle import parse_lifecycle
 from flink_triage.logs.readers.stored_text import (
     TextCache,
@@ -86,6 +91,10 @@ class ShapedEvents:
         columns = sub_minute_columns(shape.columns)
         self._below_minute = (min(columns), max(columns) + 1) if columns else (0, 0)
         self._no_seconds = shape.columns[slice(*self._below_minute)].replace("9", "0")
+        self._time_start = shape.columns.find("9")
+        # A fraction with any number of digits is not part of the shape; the offset follows it.
+        is_cut = shape.is_json and shape.time_columns is None
+        self._minute_width = SHAPE_WIDTH if is_cut else len(shape.columns)
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
 
     def header_of(self, data: bytes) -> bytes | None:
@@ -116,19 +125,16 @@ class ShapedEvents:
 
     def minute_of(self, line: bytes) -> datetime | None:
         """The minute in the shape's columns of a header line."""
-        text = line[: len(self.shape.columns)].decode("latin-1")
+        text = line[: self._minute_width].decode("latin-1")
         start, end = self._below_minute
         # One lookup covers all seconds of a minute; 60 is not a valid second.
         if start < end <= len(text) and text[start] < "6":
             text = f"{text[:start]}{self._no_seconds}{text[end:]}"
-        return _minute(text, self._timezone)
+        return _minute(text, self._time_start, self._timezone)
 
     def time_of(self, text: bytes) -> datetime | None:
-        """The time in the columns of a plain timestamp."""
-        assert self.time_columns is not None
-        second, fraction, after = (at - self.time_columns[0] for at in self.time_columns)
-        told = text.decode("latin-1")
-        return time_of_columns(told[second : fraction - 1], told[fraction:after], self._timezone)
+        """The time that ``text`` states."""
+        return parse_timestamp(text.decode("latin-1"), self._timezone)
 
     def build(
         self,
@@ -156,8 +162,7 @@ class ShapedEvents:
         if not self.shape.is_header(head):
             return self._headless(offset, size, line, data, is_cut)
         text, errors = decode(head)
-        header = self._header(clean(text), head)
-        rest = rest.rstrip(b"\r\n")
+        header, rest = self._parts(clean(text), head, rest.rstrip(b"\r\n"))
         if rest and not header.message.strip():
             below, _, behind = rest.partition(b"\n")
             text, more = decode(below)
@@ -168,7 +173,7 @@ class ShapedEvents:
         continues = bool(rest) and not rest.isspace()
         if not (continues or header.level in WARN_AND_ABOVE):
             if has_literal is None:
-                has_literal = self._finder.contains(data)
+                has_literal = self._has_literal(data, header)
             if not has_literal:
                 return BuiltEvent(None, header.level)
         message, continuation, redactions, more = self._texts(header, rest if continues else b"")
@@ -253,12 +258,19 @@ class ShapedEvents:
         stored = self._continuations.get(rest)
         return message, stored.text, both(redactions, stored.redactions), stored.decode_errors
 
+    def _has_literal(self, data: bytes, _header: Header) -> bool:
+        return self._finder.contains(data)
+
+    def _parts(self, text: str, line: bytes, rest: bytes) -> tuple[Header, bytes]:
+        """The header on an event's first line, ``text`` when decoded, and what stands below it."""
+        return self._header(text, line), rest
+
     def _header(self, text: str, line: bytes) -> Header:
         level = self.shape.level_of(line)
         header = parse_header(text, self._timezone, self.shape.layout)
         canonical = canonical_level(level.decode()) if level else None
         if header is None:
-            match = match_timestamp(text, 0 if text[:1].isdigit() else 1)
+            match = match_timestamp(text, self._time_start)
             logged_at = timestamp_of(match, self._timezone) if match else None
             message = text[len(self.shape.columns) :].strip()
             return Header("unknown", logged_at, canonical, None, None, message)
@@ -301,7 +313,7 @@ class ShapedEvents:
 
 
 @lru_cache(maxsize=4096)
-def _minute(columns: str, default_timezone: tzinfo) -> datetime | None:
-    match = match_timestamp(columns, 0 if columns[:1].isdigit() else 1)
+def _minute(columns: str, start: int, default_timezone: tzinfo) -> datetime | None:
+    match = match_timestamp(columns, start)
     moment = timestamp_of(match, default_timezone) if match else None
     return moment.replace(second=0, microsecond=0) if moment else None

@@ -43,11 +43,14 @@ _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
 
 
-def forms_of_events(events: Sequence[bytes]) -> list[bytes | None]:
-    """The form of each event."""
+def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes | None]:
+    """The form of each event; ``time`` replaces the start of each."""
     together = forms_of(b"".join(events))
     ends = list(accumulate(map(len, events)))
-    return [together[end - len(event) : end] for end, event in zip(ends, events, strict=True)]
+    return [
+        time + together[end - len(event) + len(time) : end]
+        for end, event in zip(ends, events, strict=True)
+    ]
 
 
 def forms_of(data: bytes) -> bytes:

@@ -1,7 +1,7 @@
 """Lines of any kind in, events out: the general reader, which judges each line by its text.
 
-It reads the files that the block reader cannot: carriers, JSON, several layouts in one file, and
-text pasted from a ticket, in which no header marks the start of an event.
+It reads the files that the block reader cannot: carriers, other JSON, several layouts in one file,
+and text pasted from a ticket, in which no header marks the start of an event.
 """
 
 from __future__ import annotations

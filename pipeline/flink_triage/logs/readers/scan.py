@@ -18,6 +18,7 @@ from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.readers.block_reader import BLOCK_BYTES, FEW_BYTES, read_blocks
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
+from flink_triage.logs.readers.json_records import JsonEvents
 from flink_triage.logs.readers.line_reader import PastedEvents
 from flink_triage.logs.readers.reference_reader import ByteSource, Window, read_lines
 from flink_triage.logs.readers.repeated_events import Repeats
@@ -165,7 +166,8 @@ class Scanner:
     def _builder(
         self, profile: FileProfile, shape: Shape, default_timezone: tzinfo
     ) -> ShapedEvents:
-        return ShapedEvents(
+        events = JsonEvents if shape.is_json else ShapedEvents
+        return events(
             profile.path,
             shape,
             self._finder,

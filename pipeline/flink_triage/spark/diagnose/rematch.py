@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.json_values import decode
+from flink_triage.logs.layouts.shape import JSON
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.signatures import Matcher, SignaturePack
@@ -80,7 +81,8 @@ def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFram
         "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
     )
     layouts = house.current(spark, CONTENTS, runs).groupBy("file_id", "generation")
-    lines = layouts.agg((F.max("layout") == "json").alias("is_on_one_line"))
+    is_json = F.split_part(F.max("layout"), F.lit(" "), F.lit(1)) == JSON
+    lines = layouts.agg(is_json.alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
     rows = rows.join(F.broadcast(lines), ["file_id", "generation"], "left")
     shipped = pickle.dumps((work.pack, work.options.settings))

@@ -1,0 +1,110 @@
+"""JSON records that begin with their time in, levels without parsing and notable events out.
+
+Such a file has a header shape (``{"@timestamp":"9999-99-99T99:99:99.999Z"``) and is read in blocks
+like text. A record with a message and a quiet level, without a stack and escaped characters, is
+plain: its bytes contain its text as it is. All others are parsed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from flink_triage.logs.layouts.headers import Header
+from flink_triage.logs.layouts.json_lines import (
+    LEVEL_KEYS,
+    MESSAGE_KEYS,
+    STACK_KEYS,
+    parse_json_line,
+)
+from flink_triage.logs.readers.block_arrays import WholeEvents
+from flink_triage.logs.readers.event_builder import ShapedEvents
+from flink_triage.logs.readers.small_block_reader import QUIET
+from flink_triage.logs.text.decode import clean
+from flink_triage.logs.text.hyperscan_databases import database_of
+
+
+class JsonEvents(ShapedEvents):
+    """Builds the events of a file of JSON records."""
+
+    def _parts(self, text: str, line: bytes, rest: bytes) -> tuple[Header, bytes]:
+        header = parse_json_line(text, self._timezone)
+        if header is None:
+            # A broken record is kept as text.
+            stated_at = self.time_of(line[self._time_start :])
+            return Header(self.shape.layout, stated_at, None, None, None, text), rest
+        below = header.stack
+        if below is None:
+            message, _, below = header.message.partition("\n")
+            header = replace(header, message=message)
+        encoded = clean(below).encode("utf-8", "replace")
+        return header, b"\n".join(filter(None, (encoded, rest))).rstrip()
+
+    def _has_literal(self, data: bytes, header: Header) -> bool:
+        # Escaped characters stand in the text only.
+        return self._finder.contains(data) or (
+            b"\\" in data and self._finder.contains(header.message.encode("utf-8", "replace"))
+        )
+
+
+# The last part of a key is its name inside of a nested object.
+_LEVELS_AT = "|".join(sorted({re.escape(key.rpartition(".")[2]) for key in LEVEL_KEYS}))
+_STACKS_AT = "|".join(sorted({re.escape(key.rpartition(".")[2]) for key in STACK_KEYS}))
+_LEVELS = "|".join(map(re.escape, LEVEL_KEYS))
+_MESSAGES = "|".join(map(re.escape, MESSAGE_KEYS))
+# Any key that ends like one of a level or a stack.
+_KEY = r'["._]'
+_PATTERNS = (
+    *(rf'"(?:{_LEVELS})" ?: ?"(?i:{level})"' for level in QUIET),
+    rf'{_KEY}(?:{_LEVELS_AT})" ?:',
+    rf'{_KEY}(?:{_STACKS_AT})" ?: ?(?:"[^"]|[\[{{])',
+    r"\\",
+    rf'"(?:{_MESSAGES})" ?: ?"[^"]',
+)
+_STATED, _STACK, _ESCAPE, _MESSAGE = range(len(QUIET), len(_PATTERNS))
+
+
+def plain_levels(view: WholeEvents, unresolved: int) -> npt.NDArray[np.int64]:
+    """Index into ``QUIET`` for plain records, ``unresolved`` for all others."""
+    found: tuple[list[int], ...] = tuple([] for _ in _PATTERNS)
+
+    def note(pattern: int, _start: int, end: int, *_: object) -> None:
+        found[pattern].append(end)
+
+    database, scratch = _database()
+    database.scan(view.data[: int(view.bounds[-1])], match_event_handler=note, scratch=scratch)
+    count = len(view.bounds) - 1
+    counts = [
+        np.bincount(
+            view.bounds.searchsorted(np.asarray(ends, dtype=np.int64) - 1, "right") - 1,
+            minlength=count,
+        )
+        for ends in found
+    ]
+    quiet = np.array(counts[:_STATED])
+    is_plain = (quiet.sum(axis=0) == 1) & (counts[_STATED] == 1)
+    is_plain &= (counts[_STACK] == 0) & (counts[_ESCAPE] == 0) & (counts[_MESSAGE] > 0)
+    if not view.begins_with_header:
+        is_plain[0] = False
+    return np.where(is_plain, quiet.argmax(axis=0), unresolved)
+
+
+_NUMBER_AS_LEVEL = re.compile(rf'{_KEY}(?:{_LEVELS_AT})" ?: ?[^" ]'.encode())
+
+
+def is_countable(record: bytes) -> bool:
+    """Whether the form of a record says all that its text would.
+
+    Escaped characters are not text, and a level written as a number would look like any other.
+    """
+    return b"\\" not in record and _NUMBER_AS_LEVEL.search(record) is None
+
+
+@lru_cache(maxsize=1)
+def _database() -> tuple[Any, Any]:
+    return database_of([pattern.encode() for pattern in _PATTERNS], 0, literal=False)
