@@ -20,16 +20,30 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
     "aws": [
         {"of": "aws", "service": "s3", "code": ["SlowDown", "Throttling"]},
         {"of": "aws", "service": "s3", "status": ["5xx", "403", "301"]},
+        {"of": "aws", "service": "s3", "code": "NoSuchBucket"},
         {"of": "aws", "service": "kinesis", "code": "LimitExceededException"},
     ],
     "kafka": [{"of": "kafka", "code": "TOPIC_AUTHORIZATION_FAILED"}],
     "sql": [{"of": "sql", "state": "28xxx"}, {"of": "sql", "state": ["28000"]}],
     "oracle": [{"of": "oracle", "code": "ORA-01017"}],
-    "azure": [{"of": "azure", "status": "5xx", "code": "ServerBusy"}],
+    "azure": [
+        {"of": "azure", "status": "5xx", "code": "ServerBusy"},
+        {"of": "azure", "status": "503"},
+    ],
     "gcs": [{"of": "gcs", "status": ["503"]}],
     "mysql": [{"of": "mysql", "code": ["1040", "1045"]}],
     "postgres": [{"of": "postgres", "code": ["28P01", "40P01", "42P01"]}],
     "sqlserver": [{"of": "sqlserver", "code": ["10928", "18456"]}],
+    "hadoop": [{"of": "hadoop", "code": "SafeModeException"}],
+    "iceberg": [{"of": "iceberg", "code": "NotFoundException"}],
+    "hudi": [{"of": "hudi", "code": "HoodieRollbackException"}],
+    "elasticsearch": [
+        {"of": "elasticsearch", "status": "4xx"},
+        {"of": "elasticsearch", "code": "mapper_parsing_exception"},
+    ],
+    "mongodb": [{"of": "mongodb", "code": ["ChangeStreamHistoryLost", "DuplicateKey"]}],
+    "clickhouse": [{"of": "clickhouse", "code": "TOO_MANY_PARTS"}],
+    "kubernetes": [{"of": "kubernetes", "status": "403", "code": "Forbidden"}],
 }
 OTHERS: Mapping[str, list[dict[str, object]]] = {
     "aws": [
@@ -48,6 +62,19 @@ OTHERS: Mapping[str, list[dict[str, object]]] = {
     "mysql": [{"of": "mysql", "code": ["1044", "1205"]}],
     "postgres": [{"of": "postgres", "code": ["28000", "40001", "42703"]}],
     "sqlserver": [{"of": "sqlserver", "code": ["208", "1205"]}],
+    "hadoop": [{"of": "hadoop", "code": ["LeaseExpiredException", "StandbyException"]}],
+    "iceberg": [{"of": "iceberg", "code": ["CommitFailedException"]}],
+    "hudi": [{"of": "hudi", "code": ["HoodieRemoteException"]}],
+    "elasticsearch": [
+        {"of": "elasticsearch", "status": ["5xx", "403"]},
+        {"of": "elasticsearch", "code": "parsing_exception"},
+    ],
+    "mongodb": [{"of": "mongodb", "code": ["AuthenticationFailed", "InvalidResumeToken"]}],
+    "clickhouse": [{"of": "clickhouse", "code": ["UNKNOWN_TABLE", "TYPE_MISMATCH"]}],
+    "kubernetes": [
+        {"of": "kubernetes", "status": "401"},
+        {"of": "kubernetes", "status": "403", "code": "AlreadyExists"},
+    ],
 }
 FORMS = [
     pytest.param(name, form, id=f"{name}: {form.example[:60]}")
@@ -78,6 +105,16 @@ def test_a_form_that_does_not_print_what_is_asked_is_left_out() -> None:
 
 def _groups(pattern: str) -> list[str]:
     return re.findall(r"\(\?P<\w+>", pattern)
+
+
+def test_the_document_of_azure_is_no_error_of_s3() -> None:
+    document = "<Error><Code>InternalError</Code><Message>Internal.{}</Message></Error>"
+    of_s3 = expand({"of": "aws", "service": "s3", "code": "InternalError"})
+    found = {
+        text: any(re.search(form["regex"], document.format(text)) for form in of_s3)
+        for text in ("", "\nRequestId:17b\nTime:2026-05-10")
+    }
+    assert list(found.values()) == [True, False]
 
 
 def test_what_a_client_asks_again_for_is_a_failure_only_as_an_exception() -> None:
@@ -161,6 +198,29 @@ NAMED = {
     "create connection SQLException, url: jdbc:mysql://h/d, errorCode 1045, state 28000": (
         "jdbc/auth-failed"
     ),
+    "psycopg2.OperationalError: connection to server failed: FATAL:  no pg_hba.conf entry for"
+    ' host "10.0.0.7"': "jdbc/auth-failed",
+    "Failed: org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.hdfs.protocol."
+    "QuotaByStorageTypeExceededException): Quota by storage type : SSD on path : /ckp is exceeded."
+    " quota = 1 GB": "hdfs/write-refused",
+    "org.apache.iceberg.exceptions.ServiceFailureException: Server error: NotFoundException:"
+    " Location does not exist: s3://b/orders/metadata/00001.metadata.json": (
+        "iceberg/metadata-missing"
+    ),
+    "The BulkRequest of 5 operation(s) has failed due to: [es/bulk] failed:"
+    " [circuit_breaking_exception] [parent] Data too large": "sink/elasticsearch-jdbc-failed",
+    "com.mongodb.MongoBulkWriteException: Bulk write operation error on server m:27017. Write"
+    " errors: [BulkWriteError{index=0, code=11000, message='E11000 duplicate key', details={}}].": (
+        "sink/elasticsearch-jdbc-failed"
+    ),
+    "com.clickhouse.client.ClickHouseException: Code: 252. DB::Exception: Zu viele Teile."
+    " (version 20.3.1)": "sink/clickhouse-too-many-parts",
+    "io.fabric8.kubernetes.client.KubernetesClientException: Failure executing: POST at:"
+    ' https://k8s/apis/apps/v1/namespaces/flink/deployments. Message: User "ann" cannot create'
+    " resource. Received status: Status(apiVersion=v1, code=403, details=null, kind=Status,"
+    " message=x, reason=Forbidden, status=Failure, additionalProperties={}).": (
+        "kubernetes/forbidden"
+    ),
 }
 
 
@@ -178,6 +238,7 @@ def test_a_form_that_no_example_shows_is_named(text: str, signature: str) -> Non
         "Error while fetching metadata with correlation id 3 : {a=UNKNOWN_TOPIC_OR_PARTITION}",
         "Got error produce response with correlation id 9, retrying. Error: NOT_ENOUGH_REPLICAS",
         "Retrying after SQLSTATE 00000",
+        "Call to nn1 failed: org.apache.hadoop.ipc.StandbyException, failing over",
     ],
 )
 def test_what_is_asked_again_names_nothing(text: str) -> None:
