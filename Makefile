@@ -90,7 +90,7 @@ calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
 eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
 
-ablate: $(STAMP) ## what each scoring rule decides on labelled logs
+ablate: $(STAMP) ## what each scoring and context rule decides on labelled logs
 	$(BIN)/python -m benchmarks.ablate $(filter-out %/failing,$(EVAL_TREES))
 
 left-out: $(STAMP) ## the share of examples that are named without what was written for them (LEFT_OUT)

@@ -1,8 +1,9 @@
-"""``make ablate``: what each scoring rule decides on labelled logs.
+"""``make ablate``: what each scoring rule and each context rule decides on labelled logs.
 
-Every labelled log is read once and diagnosed again without each rule of `SCORING`.  Printed are,
-per rule, the labelled logs whose leading incident changes: its first answer (right before and wrong
-without the rule, or the other way round), its first three answers, and its verdict or severity.
+Every labelled log is read once and diagnosed again without each rule of `SCORING` and `CONTEXT`.
+Two tables count, per rule, the logs whose leading incident changes: its first answer (right with
+the rule and wrong without it, or the other way round), its first three answers, and its verdict or
+severity. For a healthy log no incident is the right answer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import yaml
 
 from benchmarks.evaluate import LABELS, Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
+from flink_triage.diagnosis.context.rules import CONTEXT
 from flink_triage.diagnosis.ranking.rank import BEHIND_CAUSE
 from flink_triage.diagnosis.ranking.scoring import SCORING
 from flink_triage.local import Options, scan_inputs
@@ -26,15 +28,27 @@ from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack
 
-RULES = (*(rule.id for rule in SCORING), BEHIND_CAUSE)
+# The ids of the rules with the basis or source of each.
+SCORING_RULES = {rule.id: rule.basis for rule in SCORING} | {BEHIND_CAUSE: "causes precede effects"}
+CONTEXT_RULES = {rule.id: rule.source for rule in CONTEXT}
+RULES = (*SCORING_RULES, *CONTEXT_RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """What is reported first: signatures in rank order, and the verdict with the severity."""
+    """The first incident: signatures in rank order, and the verdict with the severity.
+
+    All are empty if there is no incident.
+    """
 
     ranked: tuple[str, ...] = ()
     verdict: tuple[str, str] = ("", "")
+
+    def is_right(self, root: frozenset[str] | None) -> bool:
+        """Whether it is the labelled answer; ``root`` is empty for a healthy log."""
+        if root is not None and not root:
+            return self == Leading()
+        return bool((root or frozenset()).intersection(self.ranked[:1]))
 
 
 def ablate(trees: Sequence[Path]) -> tuple[int, dict[str, Counter[str]]]:
@@ -54,21 +68,15 @@ def _changes(labelled: Labelled) -> Iterator[tuple[str, str]]:
     scanned = scan_inputs([str(labelled.path)], Options(), lambda done, total: None)
     observations = list(scanned.observations())
     before = _leading(observations, scanned.pack)
-    root = labelled.root or frozenset()
     for rule in RULES:
         after = _leading(observations, scanned.pack, rule)
-        if after.ranked[:1] != before.ranked[:1]:
-            was_right, is_right = (bool(root & {*one.ranked[:1]}) for one in (before, after))
-            yield (
-                rule,
-                {(True, False): "worse", (False, True): "better"}.get(
-                    (was_right, is_right), "other"
-                ),
-            )
+        was_right, is_right = (one.is_right(labelled.root) for one in (before, after))
+        if was_right != is_right:
+            yield rule, "worse" if was_right else "better"
         if after.ranked[:3] != before.ranked[:3]:
             yield rule, "first three"
         if after.verdict != before.verdict:
-            yield rule, "verdict"
+            yield rule, "verdict or severity"
 
 
 def _leading(
@@ -84,26 +92,28 @@ def _leading(
     return Leading()
 
 
-_COLUMNS = ("worse", "better", "other", "first three", "verdict")
+_COLUMNS = ("worse", "better", "first three", "verdict or severity")
 
 
-def table(count: int, changes: dict[str, Counter[str]]) -> str:
+def table(rules: Mapping[str, str], changes: Mapping[str, Counter[str]]) -> str:
     """A Markdown table with one row per rule; ``worse``: right with the rule only."""
     lines = [
-        f"| left out ({count} logs) | {' | '.join(_COLUMNS)} | basis |",
+        f"| left out | {' | '.join(_COLUMNS)} | basis |",
         f"|---|{'---:|' * len(_COLUMNS)}---|",
     ]
-    basis = {rule.id: rule.basis for rule in SCORING} | {BEHIND_CAUSE: "causes precede effects"}
-    for rule in RULES:
+    for rule, basis in rules.items():
         cells = " | ".join(str(changes[rule][column]) for column in _COLUMNS)
-        lines.append(f"| `{rule}` | {cells} | {basis[rule]} |")
+        lines.append(f"| `{rule}` | {cells} | {basis} |")
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trees", nargs="+", type=Path)
-    print(table(*ablate(parser.parse_args(argv).trees)))
+    count, changes = ablate(parser.parse_args(argv).trees)
+    print(f"{count} logs")
+    for rules in (SCORING_RULES, CONTEXT_RULES):
+        print(f"\n{table(rules, changes)}")
     return 0
 
 

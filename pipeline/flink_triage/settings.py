@@ -55,7 +55,7 @@ class Settings:
     # takes a minute, 300,000 events that all differ take 1 GB.
     max_diagnosis_seconds: float = 300.0
     max_diagnosis_bytes: int = 2 * GIB
-    # Ids of scoring rules to leave out, to measure what each decides.
+    # Ids of scoring and context rules to leave out, to measure what each decides.
     rules_left_out: frozenset[str] = frozenset()
     # An unfinished last event of a file that was written to so recently is held back.
     settle_seconds: float = 10.0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import jsonschema
 import pytest
 
-from flink_triage.diagnosis.context.handled_exceptions import OWN_CODE
 from flink_triage.diagnosis.context.unmet_slot_requests import REQUESTED
 from flink_triage.logs.layouts import parse_header
 from flink_triage.logs.lifecycle import parse_lifecycle
@@ -28,6 +29,7 @@ from flink_triage.signatures.catalogue import render_catalogue
 from flink_triage.signatures.export import label_mapper
 from flink_triage.signatures.lint import lint_signature
 from flink_triage.signatures.samples import check_examples, match_text, overlap_matrix
+from flink_triage.signatures.signature import Meaning
 from flink_triage.yaml_documents import MappingNode, Node, Scalar, read_document
 
 REPOSITORY = Path(__file__).parents[2]
@@ -46,6 +48,22 @@ def test_the_pack_loads_without_a_problem() -> None:
 
 def test_the_pack_is_not_empty() -> None:
     assert len(SIGNATURES) > 50
+
+
+@pytest.mark.parametrize("meaning", get_args(Meaning))
+def test_each_meaning_has_one_signature(meaning: Meaning) -> None:
+    assert len(PACK.with_meaning(meaning)) == 1
+
+
+def test_the_code_names_no_signature() -> None:
+    """What it must know of one is a field of the signature, so that users can replace it."""
+    named = {
+        f"{path.relative_to(REPOSITORY)}: {node.value}"
+        for path in (REPOSITORY / "pipeline").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in PACK.signatures
+    }
+    assert named == set()
 
 
 @each
@@ -141,7 +159,8 @@ def _is_request(text: str) -> bool:
     return lifecycle is not None and lifecycle.kind == REQUESTED
 
 
-# What the job went on from: `diagnosis.caught`, and `_matters` of `diagnosis.incidents`.
+OWN_CODE = "operator/user-code-exception"
+# What the job went on from: the rule `handled-exceptions`, and `_matters` of `diagnosis.incidents`.
 BY_THE_WAY = {
     ("caught-1.20.2", OWN_CODE),
     ("caught-1.20.2", "metrics/reporter-missing"),

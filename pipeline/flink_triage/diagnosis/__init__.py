@@ -49,7 +49,9 @@ def diagnose_deployment(
 
     A deployment without failures has one incident, usually with verdict ``healthy``.
     """
-    timeline = build_timeline(deployment, observations, flink_version)
+    timeline = build_timeline(
+        deployment, observations, pack, flink_version, settings.rules_left_out
+    )
     if timeline.is_foreign:
         return DeploymentDiagnosis((quiet_incident(timeline, settings, pack),), (), {})
     ranked = _ranked(timeline, pack, settings)
@@ -101,9 +103,11 @@ def diagnose_on(
         return None
     known = carried.observations if carried is not None else ()
     observations = fold([*known, *news], settings)
-    timeline = build_timeline(deployment, observations, flink_version)
+    timeline = build_timeline(
+        deployment, observations, pack, flink_version, settings.rules_left_out
+    )
     if carried is not None:
-        before = build_timeline(deployment, known, flink_version)
+        before = build_timeline(deployment, known, pack, flink_version, settings.rules_left_out)
         if known and not tells_the_same(before, timeline):
             return None
     has_closed = carried is not None and carried.has_closed
@@ -168,7 +172,7 @@ def diagnose_episodes(
     settings: Settings = DEFAULT_SETTINGS,
 ) -> list[tuple[Incident, list[Candidate]]]:
     """Incidents, worst first, each with all its candidates in ranked order."""
-    timeline = build_timeline(deployment, observations)
+    timeline = build_timeline(deployment, observations, pack, without=settings.rules_left_out)
     if timeline.is_foreign:
         return []
     ranked = _ranked(timeline, pack, settings)

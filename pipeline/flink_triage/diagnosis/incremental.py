@@ -13,29 +13,24 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flink_triage.diagnosis.context.failures import ENDING_KINDS, failure_word
-from flink_triage.diagnosis.context.neighbouring_lines import OMITTED_STACKS
-from flink_triage.diagnosis.context.orderly_shutdown import (
-    BANNER,
-    REACH,
-    SIGNAL,
-    process_of,
-    started_as,
-)
+from flink_triage.diagnosis.context.failures import ENDING_KINDS, failure_rank
+from flink_triage.diagnosis.context.omitted_stacks import OMITTED_STACKS
+from flink_triage.diagnosis.context.orderly_shutdown import REACH
+from flink_triage.diagnosis.context.processes import BANNER, SIGNAL, process_of, started_as
 from flink_triage.diagnosis.context.system_exit import CLOSING, is_last_output
 from flink_triage.diagnosis.context.unmet_slot_requests import REGISTERED, REQUESTED
 from flink_triage.diagnosis.durations import CLUSTER_LEAD, LATE, LEAD_IN, LEAD_OUT, OVER_AFTER
 from flink_triage.diagnosis.episodes.episodes import FAULT_KINDS, Episode, is_fault
 from flink_triage.diagnosis.incidents.no_incident import (
     is_bare_error,
-    is_log_line,
     is_of_flink,
     is_sign_of_health,
     is_warning,
     unexplained_error,
 )
 from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
-from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment, graph_of
+from flink_triage.diagnosis.moment import NO_TIME, Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_of
 from flink_triage.logs.routine import COMPLETED, routine_key
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
@@ -280,9 +275,9 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "task", observation.task, moment.job_id
     if (graph := graph_of(observation)) is not None:
         yield "graph", graph
-    if (word := failure_word(observation)) is not None:
+    if (word := failure_rank(observation)) is not None:
         yield "failure", moment.job_id, word
-    yield "log", is_log_line(observation), is_of_flink(observation), lifecycle is None
+    yield "log", moment.is_text, is_of_flink(moment), lifecycle is None
 
 
 def _told_last(observation: Observation) -> Iterator[Hashable]:

@@ -172,6 +172,7 @@ def _build(checked: Checked, signature_id: str) -> Signature:
         count=match.get("count", 1),
         within_seconds=parse_seconds(match["within"]) if "within" in match else None,
         reach=value.get("reach", "job"),
+        meaning=value.get("meaning"),
         cause=value["cause"].strip(),
         remediation=_remediation(value),
         explains=tuple(value.get("explains", ())),

@@ -24,7 +24,7 @@ from flink_triage.signatures.loader import load_signature
 from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
 from flink_triage.signatures.schema import Checked, Schema, check, hint, load_schema
 from flink_triage.signatures.shipped import builtin_pack_directory as builtin_pack_directory
-from flink_triage.signatures.signature import Ignored, Signature
+from flink_triage.signatures.signature import Ignored, Meaning, Signature
 from flink_triage.yaml_documents import Problem, read_document
 
 IGNORE_FILE = "ignore.yaml"
@@ -78,6 +78,10 @@ class SignaturePack:
                 }
             )
         )
+
+    def with_meaning(self, meaning: Meaning) -> tuple[str, ...]:
+        """Ids of the signatures with this meaning; none if the pack does not have it."""
+        return tuple(id_ for id_, one in self.signatures.items() if one.meaning == meaning)
 
     @property
     def wordings(self) -> tuple[str, ...]:

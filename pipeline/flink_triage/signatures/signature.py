@@ -16,6 +16,7 @@ TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
 Reach = Literal["job", "cluster"]
 Purpose = Literal["cure", "prevent"]
+Meaning = Literal["job-unknown", "jobmanager-lost", "system-exit", "taskmanager-stopped"]
 
 # Captures that no regex makes: the process that failed, and the item of ``frame`` that held.
 PLACES = frozenset({"process", "frame"})
@@ -170,6 +171,7 @@ class Signature:
     other over an episode.  ``vetoes`` must not hold on the event that matched.  ``count`` and
     ``within_seconds`` ask for repetition inside an episode (``episode_match``).  ``reach`` is
     ``cluster`` where jobs share what is at fault: a host, its disk, the storage, the leader.
+    ``meaning`` names the situation for context rules (``diagnosis/context``).
     ``lines`` gives the line of each field (``match.any[0].regex``) in ``path``.
     """
 
@@ -185,6 +187,7 @@ class Signature:
     count: int = 1
     within_seconds: float | None = None
     reach: Reach = "job"
+    meaning: Meaning | None = None
     explains: tuple[str, ...] = ()
     versions: Versions = Versions()
     limits: str | None = None

@@ -6,9 +6,9 @@ from test_incidents import completed, line, signatures, state
 from test_orderly_shutdown import ENTRYPOINT, banner, sigterm
 
 from flink_triage.diagnosis import diagnose_on
-from flink_triage.diagnosis.context.lost_jobmanager import LOST
 from flink_triage.remediation import OptionTable
 
+LOST = "ha/jobmanager-lost"
 RUNS = banner(0) + state(1, "CREATED", "RUNNING") + completed(60, 1)
 HEARTBEAT = (
     line(85, "Totals (1/2)#0 (ad54) switched from RUNNING to FAILED with failure cause:", "WARN")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pytest
 
 from flink_triage.diagnosis import diagnose_on
-from flink_triage.diagnosis.context.orderly_shutdown import STOPPED_IN_ORDER
 from flink_triage.model import Incident
 from flink_triage.remediation import OptionTable
 from tests.unit.diagnosis.test_incidents import (
@@ -22,6 +21,7 @@ from tests.unit.diagnosis.test_incidents import (
     state,
 )
 
+STOPPED_IN_ORDER = "taskmanager/shutdown-requested"
 ENTRYPOINT = "org.apache.flink.runtime.entrypoint.ClusterEntrypoint"
 RUNNER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
 STOPPED = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from flink_triage.diagnosis import diagnose_episodes
+from flink_triage.diagnosis.ranking.rank import BEHIND_CAUSE
 from flink_triage.diagnosis.ranking.scoring import SCORING
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS
@@ -57,6 +60,13 @@ def test_a_rule_gives_its_points_and_can_be_left_out(
     without, none = scored(replace(DEFAULT_SETTINGS, rules_left_out=frozenset({rule})))
     assert none == []
     assert score != without
+
+
+def test_the_page_lists_every_rule_in_order() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "diagnosis.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"\| rule \| points .*?\n\n", page, re.DOTALL)
+    ids = [rule.id for rule in SCORING]
+    assert re.findall(r"^\| `([a-z-]+)`", table, re.MULTILINE) == [*ids, BEHIND_CAUSE]
 
 
 def test_every_rule_has_an_id_of_its_own_and_says_where_it_comes_from() -> None:

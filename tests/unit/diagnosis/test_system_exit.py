@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.diagnosis.context.orderly_shutdown import STOPPED_IN_ORDER
-from flink_triage.diagnosis.context.system_exit import EXITED
 from tests.unit.diagnosis.test_incidents import failed, line, signatures, state
 from tests.unit.diagnosis.test_orderly_shutdown import (
     RUNNER,
     STOPPED,
+    STOPPED_IN_ORDER,
     WELL,
     banner,
     sigterm,
     started,
 )
 
+EXITED = "job/system-exit"
 BLOBS = "org.apache.flink.runtime.blob.PermanentBlobCache"
 # The location in `failed` is that of this TaskManager.
 NAME = "host:1"

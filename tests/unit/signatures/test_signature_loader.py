@@ -114,6 +114,13 @@ WRONG_HEADS = {
         ("severity: major", "severity: high"),
         ['2: severity: "high" is not one of critical, major, minor, info'],
     ),
+    "a meaning that no rule uses": (
+        ("severity: major", "severity: major\nmeaning: jobmanager-gone"),
+        [
+            '3: meaning: "jobmanager-gone" is not one of job-unknown, jobmanager-lost, '
+            "system-exit, taskmanager-stopped; did you mean jobmanager-lost?"
+        ],
+    ),
     "a title of 81 characters": (
         ("Something went quite wrong", "x" * 81),
         ["1: title: is 81 characters, at most 80"],

@@ -1,1 +1,1 @@
-"""Interpret observations by their neighbouring lines."""
+"""Rules that interpret a line by the lines around it; ``rules.CONTEXT`` lists them."""

@@ -9,7 +9,7 @@ FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
 ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-fatal"})
 
 
-def failure_word(observation: Observation) -> int | None:
+def failure_rank(observation: Observation) -> int | None:
     """Rank of the form in which a line reports a job failure, best first; ``None`` for others."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:

@@ -8,55 +8,59 @@ completes a checkpoint or finishes.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from flink_triage.diagnosis.context.failures import FAILING_STATES, failure_word
+from flink_triage.diagnosis.context.failures import FAILING_STATES, failure_rank
 from flink_triage.diagnosis.durations import TASK_FAILS, WELL_WITHIN
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
+from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.conditions import is_logger
 from flink_triage.traces import origin_of
 
-# The pack's generic signature for exceptions thrown by user code.
-OWN_CODE = "operator/user-code-exception"
 # Layouts may cut a logger name to its last part, or its packages to single letters.
 _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
-def gone_on_from(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of lines that log an exception of user code after which nothing failed.
+def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
+    """Lines that log an exception of user code after which nothing failed lose their matches.
 
     If the job handled an exception once, it does not fail from it. The same exception beside a
     failure is therefore ignored too: the failure has another cause, or reports the exception
     itself.
     """
+    generic = {id_ for id_, signature in pack.signatures.items() if signature.is_generic}
     found: set[int] = set()
     fails_at: datetime | None = None
     well_at: datetime | None = None
-    for index in reversed(range(len(timed))):
-        observation, at = timed[index]
+    for index in reversed(range(len(moments))):
+        observation, at = moments[index].observation, moments[index].at
         if _is_failure(observation):
             fails_at = at
         elif is_well(observation):
             well_at = at
-        elif _is_own_remark(observation) and well_at is not None:
+        elif _is_user_log(observation, generic) and well_at is not None:
             goes_on = well_at - at <= WELL_WITHIN
             if goes_on and (fails_at is None or fails_at - at > TASK_FAILS):
                 found.add(index)
-    survived = {timed[index][0].fingerprint for index in found} - {None}
-    return found | {
+    survived = {moments[index].observation.fingerprint for index in found} - {None}
+    found |= {
         index
-        for index, (observation, _) in enumerate(timed)
-        if observation.fingerprint in survived and _is_own_remark(observation)
+        for index, moment in enumerate(moments)
+        if moment.observation.fingerprint in survived and _is_user_log(moment.observation, generic)
     }
+    return {index: replace(moments[index].reinterpreted(()), is_handled=True) for index in found}
 
 
-def _is_own_remark(observation: Observation) -> bool:
-    event, told = observation.event, {match.signature for match in observation.matches}
-    if event.lifecycle is not None or event.logger is None or not told:
+def _is_user_log(observation: Observation, generic: Container[str]) -> bool:
+    """Whether user code may have logged the line, with an exception or words of a failure."""
+    event = observation.event
+    if event.lifecycle is not None or event.logger is None or not observation.matches:
         return False
-    if told == {OWN_CODE}:
+    if all(match.signature in generic for match in observation.matches):
         # A bare class name may belong to Flink or to user code; the lines that follow decide.
         return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
     # Quoted words of a failure, without an exception.
@@ -68,7 +72,7 @@ def _is_failure(observation: Observation) -> bool:
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return False
-    return failure_word(observation) is not None or lifecycle.to_state in FAILING_STATES
+    return failure_rank(observation) is not None or lifecycle.to_state in FAILING_STATES
 
 
 def is_well(observation: Observation) -> bool:

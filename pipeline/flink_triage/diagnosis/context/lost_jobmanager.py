@@ -10,63 +10,65 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from flink_triage.diagnosis.context.failures import ENDING_KINDS
-from flink_triage.diagnosis.context.orderly_shutdown import BANNER, SIGNAL, process_of
+from flink_triage.diagnosis.context.processes import BANNER, SIGNAL, process_of
 from flink_triage.diagnosis.durations import MASTER_SOUGHT, RAN_BEFORE_KILL
+from flink_triage.diagnosis.moment import Moment, inferred_matches
 from flink_triage.logs.routine import COMPLETED
-from flink_triage.model import Match, Observation
-
-# The pack's signature for a lost JobManager.
-LOST = "ha/jobmanager-lost"
-_MAX_EXCERPT_CHARS = 400
+from flink_triage.model import Observation
+from flink_triage.signatures import SignaturePack
 
 _Process = tuple[str, str | None]
 
 
-def lost_jobmanagers(timed: Sequence[tuple[Observation, datetime]]) -> dict[int, tuple[Match, ...]]:
-    """Matches for a lost JobManager, by line index.
+def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
+    """Banners get a match of ``meaning: jobmanager-lost``, other lines may lose theirs.
 
     A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
     that look for a JobManager match only near such a banner.
     """
-    again = _started_again(timed)
-    times = [timed[index][1] for index in again]
-    meant = dict(again)
-    for index, (observation, at) in enumerate(timed):
-        others = tuple(match for match in observation.matches if match.signature != LOST)
-        is_sought = len(others) < len(observation.matches)
-        if is_sought and not any(abs(at - start) <= MASTER_SOUGHT for start in times):
-            meant[index] = others
-    return meant
+    lost = pack.with_meaning("jobmanager-lost")
+    if not lost:
+        return {}
+    banners = _banners_after_loss(moments)
+    times = [moments[index].at for index in banners]
+    changed = {
+        index: moments[index].reinterpreted(inferred_matches(moments[index].observation, lost))
+        for index in banners
+    }
+    for index, moment in enumerate(moments):
+        matches = moment.observation.matches
+        others = tuple(match for match in matches if match.signature not in lost)
+        is_sought = len(others) < len(matches)
+        if is_sought and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
+            changed[index] = moment.reinterpreted(others)
+    return changed
 
 
-def _started_again(
-    timed: Sequence[tuple[Observation, datetime]],
-) -> dict[int, tuple[Match, ...]]:
-    """Banners, by index, of JobManagers whose predecessor ended while a job was running.
+def _banners_after_loss(moments: Sequence[Moment]) -> list[int]:
+    """Indices of the banners of JobManagers whose predecessor ended while a job was running.
 
     A JobManager that still logs after another's banner is alive; the other one is a standby.
     """
-    told = [
-        (index, observation, at)
-        for index, (observation, at) in enumerate(timed)
-        if observation.process == "jobmanager" and observation.occurrences
+    logged = [
+        (index, moment.observation, moment.at)
+        for index, moment in enumerate(moments)
+        if moment.observation.process == "jobmanager" and moment.observation.occurrences
     ]
-    last_word = {_key(observation): at for _, observation, at in told}
+    last_line = {_key(observation): at for _, observation, at in logged}
     # By process, the last time at which each of its jobs was seen running.
     running: dict[_Process, dict[str, datetime]] = {}
-    found: dict[int, tuple[Match, ...]] = {}
-    for index, observation, at in told:
+    found: list[int] = []
+    for index, observation, at in logged:
         lifecycle, process = observation.event.lifecycle, _key(observation)
         if lifecycle is None:
             continue
         jobs = running.setdefault(process, {})
         job = lifecycle.job_id
         if lifecycle.kind == BANNER:
-            gone = [p for p in running if p == process or last_word[p] < at]
+            gone = [p for p in running if p == process or last_line[p] < at]
             seen = [ran_at for p in gone for ran_at in running[p].values()]
             if any(at - ran_at <= RAN_BEFORE_KILL for ran_at in seen):
-                excerpt = observation.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
-                found[index] = (Match(LOST, 0, {}, excerpt),)
+                found.append(index)
             for p in gone:
                 running[p].clear()
         elif lifecycle.kind == SIGNAL or lifecycle.kind in ENDING_KINDS:

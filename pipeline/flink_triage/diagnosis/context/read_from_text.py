@@ -1,16 +1,29 @@
-"""An observation in; whether it is prose, which lowers the confidence, out."""
+"""Moments in, those that a person wrote marked as text out.
+
+Prose is less reliable than a log line: it lowers the confidence of a diagnosis, and prose alone
+cannot prove that a job is healthy.
+"""
 
 from __future__ import annotations
 
-from flink_triage.model import Observation
+from collections.abc import Sequence
+from dataclasses import replace
 
-# Factor on the confidence of an answer: prose is less reliable than a log line.
-FROM_TEXT = 0.8
-IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.model import Observation
+from flink_triage.signatures import SignaturePack
+
+
+def mark_text(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
+    return {
+        index: replace(moment, is_text=True)
+        for index, moment in enumerate(moments)
+        if is_prose(moment.observation)
+    }
 
 
 def is_prose(observation: Observation) -> bool:
-    """Whether a person wrote it: it has neither a log header nor a stack trace."""
+    """Whether a line has neither a log header, nor a stack trace, nor a lifecycle meaning."""
     event = observation.event
     has_header = event.level is not None or event.logged_at is not None
     return not has_header and event.lifecycle is None and observation.fingerprint is None

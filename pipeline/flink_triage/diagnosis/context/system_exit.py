@@ -8,75 +8,78 @@ output of the user code gives the reason: the last line of the ``.out`` file.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from flink_triage.diagnosis.context.orderly_shutdown import (
+from flink_triage.diagnosis.context.processes import (
     BANNER,
+    SHUTTING_DOWN,
     SIGNAL,
-    STOPPED_IN_ORDER,
     lost_id,
     process_of,
     started_as,
 )
 from flink_triage.diagnosis.context.read_from_text import is_prose
 from flink_triage.diagnosis.durations import EXIT_REASON, HEARTBEAT, STOPPED_TOGETHER
+from flink_triage.diagnosis.moment import Moment, inferred_matches
 from flink_triage.logs.inputs.path_names import is_output
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Match, Observation
+from flink_triage.signatures import SignaturePack
 
-# The pack's signature for ``System.exit`` in user code.
-EXITED = "job/system-exit"
 CLOSING = "process-closing"
-_PARTING = "The TaskExecutor is shutting down"
 _LOCATION = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ ")
 _OWN_LOGGERS = ("org.apache.flink.", "org.apache.pekko.", "akka.")
-_MAX_EXCERPT_CHARS = 400
-
-Timed = Sequence[tuple[Observation, datetime]]
+_MAX_MESSAGE_CHARS = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """The meaning of a line: its matches, and its time if it has none of its own."""
-
-    matches: tuple[Match, ...]
-    at: datetime
-
-
-def exits_told(timed: Timed, stops: Container[int]) -> dict[int, Told]:
-    """The meaning of lines about such an end, by index; ``stops`` are lines of a cluster stop.
+def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
+    """Lines about such an end get matches of ``meaning: system-exit``.
 
     These are the first line of the shutdown hooks, the JobManager's line about a task that failed
-    because of the exit, and the last line of the process's output.
+    because of the exit (there it replaces ``taskmanager-stopped``), and the last line of the
+    process's output, which gets the time of the end. Lines of a cluster stop are left out.
     """
-    closings = _unasked_closings(timed)
+    exited = pack.with_meaning("system-exit")
+    closings = _unasked_closings(moments) if exited else []
     if not closings:
         return {}
-    told: dict[int, Told] = {}
-    for index, (observation, at) in enumerate(timed):
-        closing = None if index in stops else _noticed(observation, at, closings)
+    stopped = pack.with_meaning("taskmanager-stopped")
+    changed: dict[int, Moment] = {}
+    for index, moment in enumerate(moments):
+        closing = None if moment.is_stop else _noticed(moment, closings)
         if closing is None:
             continue
-        told[closing.index] = Told((_match(timed[closing.index][0]),), closing.at)
-        if any(match.signature == STOPPED_IN_ORDER for match in observation.matches):
-            matches = (
-                # A consequence of the end of the process, not a thrown cause.
-                replace(match, signature=EXITED, alternative=0, depth_from_root=None)
-                if match.signature == STOPPED_IN_ORDER
-                else match
-                for match in observation.matches
-            )
-            told[index] = Told(tuple(matches), at)
-    ends = {process_of(timed[index][0]): told[index].at for index in sorted(told)}
-    for index, (observation, _) in enumerate(timed):
+        closed = moments[closing.index]
+        changed[closing.index] = closed.reinterpreted(inferred_matches(closed.observation, exited))
+        if any(match.signature in stopped for match in moment.observation.matches):
+            matches = _replaced(moment.observation.matches, stopped, exited)
+            changed[index] = moment.reinterpreted(matches)
+    ends = {process_of(moments[index].observation): changed[index].at for index in sorted(changed)}
+    for index, moment in enumerate(moments):
+        observation = moment.observation
         if is_last_output(observation) and not observation.matches:
             end = ends.get(process_of(observation))
             if end is not None:
                 # The last output is closest to the reason, so it is the first evidence.
-                told[index] = Told((replace(_match(observation), depth_from_root=0),), end)
-    return told
+                inferred = inferred_matches(observation, exited)
+                matches = tuple(replace(match, depth_from_root=0) for match in inferred)
+                changed[index] = moment.reinterpreted(matches, end)
+    return changed
+
+
+def _replaced(
+    matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
+) -> tuple[Match, ...]:
+    """The matches with the exit in place of the stop: an effect of the end, not a thrown cause."""
+    return tuple(
+        replace(match, signature=signature, alternative=0, depth_from_root=None)
+        if match.signature in stopped
+        else match
+        for match in matches
+        for signature in (exited if match.signature in stopped else (match.signature,))
+    )
 
 
 def is_last_output(observation: Observation) -> bool:
@@ -93,12 +96,13 @@ class _Closing:
     resource_id: str | None
 
 
-def _unasked_closings(timed: Timed) -> list[_Closing]:
+def _unasked_closings(moments: Sequence[Moment]) -> list[_Closing]:
     names: dict[str, str] = {}
     asked: dict[str, datetime] = {}
     closed: dict[str, datetime] = {}
     closings: list[_Closing] = []
-    for index, (observation, at) in enumerate(timed):
+    for index, moment in enumerate(moments):
+        observation, at = moment.observation, moment.at
         if observation.process != "taskmanager":
             continue
         process, lifecycle = process_of(observation), observation.event.lifecycle
@@ -121,14 +125,13 @@ def _is_fatal(observation: Observation) -> bool:
     return event.level in ERROR_AND_ABOVE and (event.logger or "").startswith(_OWN_LOGGERS)
 
 
-def _noticed(
-    observation: Observation, at: datetime, closings: Sequence[_Closing]
-) -> _Closing | None:
+def _noticed(moment: Moment, closings: Sequence[_Closing]) -> _Closing | None:
     """The end to which a line of the JobManager refers."""
+    observation, at = moment.observation, moment.at
     if observation.process == "taskmanager" or observation.occurrences == 0:
         return None
-    if _PARTING in (observation.root_cause_message or ""):
-        found = _LOCATION.search(observation.event.message[:8192])
+    if SHUTTING_DOWN in (observation.root_cause_message or ""):
+        found = _LOCATION.search(observation.event.message[:_MAX_MESSAGE_CHARS])
         near = [closing for closing in closings if abs(at - closing.at) <= STOPPED_TOGETHER]
         of = [c for c in near if found is not None and c.resource_id == found["id"]]
         is_only = len(near) == 1 and (found is None or near[0].resource_id is None)
@@ -138,8 +141,3 @@ def _noticed(
         return None
     of = [c for c in closings if c.resource_id == lost and c.at <= at + STOPPED_TOGETHER]
     return of[-1] if of and at - of[-1].at <= HEARTBEAT else None
-
-
-def _match(observation: Observation) -> Match:
-    excerpt = observation.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
-    return Match(EXITED, 0, {}, excerpt)

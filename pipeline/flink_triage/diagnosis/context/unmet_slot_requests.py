@@ -1,4 +1,4 @@
-"""Requests for TaskManagers in, those that left a job without slots out.
+"""Requests for TaskManagers in, those that left no job without slots out.
 
 On YARN and native Kubernetes the ResourceManager requests a container or pod when slots are
 missing. A request is routine. It is a symptom only if a job was refused slots while the request was
@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from flink_triage.diagnosis.durations import SLOTS_MISSED
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.model import Observation
+from flink_triage.signatures import SignaturePack
 
 REQUESTED, REGISTERED = "taskmanager-requested", "taskmanager-registered"
 _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException"
 
 
-def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
-    """Indices of the requests that were fulfilled, or that no job has missed so far.
+def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
+    """Requests that were fulfilled, or that no job has missed so far, lose their matches.
 
     A TaskManager that registers for the first time counts as the answer to the oldest request; no
     version logs which request it answers.
@@ -28,9 +30,10 @@ def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
     requests: set[int] = set()
     missed: set[int] = set()
     known: dict[str | None, datetime] = {}
-    for index, (observation, at) in enumerate(timed):
+    for index, moment in enumerate(moments):
+        observation, at = moment.observation, moment.at
         lifecycle = observation.event.lifecycle
-        while waiting and at - timed[waiting[0][0]][1] > SLOTS_MISSED:
+        while waiting and at - moments[waiting[0][0]].at > SLOTS_MISSED:
             waiting.popleft()
         if lifecycle is not None and lifecycle.kind == REQUESTED:
             requests.add(index)
@@ -42,7 +45,7 @@ def not_missed(timed: Sequence[tuple[Observation, datetime]]) -> set[int]:
             known[lifecycle.resource_id] = at
         elif waiting and _is_refusal(observation):
             missed.update(request for request, _ in waiting)
-    return requests - missed
+    return {index: moments[index].reinterpreted(()) for index in requests - missed}
 
 
 def _answer(waiting: deque[tuple[int, int]], count: int) -> None:

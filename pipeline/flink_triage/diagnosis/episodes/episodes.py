@@ -13,10 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from flink_triage.diagnosis.context.failures import FAILING_STATES, failure_word
+from flink_triage.diagnosis.context.failures import FAILING_STATES, failure_rank
 from flink_triage.diagnosis.durations import CLUSTER_LEAD, FAILURE_SLACK, OVER_AFTER, WELL_FOR
 from flink_triage.diagnosis.episodes.outcome import outcome_of
-from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment
+from flink_triage.diagnosis.moment import NO_TIME, Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Checkpoint, Outcome
 from flink_triage.signatures import SignaturePack
@@ -61,9 +62,9 @@ class Episode:
         return frozenset(part.job_id for part in self.parts) or frozenset({self.job_id})
 
     @property
-    def is_caught(self) -> bool:
+    def is_handled(self) -> bool:
         """Whether it is made of exceptions that own code went on from: trouble of nobody."""
-        return all(moment.is_caught for moment in self.faults)
+        return all(moment.is_handled for moment in self.faults)
 
     @property
     def has_failed(self) -> bool:
@@ -92,7 +93,7 @@ def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Epi
     by_job: dict[str | None, list[Moment]] = {}
     caught: dict[str | None, list[Moment]] = {}
     for moment in timeline.moments:
-        lanes = caught if moment.is_caught else by_job
+        lanes = caught if moment.is_handled else by_job
         lanes.setdefault(moment.job_id, []).append(moment)
     cluster = by_job.pop(None, [])
     episodes: list[Episode] = []
@@ -182,7 +183,7 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
     """When the job failed: its state says so, or else its restarts, or else its tasks."""
-    told = [(m, word) for m in moments if (word := failure_word(m.observation)) is not None]
+    told = [(m, word) for m in moments if (word := failure_rank(m.observation)) is not None]
     if not told:
         return []
     best = min(word for _, word in told)

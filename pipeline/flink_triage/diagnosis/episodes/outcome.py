@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flink_triage.diagnosis.context.failures import ENDING_KINDS
 from flink_triage.diagnosis.durations import RUNS_ON
-from flink_triage.diagnosis.timeline.timeline import Moment
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.model import Outcome
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from flink_triage.diagnosis.episodes.episodes import Episode
-from flink_triage.diagnosis.timeline.timeline import Moment
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.model import Evidence, Observation, UnknownFailure
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.similar import similar_failures

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from flink_triage.diagnosis.context.handled_exceptions import is_well
-from flink_triage.diagnosis.context.read_from_text import FROM_TEXT, IS_TEXT, is_prose
 from flink_triage.diagnosis.durations import WELL_WITHIN
 from flink_triage.diagnosis.episodes.episodes import Episode, in_order
 from flink_triage.diagnosis.episodes.unknown_failures import first_unknown
 from flink_triage.diagnosis.incidents.evidence import evidence_of, hit_evidence
 from flink_triage.diagnosis.incidents.missing_evidence import missing_evidence, other_causes
 from flink_triage.diagnosis.incidents.shown_timeline import timeline_entries
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.diagnosis.ranking.causality import (
     Candidate,
     Hit,
@@ -22,13 +22,16 @@ from flink_triage.diagnosis.ranking.causality import (
 )
 from flink_triage.diagnosis.ranking.cluster_incidents import blast_radius
 from flink_triage.diagnosis.ranking.confidence import confidence
-from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import Diagnosis, Incident, Observation, SimilarFailure, Verdict
 from flink_triage.remediation import OptionTable, merge_changes, resolve
 from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
 
+# Factor on the confidence of an answer that was read from prose.
+FROM_TEXT = 0.8
+IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
 # A sentence, not a dump: the whole message stands in the evidence.
 MAX_QUOTED_CHARS = 200
 
@@ -47,7 +50,7 @@ def build_incident(
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
-    if episode.is_caught or not (episode.has_failed or _matters(timeline, episode, answers)):
+    if episode.is_handled or not (episode.has_failed or _matters(timeline, episode, answers)):
         return None
     verdict = _verdict(answers, unknown, episode)
     wrappers = [c for c in ranked if not c.signature.is_answer]
@@ -204,7 +207,7 @@ def _diagnosis(
     signature = candidate.signature
     hits = _best_hits(candidate.hits)
     captures = dict(hits[0].match.captures)
-    is_text = all(is_prose(hit.moment.observation) for hit in candidate.hits)
+    is_text = all(hit.moment.is_text for hit in candidate.hits)
     sure = confidence(candidate, ranked)
     times = [h.moment.observation.event.logged_at for h in candidate.hits]
     known = sorted(at for at in times if at is not None)

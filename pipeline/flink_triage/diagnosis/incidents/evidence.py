@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from flink_triage.diagnosis.moment import Moment
 from flink_triage.diagnosis.ranking.causality import Hit
-from flink_triage.diagnosis.timeline.timeline import Moment
 from flink_triage.logs.text.redact import redact_path
 from flink_triage.model import Evidence, Observation
 from flink_triage.settings import Settings

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flink_triage.diagnosis.context.orderly_shutdown import bare_id
+from flink_triage.diagnosis.context.processes import bare_id
 from flink_triage.diagnosis.episodes.episodes import Episode
+from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
 from flink_triage.diagnosis.ranking.cluster_incidents import taskmanagers_named
-from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import OtherCause, Verdict
 from flink_triage.signatures import Signature, SignaturePack
 

@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flink_triage.diagnosis.context.read_from_text import is_prose
 from flink_triage.diagnosis.incidents.build import MAX_QUOTED_CHARS, incident_id
 from flink_triage.diagnosis.incidents.evidence import evidence_of
-from flink_triage.diagnosis.timeline.timeline import (
-    LOG_READ,
-    OUTSIDE_WINDOW,
-    DeploymentTimeline,
-    Moment,
-)
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline
 from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.logs.routine import COMPLETED
@@ -48,7 +43,7 @@ def quiet_incident(
     if error is None:
         return _incident(timeline, _verdict(timeline))
     first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
-    if not any(is_log_line(moment.observation) for moment in timeline.moments):
+    if all(moment.is_text for moment in timeline.moments):
         verdict: Verdict = "text-only"
         told = f"A text, and no log, mentions a failure that no signature names: {first_line}"
     else:
@@ -64,9 +59,9 @@ def _verdict(timeline: DeploymentTimeline) -> Verdict:
     kinds = {o.event.lifecycle.kind for o in observations if o.event.lifecycle is not None}
     if OUTSIDE_WINDOW in kinds and not any(_is_dated(o) for o in observations):
         return "empty-window"
-    if not any(is_log_line(o) for o in observations):
+    if all(moment.is_text for moment in timeline.moments):
         return "no-logs"
-    return "healthy" if any(is_of_flink(o) for o in observations) else "not-flink"
+    return "healthy" if any(map(is_of_flink, timeline.moments)) else "not-flink"
 
 
 def _is_dated(observation: Observation) -> bool:
@@ -85,7 +80,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     is_text = True
     is_excerpt = all(moment.observation.event.lifecycle is None for moment in timeline.moments)
     for moment in timeline.moments:
-        is_text = is_text and not is_log_line(moment.observation)
+        is_text = is_text and moment.is_text
         if is_sign_of_health(moment.observation):
             found = None
         elif found is None and (is_bare_error(moment) or (is_excerpt and is_warning(moment))):
@@ -95,14 +90,10 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     return next((moment for moment in timeline.moments if _mentions_failure(moment)), None)
 
 
-def is_log_line(observation: Observation) -> bool:
-    """Whether a program logged it: it has the header of a log, frames, or a known meaning."""
-    return not is_prose(observation)
-
-
-def is_of_flink(observation: Observation) -> bool:
-    """Whether a log line is one of Flink's own."""
-    if not is_log_line(observation):
+def is_of_flink(moment: Moment) -> bool:
+    """Whether it is a log line of Flink itself."""
+    observation = moment.observation
+    if moment.is_text:
         return False
     is_told = observation.process is not None or observation.flink_version is not None
     return is_told or observation.product == "flink" or observation.event.lifecycle is not None

@@ -8,7 +8,8 @@ from datetime import datetime
 from flink_triage.diagnosis.durations import LEAD_IN, LEAD_OUT
 from flink_triage.diagnosis.episodes.episodes import Episode
 from flink_triage.diagnosis.incidents.evidence import evidence_of
-from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, Moment
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import Observation, TimelineEntry
 from flink_triage.settings import Settings
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from flink_triage.diagnosis.durations import LOG_ORDER, STOP_EFFECT
 from flink_triage.diagnosis.episodes.episodes import FAULT_KINDS, Episode
-from flink_triage.diagnosis.timeline.timeline import NO_TIME, Moment
+from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.model import Match, Severity
 from flink_triage.signatures import Signature, SignaturePack
 

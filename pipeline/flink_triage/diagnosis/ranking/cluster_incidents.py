@@ -17,9 +17,10 @@ import regex as re
 from flink_triage.diagnosis.durations import CLUSTER_LEAD, FAILURE_SLACK
 from flink_triage.diagnosis.episodes.episodes import Attempt, Episode, in_order
 from flink_triage.diagnosis.episodes.unknown_failures import first_unknown
+from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.ranking.causality import Candidate, reachable
 from flink_triage.diagnosis.ranking.rank import rank
-from flink_triage.diagnosis.timeline.timeline import NO_TIME, DeploymentTimeline, Moment
+from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import AffectedJob, BlastRadius, MinuteCount, Outcome
 from flink_triage.signatures import SignaturePack
 

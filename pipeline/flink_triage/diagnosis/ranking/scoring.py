@@ -13,6 +13,7 @@ from functools import cached_property
 
 from flink_triage.diagnosis.durations import FIRST_FAULT
 from flink_triage.diagnosis.episodes.episodes import Episode, in_order
+from flink_triage.diagnosis.moment import NO_TIME
 from flink_triage.diagnosis.ranking.causality import (
     SERIOUS,
     Candidate,
@@ -21,7 +22,6 @@ from flink_triage.diagnosis.ranking.causality import (
     was_beside,
     was_survived,
 )
-from flink_triage.diagnosis.timeline.timeline import NO_TIME
 from flink_triage.model import Role, Severity
 from flink_triage.signatures import SignaturePack
 

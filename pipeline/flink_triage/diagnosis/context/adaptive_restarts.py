@@ -1,0 +1,37 @@
+"""Cancelled jobs in, those that the adaptive scheduler restarts after a task failure out.
+
+The adaptive scheduler cancels and recreates a job after a task failure. It does the same to rescale
+the job, without a failure before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from flink_triage.diagnosis.durations import ANSWER
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.signatures import SignaturePack
+
+
+def find_adaptive_restarts(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
+    """The change to CANCELLING that follows a failure becomes a change to RESTARTING."""
+    failed: dict[str, datetime] = {}
+    restarting: set[str] = set()
+    changed: dict[int, Moment] = {}
+    for index, moment in enumerate(moments):
+        observation, at = moment.observation, moment.at
+        lifecycle, path = observation.event.lifecycle, observation.event.path
+        if lifecycle is None:
+            continue
+        if lifecycle.kind in ("task-failed", "global-failure"):
+            failed[path] = at
+        elif lifecycle.kind == "rescheduled" and path in failed:
+            if at - failed[path] <= ANSWER:
+                restarting.add(path)
+        elif lifecycle.to_state == "CANCELLING" and path in restarting:
+            restarting.remove(path)
+            event = replace(observation.event, lifecycle=replace(lifecycle, to_state="RESTARTING"))
+            changed[index] = replace(moment, observation=replace(observation, event=event))
+    return changed

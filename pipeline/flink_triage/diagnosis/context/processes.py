@@ -1,0 +1,58 @@
+"""A line or a path in, the process that it belongs to or names out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import regex as re
+
+from flink_triage.model import Observation
+
+# Kinds of lifecycle lines: a shutdown signal, a startup banner, the start of a TaskManager.
+SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
+# TaskExecutor.onStop: the message with which a TaskManager unregisters from the JobManager.
+SHUTTING_DOWN = "The TaskExecutor is shutting down"
+# "jobmanager.out" and "jobmanager.log.1" belong to the same process as "jobmanager.log".
+_SUFFIX = re.compile(r"\.(?:log|out|err)(?:\.[\w.-]{1,40})?\Z")
+_LOST = re.compile(r"TaskManager with id (?P<id>\S{1,300}) (?:is no longer reachable|timed out)")
+_MAX_MESSAGE_CHARS = 8192
+
+
+def process_of(observation: Observation) -> str:
+    """The path of the process's log without suffixes; two processes never share one."""
+    return process_at(observation.event.path)
+
+
+@lru_cache(maxsize=4096)
+def process_at(path: str) -> str:
+    return _SUFFIX.sub("", path)
+
+
+def is_kind(observation: Observation, kind: str) -> bool:
+    """Whether it is a lifecycle line of this kind, and not a witness."""
+    lifecycle = observation.event.lifecycle
+    return lifecycle is not None and lifecycle.kind == kind and observation.occurrences > 0
+
+
+def started_as(observation: Observation) -> str | None:
+    """The resource id that a TaskManager logs at its start."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is None or lifecycle.kind != STARTED or not lifecycle.resource_id:
+        return None
+    return bare_id(lifecycle.resource_id)
+
+
+def lost_id(observation: Observation) -> str | None:
+    """The resource id of the TaskManager that a line reports as lost."""
+    if observation.occurrences == 0:
+        return None
+    for text in (observation.event.message, observation.root_cause_message or ""):
+        found = _LOST.search(text[:_MAX_MESSAGE_CHARS])
+        if found is not None:
+            return bare_id(found["id"])
+    return None
+
+
+def bare_id(resource_id: str) -> str:
+    """A resource id without its metadata: on YARN ``container_1(node:8041)``."""
+    return resource_id.partition("(")[0]

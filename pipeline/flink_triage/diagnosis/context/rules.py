@@ -1,0 +1,119 @@
+"""Moments of one deployment in time order in, the same ones reinterpreted by `CONTEXT` out.
+
+``make ablate`` leaves out each rule in turn and prints what changes on labelled logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from flink_triage.diagnosis.context.adaptive_restarts import find_adaptive_restarts
+from flink_triage.diagnosis.context.handled_exceptions import mark_handled_exceptions
+from flink_triage.diagnosis.context.lost_jobmanager import find_lost_jobmanagers
+from flink_triage.diagnosis.context.omitted_stacks import complete_stacks
+from flink_triage.diagnosis.context.orderly_shutdown import mark_stop
+from flink_triage.diagnosis.context.read_from_text import mark_text
+from flink_triage.diagnosis.context.registration_retries import find_registration_retries
+from flink_triage.diagnosis.context.stopped_taskmanagers import find_stopped_taskmanagers
+from flink_triage.diagnosis.context.system_exit import find_exits
+from flink_triage.diagnosis.context.unknown_job_requests import ignore_unknown_job_requests
+from flink_triage.diagnosis.context.unmet_slot_requests import ignore_met_slot_requests
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.signatures import SignaturePack
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRule:
+    """``apply`` gives the moments that change, by index, as the rules before left them.
+
+    ``description`` is one sentence for readers of ``docs/diagnosis.md``; ``source`` is the class
+    or kind of log whose lines the rule reads.
+    """
+
+    id: str
+    apply: Callable[[Sequence[Moment], SignaturePack], dict[int, Moment]]
+    description: str
+    source: str
+
+
+def apply_context(
+    moments: Sequence[Moment], pack: SignaturePack, without: frozenset[str] = frozenset()
+) -> list[Moment]:
+    """The moments after all rules but those ``without``, in time order again."""
+    result = list(moments)
+    for rule in CONTEXT:
+        if rule.id not in without:
+            for index, moment in rule.apply(result, pack).items():
+                result[index] = moment
+    return sorted(result, key=lambda moment: moment.at)
+
+
+CONTEXT: tuple[ContextRule, ...] = (
+    ContextRule(
+        "read-from-text",
+        mark_text,
+        "A line without a log header or stack trace is prose and lowers the confidence.",
+        "issues, chat messages, documents",
+    ),
+    ContextRule(
+        "adaptive-restarts",
+        find_adaptive_restarts,
+        "A job that is cancelled and recreated right after a task failure is restarted.",
+        "AdaptiveScheduler",
+    ),
+    ContextRule(
+        "registration-retries",
+        find_registration_retries,
+        "Failed lookups of the ResourceManager do not count if the process connects soon after.",
+        "TaskExecutor, JobMaster",
+    ),
+    ContextRule(
+        "omitted-stacks",
+        complete_stacks,
+        "An exception without a stack trace is the same as the last one of its class with one.",
+        "HotSpot, OmitStackTraceInFastThrow",
+    ),
+    ContextRule(
+        "orderly-shutdown",
+        mark_stop,
+        "Errors after a SIGTERM to the JobManager are effects of the stop.",
+        "SignalHandler",
+    ),
+    ContextRule(
+        "unmet-slot-requests",
+        ignore_met_slot_requests,
+        "A request for a TaskManager counts only if a job was refused slots meanwhile.",
+        "ActiveResourceManager",
+    ),
+    ContextRule(
+        "handled-exceptions",
+        mark_handled_exceptions,
+        "An exception that user code logs is no failure if the job continues.",
+        "loggers of user code",
+    ),
+    ContextRule(
+        "unknown-job-requests",
+        ignore_unknown_job_requests,
+        "REST requests for an unknown job do not count in the log of a running process.",
+        "AbstractHandler",
+    ),
+    ContextRule(
+        "stopped-taskmanagers",
+        find_stopped_taskmanagers,
+        "A lost TaskManager that received a signal was stopped.",
+        "SignalHandler",
+    ),
+    ContextRule(
+        "lost-jobmanager",
+        find_lost_jobmanagers,
+        "A JobManager that starts while a job was running follows one that was killed.",
+        "EnvironmentInformation",
+    ),
+    ContextRule(
+        "system-exit",
+        find_exits,
+        "A TaskManager that shuts down without a signal or fatal error called System.exit.",
+        "shutdown hooks, .out files",
+    ),
+)

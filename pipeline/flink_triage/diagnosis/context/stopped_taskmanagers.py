@@ -1,0 +1,45 @@
+"""Signals to TaskManagers in, those that the JobManager then reports as lost out.
+
+A TaskManager that gets SIGTERM may end before it unregisters. The JobManager then misses its
+heartbeat, as if the process or its host had failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flink_triage.diagnosis.context.processes import (
+    SIGNAL,
+    is_kind,
+    lost_id,
+    process_of,
+    started_as,
+)
+from flink_triage.diagnosis.durations import HEARTBEAT
+from flink_triage.diagnosis.moment import Moment, inferred_matches
+from flink_triage.signatures import SignaturePack
+
+
+def find_stopped_taskmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
+    """The signal gets a match of ``meaning: taskmanager-stopped``, unless the cluster stopped."""
+    stopped = pack.with_meaning("taskmanager-stopped")
+    if not stopped:
+        return {}
+    names: dict[str, str] = {}
+    signals: dict[str, int] = {}
+    changed: dict[int, Moment] = {}
+    for index, moment in enumerate(moments):
+        observation = moment.observation
+        process = process_of(observation)
+        if (name := started_as(observation)) is not None:
+            names[process] = name
+        elif moment.is_stop:
+            continue
+        elif is_kind(observation, SIGNAL) and process in names:
+            signals[names[process]] = index
+        elif signals and (lost := lost_id(observation)) in signals:
+            signal = moments[signals[lost]]
+            if moment.at - signal.at <= HEARTBEAT:
+                matches = inferred_matches(signal.observation, stopped)
+                changed[signals[lost]] = signal.reinterpreted(matches)
+    return changed

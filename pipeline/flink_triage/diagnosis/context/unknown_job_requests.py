@@ -1,0 +1,32 @@
+"""Replies to REST clients in, those about a job that the JobManager does not know out.
+
+Open browser tabs and scripts keep polling for a job that ended long ago, and no job is affected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flink_triage.diagnosis.moment import Moment
+from flink_triage.signatures import SignaturePack
+
+_REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
+
+
+def ignore_unknown_job_requests(
+    moments: Sequence[Moment], pack: SignaturePack
+) -> dict[int, Moment]:
+    """Replies of REST handlers lose their matches.
+
+    If the logs hold no line about the life of a process or job, the matches stay: then the replies
+    are all that a diagnosis can explain.
+    """
+    unknown = pack.with_meaning("job-unknown")
+    if not any(moment.observation.event.lifecycle is not None for moment in moments):
+        return {}
+    return {
+        index: moment.reinterpreted(())
+        for index, moment in enumerate(moments)
+        if any(match.signature in unknown for match in moment.observation.matches)
+        and (moment.observation.event.logger or "").startswith(_REST_HANDLERS)
+    }

@@ -1,0 +1,80 @@
+"""An observation in time: the value that context rules, episodes and ranking share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from flink_triage.model import Match, Observation
+
+# Sorts before every real time; stands for "the log states no time at all".
+NO_TIME = datetime(2, 1, 1, tzinfo=UTC)
+_MAX_EXCERPT_CHARS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An observation with the time that orders it and its job.
+
+    ``at`` is the event's own time or that of the nearest timed event before it in its file, in the
+    JobManager's clock if the file's clock is known to be wrong; ``NO_TIME`` if the file has none.
+
+    A witness (``occurrences`` is 0) replaces events that an earlier diagnosis has finished with. It
+    carries a fact about the whole deployment, such as a job's name, and is not an event itself.
+
+    Context rules (``diagnosis/context``) set the other fields. ``withheld`` are the original
+    matches if a rule replaced them; later lines may undo that. ``is_stop``: the line is an effect
+    of an orderly stop, not a fault. ``is_handled``: user code logged an exception and continued, so
+    no job failed from it. ``is_text``: a person wrote it; it is not a log line.
+    """
+
+    observation: Observation
+    at: datetime
+    job_id: str | None = None
+    withheld: tuple[Match, ...] | None = None
+    is_stop: bool = False
+    is_handled: bool = False
+    is_text: bool = False
+
+    @property
+    def is_witness(self) -> bool:
+        return self.observation.occurrences == 0
+
+    @property
+    def time(self) -> datetime | None:
+        """``at``, or ``None`` if the file states no time."""
+        return None if self.at == NO_TIME else self.at
+
+    @property
+    def until(self) -> datetime:
+        """The time of the last event that the observation counts."""
+        first, last = self.observation.event.logged_at, self.observation.last_logged_at
+        return self.at if first is None or last is None else self.at + (last - first)
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of its lifecycle line; ``None`` for others and for witnesses."""
+        lifecycle = self.observation.event.lifecycle
+        return lifecycle.kind if lifecycle is not None and not self.is_witness else None
+
+    @property
+    def to_state(self) -> str | None:
+        lifecycle = self.observation.event.lifecycle
+        return lifecycle.to_state if lifecycle is not None and not self.is_witness else None
+
+    def reinterpreted(self, matches: tuple[Match, ...], at: datetime | None = None) -> Moment:
+        """The moment with other matches; the original ones are withheld, and it is no stop."""
+        return replace(
+            self,
+            observation=replace(self.observation, matches=matches),
+            at=self.at if at is None else at,
+            withheld=self.observation.matches if self.withheld is None else self.withheld,
+            is_stop=False,
+        )
+
+
+def inferred_matches(observation: Observation, signatures: Iterable[str]) -> tuple[Match, ...]:
+    """Matches of signatures that a rule infers; the excerpt is the first line of the message."""
+    excerpt = observation.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
+    return tuple(Match(signature, 0, {}, excerpt) for signature in signatures)
