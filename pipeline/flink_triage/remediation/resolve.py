@@ -78,7 +78,7 @@ def resolve(
         notes.append(note)
     return Remediation(
         summary=fill(spec.summary, captures),
-        steps=(*(fill(step, captures) for step in spec.steps), *dict.fromkeys(notes)),
+        steps=(*(fill(step, captures) for step in spec.all_steps), *dict.fromkeys(notes)),
         config=tuple(changes),
         risk=spec.risk,
         verify=fill(spec.verify, captures) if spec.verify else None,

@@ -94,8 +94,8 @@ def _section(signature: Signature) -> list[str]:
         "",
         f"**What to do** (risk: {remediation.risk}): {_text(remediation.summary)}",
     ]
-    if remediation.steps:
-        lines += ["", *(f"{n}. {_text(step)}" for n, step in enumerate(remediation.steps, 1))]
+    if remediation.all_steps:
+        lines += ["", *(f"{n}. {_text(step)}" for n, step in enumerate(remediation.all_steps, 1))]
     if remediation.config:
         lines += ["", "| option | value | why |", "|---|---|---|"]
         lines += [_config_row(change) for change in remediation.config]

@@ -95,6 +95,7 @@ def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
         "cause": signature.cause,
         "limits": signature.limits or "",
         "remediation.summary": remediation.summary,
+        "remediation.trace_step": remediation.trace_step or "",
         "remediation.verify": remediation.verify or "",
     }
     texts |= {f"remediation.steps[{i}]": step for i, step in enumerate(remediation.steps)}
@@ -127,7 +128,7 @@ def _lint_examples(signature: Signature) -> Iterator[tuple[str, str]]:
 
 def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
     remediation = signature.remediation
-    if signature.role == "trigger" and not (remediation.steps or remediation.config):
+    if signature.role == "trigger" and not (remediation.all_steps or remediation.config):
         yield "remediation", "has neither steps nor config: what is the reader to do?"
     groups = _group_names(signature)
     for index, change in enumerate(remediation.config):

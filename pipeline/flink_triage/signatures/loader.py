@@ -244,9 +244,10 @@ def _items(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def _remediation(value: Mapping[str, Any]) -> RemediationSpec:
     remediation = value["remediation"]
-    verify = remediation.get("verify")
+    trace_step, verify = remediation.get("trace_step"), remediation.get("verify")
     return RemediationSpec(
         summary=remediation["summary"].strip(),
+        trace_step=trace_step.strip() if trace_step else None,
         steps=tuple(step.strip() for step in remediation.get("steps", ())),
         config=tuple(_config(change) for change in remediation.get("config", ())),
         risk=remediation["risk"],

@@ -136,7 +136,11 @@ class ConfigSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemediationSpec:
-    """What to do, before it meets a Flink version and an effective configuration."""
+    """What to do, before it meets a Flink version and an effective configuration.
+
+    ``trace_step`` reads the cause in the stack trace; it comes before ``steps``, and is left out if
+    the trace has no cause.
+    """
 
     summary: str
     steps: tuple[str, ...] = ()
@@ -145,6 +149,11 @@ class RemediationSpec:
     verify: str | None = None
     commonly_tried: tuple[TriedFix, ...] = ()
     references: tuple[str, ...] = ()
+    trace_step: str | None = None
+
+    @property
+    def all_steps(self) -> tuple[str, ...]:
+        return self.steps if self.trace_step is None else (self.trace_step, *self.steps)
 
 
 @dataclass(frozen=True, slots=True)

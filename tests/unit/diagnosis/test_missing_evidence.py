@@ -155,6 +155,18 @@ def test_a_wrapper_in_which_nothing_is_says_where_the_cause_stands(diagnose):
     assert not any("yarn logs" in place for place in named.missing_evidence)
 
 
+def test_the_step_that_reads_the_cause_is_left_out_where_the_trace_has_none(diagnose, pack):
+    wrapper = pack.signatures["operator/chained-exception"]
+    empty = (
+        "org.apache.flink.streaming.runtime.tasks.ExceptionInChainedOperatorException: Could not"
+        " forward element to next operator\n"
+        "\tat org.apache.flink.streaming.runtime.tasks.ChainingOutput.pushToOperator(C.java:99)\n"
+    )
+    missing = diagnose(pasted=empty).incidents[0].missing_evidence
+    assert missing[0] == wrapper.remediation.steps[0]
+    assert wrapper.remediation.trace_step not in missing
+
+
 def test_a_trace_without_its_beginning_is_said_to_be_one(diagnose):
     text = "\tat org.apache.flink.A.b(A.java:1)\n\tat org.apache.flink.A.c(A.java:2)\n"
     assert diagnose(pasted=text).incidents[0].summary.startswith("The first fault is a stack trace")

@@ -274,12 +274,16 @@ def test_captures_fill_every_text_and_are_never_evaluated() -> None:
         verify="df {path}",
         commonly_tried=(TriedFix("delete {path}", "loses {path}"),),
         references=("FLINK-1",),
+        trace_step="read the cause of {path}",
     )
     path = "/mnt/a\n{evil}" + "x" * 400
     result = resolve(spec, flink_version="2.1.0", effective=OTHER, captures={"path": path})
     shown = ("/mnt/a {evil}" + "x" * 400)[:300] + "..."
     assert result.summary == f"Free {shown}"
-    assert result.steps == (f"look at {shown}, not {{other}}, {{path.x}} or {{0}}",)
+    assert result.steps == (
+        f"read the cause of {shown}",
+        f"look at {shown}, not {{other}}, {{path.x}} or {{0}}",
+    )
     assert result.verify == f"df {shown}"
     assert result.commonly_tried == (TriedFix(f"delete {shown}", f"loses {shown}"),)
     assert result.references == ("FLINK-1",)

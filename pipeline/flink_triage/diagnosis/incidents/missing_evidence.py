@@ -16,8 +16,6 @@ from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import OtherCause, Verdict
 from flink_triage.signatures import Signature, SignaturePack
 
-# A step that does not help where there is no cause below.
-_WITHIN = 'Read the last "Caused by"'
 _MAX_STEPS = 2
 # More than a person looks up.
 _MAX_PLACES = 3
@@ -52,7 +50,7 @@ def missing_evidence(
     """
     if verdict == "diagnosed" and answers[0].signature.role != "symptom":
         return ()
-    missing = _steps_of(hollow) if hollow is not None else []
+    missing = list(hollow.remediation.steps[:_MAX_STEPS]) if hollow is not None else []
     missing += _places(answers, unknown, timeline, episode)
     is_of_client = timeline.processes == {"client"}
     for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
@@ -62,12 +60,6 @@ def missing_evidence(
     if best is not None and best.signature.limits:
         missing.append(best.signature.limits.strip())
     return tuple(missing)
-
-
-def _steps_of(hollow: Signature) -> list[str]:
-    """What its remedy says of a cause that is not below it."""
-    steps = hollow.remediation.steps
-    return [step for step in steps if not step.startswith(_WITHIN)][:_MAX_STEPS]
 
 
 def _places(
