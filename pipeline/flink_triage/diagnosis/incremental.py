@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from flink_triage.diagnosis.context.failures import ENDING_KINDS, failure_rank
-from flink_triage.diagnosis.context.omitted_stacks import OMITTED_STACKS
 from flink_triage.diagnosis.context.orderly_shutdown import REACH
 from flink_triage.diagnosis.context.processes import BANNER, SIGNAL, process_of, started_as
 from flink_triage.diagnosis.context.system_exit import CLOSING, is_last_output
@@ -34,6 +33,7 @@ from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_o
 from flink_triage.logs.routine import COMPLETED, routine_key
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
+from flink_triage.traces import OMITTED_STACKS
 
 _KEPT_KINDS = (
     FAULT_KINDS

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from flink_triage.model import Process, Throwable
 from flink_triage.signatures.event_text import EventText
+from flink_triage.traces.packages import PROCESSES
 
 _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager", "client")
 
@@ -24,35 +25,6 @@ _UNCAUGHT = re.compile(
 )
 # A task that failed did so in its TaskManager, whoever logs it.
 _TASK_FAILED = re.compile(r"\(\d+/\d+\)[^\n]{0,300} switched from \w+ to FAILED")
-_FRAMES: Mapping[Process, tuple[str, ...]] = {
-    "taskmanager": (
-        "org.apache.flink.runtime.taskmanager.",
-        "org.apache.flink.runtime.taskexecutor.",
-        "org.apache.flink.streaming.runtime.tasks.",
-        "org.apache.flink.streaming.runtime.io.",
-        "org.apache.flink.runtime.io.network.",
-        "org.apache.flink.runtime.operators.",
-        "org.apache.flink.connector.base.source.reader.",
-    ),
-    "jobmanager": (
-        "org.apache.flink.runtime.checkpoint.CheckpointCoordinator",
-        "org.apache.flink.runtime.checkpoint.PendingCheckpoint",
-        "org.apache.flink.runtime.dispatcher.",
-        "org.apache.flink.runtime.entrypoint.",
-        "org.apache.flink.runtime.executiongraph.",
-        "org.apache.flink.runtime.jobmaster.",
-        "org.apache.flink.runtime.operators.coordination.",
-        "org.apache.flink.runtime.resourcemanager.",
-        "org.apache.flink.runtime.rest.handler.",
-        "org.apache.flink.runtime.rest.RestServerEndpoint",
-        "org.apache.flink.runtime.scheduler.",
-        "org.apache.flink.runtime.source.coordinator.",
-        "org.apache.flink.runtime.webmonitor.",
-        "org.apache.flink.client.deployment.application.",
-        "org.apache.flink.container.entrypoint.",
-    ),
-    "client": ("org.apache.flink.client.cli.", "org.apache.flink.table.client."),
-}
 
 
 def failed_process(text: EventText) -> Process | None:
@@ -86,7 +58,7 @@ def _of_frames(throwable: Throwable) -> Process | None:
     for frame in reversed(throwable.frames):
         # "operators.coordination" is the JobManager's, the rest of "operators" a TaskManager's.
         for process in _PROCESSES:
-            if frame.class_name.startswith(_FRAMES[process]):
+            if frame.class_name.startswith(PROCESSES[process]):
                 return process
     return None
 

@@ -1,7 +1,7 @@
 """Event text in, cause chain with frames, masked text and fingerprint out."""
 
 from flink_triage.traces.fingerprint import fingerprint, first_user_frame
-from flink_triage.traces.frames import origin_of, parse_frame
+from flink_triage.traces.frames import OMITTED_STACKS, origin_of, parse_frame
 from flink_triage.traces.mask import mask
 from flink_triage.traces.mentions import mentioned
 from flink_triage.traces.parse import extract
@@ -9,6 +9,7 @@ from flink_triage.traces.parts import part_of, simple_name
 from flink_triage.traces.render import expand_frames, render, render_frame
 
 __all__ = [
+    "OMITTED_STACKS",
     "expand_frames",
     "extract",
     "fingerprint",

@@ -43,7 +43,7 @@ def test_pipes_and_devices_in_a_folder_are_not_read(folder: Path) -> None:
 def test_a_package_in_an_archive_has_a_key(folder: Path, tmp_path: Path) -> None:
     archive = tmp_path / "flink_triage.zip"
     with zipfile.ZipFile(archive, "w") as packed:
-        for path in PACKAGE.rglob("*.py"):
+        for path in (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.tsv")):
             packed.write(path, path.relative_to(PACKAGE.parent))
     program = (
         "import sys; from pathlib import Path; from flink_triage.signatures import pack_cache as c;"

@@ -12,16 +12,7 @@ from dataclasses import replace
 from flink_triage.diagnosis.moment import Moment
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
-
-OMITTED_STACKS = frozenset(
-    {
-        "java.lang.ArithmeticException",
-        "java.lang.ArrayIndexOutOfBoundsException",
-        "java.lang.ArrayStoreException",
-        "java.lang.ClassCastException",
-        "java.lang.NullPointerException",
-    }
-)
+from flink_triage.traces import OMITTED_STACKS
 
 
 def complete_stacks(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:

@@ -21,7 +21,7 @@ from flink_triage.model import (
     UnknownFailure,
 )
 from flink_triage.report.facts.clean import one_line
-from flink_triage.traces import extract, part_of, simple_name
+from flink_triage.traces import OMITTED_STACKS, extract, part_of, simple_name
 
 _MAX_CHARS = 400
 _MAX_WRAPPED = 2
@@ -42,14 +42,6 @@ _CLIENTS = (
 )
 # Methods that check their arguments: the place of the failure is their caller.
 _CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
-# HotSpot omits message and frames of these after it has compiled the code that throws them.
-_FAST_THROWN = (
-    "java.lang.ArithmeticException",
-    "java.lang.ArrayIndexOutOfBoundsException",
-    "java.lang.ArrayStoreException",
-    "java.lang.ClassCastException",
-    "java.lang.NullPointerException",
-)
 _BEHEADED = (
     "the trace begins in the middle of its frames: what was thrown stands above them in the "
     "original log"
@@ -231,7 +223,9 @@ def _cut(chain: Sequence[Throwable]) -> str | None:
     root = chain[-1]
     if _is_carrier(root):
         return f"{root.type} only carries its cause: look for it in the original log, below this"
-    if root.type in _FAST_THROWN and not (root.message or root.frames or root.omitted_frame_count):
+    if root.type in OMITTED_STACKS and not (
+        root.message or root.frames or root.omitted_frame_count
+    ):
         return (
             "the JVM leaves the frames out of what is thrown often: the first ones in the log have "
             "them, or run with -XX:-OmitStackTraceInFastThrow"

@@ -1,0 +1,28 @@
+"""``packages.tsv`` in; the origin, part, product and process of Java packages, by prefix, out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from importlib.resources import files
+
+
+def _read() -> list[dict[str, str]]:
+    text = (files("flink_triage.traces") / "packages.tsv").read_text(encoding="utf-8")
+    lines = [line for line in text.split("\n") if line and not line.startswith("#")]
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""))
+
+
+def _by_value(column: str) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for row in ROWS:
+        if row[column]:
+            found.setdefault(row[column], []).append(row["prefix"])
+    return {value: tuple(prefixes) for value, prefixes in found.items()}
+
+
+ROWS = _read()
+# Prefixes by the value of a column, for ``str.startswith``.
+ORIGINS, PRODUCTS, PROCESSES = map(_by_value, ("origin", "product", "process"))
+# Prefix to name.
+PARTS: Mapping[str, str] = {row["prefix"]: row["part"] for row in ROWS if row["part"]}
