@@ -19,7 +19,7 @@ from flink_triage.settings import Settings
 from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.runtime.session import get_session
-from flink_triage.spark.tables.schemas import Table
+from flink_triage.spark.tables.table_types import Table
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.backends import BACKEND, BUCKET, place_of
 

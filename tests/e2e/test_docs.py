@@ -25,7 +25,8 @@ from flink_triage.report import FORMATS
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.signatures.catalogue import render_catalogue
 from flink_triage.spark.tables.row_types import spark_type
-from flink_triage.spark.tables.schemas import TABLES, Table
+from flink_triage.spark.tables.schemas import TABLES
+from flink_triage.spark.tables.table_types import Table
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"

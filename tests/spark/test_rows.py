@@ -49,15 +49,8 @@ from flink_triage.spark.tables.rows import (
     scrub,
     trace_rows,
 )
-from flink_triage.spark.tables.schemas import (
-    EVENTS,
-    RUN_ID,
-    TABLE_VERSION,
-    TABLES,
-    Column,
-    Table,
-    arrow_schema,
-)
+from flink_triage.spark.tables.schemas import EVENTS, RUN_ID, TABLES
+from flink_triage.spark.tables.table_types import TABLE_VERSION, Column, Table, arrow_schema
 from flink_triage.spread import Spread, Subtask
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)

@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from flink_triage.errors import CorruptStateError
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.query.results import create_views, read_result
-from flink_triage.spark.tables.schemas import EVENTS, RUNS, TABLE_VERSION
+from flink_triage.spark.tables.schemas import EVENTS, RUNS
+from flink_triage.spark.tables.table_types import TABLE_VERSION
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, published, write
 

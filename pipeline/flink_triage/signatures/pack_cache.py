@@ -15,7 +15,7 @@ from flink_triage.yaml_documents import MAX_FILE_BYTES
 _KIND = "signatures"
 # Code that reads signatures: where it changes, so may the pack.
 _CODE = Path(__file__).parent
-_MORE_CODE = ("model.py", "user_regex.py", "yaml_documents.py", "plain_yaml.py")
+_MORE_CODE = ("user_regex.py", "yaml_documents.py", "plain_yaml.py")
 
 
 def kept_pack(key: str) -> object | None:
@@ -54,7 +54,9 @@ def _code() -> list[Path]:
     """The modules that read signatures, or the archive that the package is imported from."""
     if not _CODE.is_dir():
         return [next(parent for parent in _CODE.parents if parent.is_file())]
-    return [*_CODE.glob("*.py"), *(_CODE.parent / name for name in _MORE_CODE)]
+    home = _CODE.parent
+    others = (home / name for name in _MORE_CODE)
+    return [*_CODE.glob("*.py"), *(home / "model").glob("*.py"), *others]
 
 
 def _content(path: Path) -> bytes:

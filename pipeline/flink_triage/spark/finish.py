@@ -35,10 +35,9 @@ from flink_triage.spark.tables.schemas import (
     REMATCHES,
     RUNS,
     STACK_TRACES,
-    Table,
-    arrow_schema,
 )
 from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.table_types import Table, arrow_schema
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
 Progress = Callable[[str], None]

@@ -38,9 +38,9 @@ from flink_triage.spark.tables.schemas import (
     REMATCHES,
     RUNS,
     STACK_TRACES,
-    Table,
 )
 from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.table_types import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 

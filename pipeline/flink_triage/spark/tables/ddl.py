@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flink_triage.spark.tables.row_types import spark_type
-from flink_triage.spark.tables.schemas import Column, Table
+from flink_triage.spark.tables.table_types import Column, Table
 
 
 def create_statement(table: Table, identifier: str) -> str:

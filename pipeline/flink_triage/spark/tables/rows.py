@@ -39,13 +39,8 @@ from flink_triage.spark.tables.row_types import (
     SPREAD,
     TEXT,
 )
-from flink_triage.spark.tables.schemas import (
-    EVENTS,
-    LOG_VOLUME,
-    REMATCHES,
-    STACK_TRACES,
-    Table,
-)
+from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
+from flink_triage.spark.tables.table_types import Table
 from flink_triage.spread import Spread
 from flink_triage.traces import mask, render
 

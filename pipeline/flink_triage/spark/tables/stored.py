@@ -22,9 +22,8 @@ from flink_triage.spark.tables.schemas import (
     RUN_ID,
     RUNS,
     STACK_TRACES,
-    Column,
-    Table,
 )
+from flink_triage.spark.tables.table_types import Column, Table
 
 BATCHES = Table(
     "batches",

@@ -22,8 +22,9 @@ from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.tables.ddl import column_ddl, create_statement, quoted
 from flink_triage.spark.tables.evolution import missing_columns, other_version, select_list
 from flink_triage.spark.tables.lock import held
-from flink_triage.spark.tables.schemas import RUNS, TABLES, Column, Table
+from flink_triage.spark.tables.schemas import RUNS, TABLES
 from flink_triage.spark.tables.stored import DERIVED, STORED
+from flink_triage.spark.tables.table_types import Column, Table
 from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer committed first: nothing was written, and a retry may succeed.

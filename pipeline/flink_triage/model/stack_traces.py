@@ -1,0 +1,78 @@
+"""A stack trace: a chain of throwables with frames, and the fingerprints of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flink_triage.model.vocabulary import Origin, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One ``at class.method(file:line)`` line of a stack trace.
+
+    ``class_name`` is fully qualified, without classloader or module prefix; ``line`` is ``None``
+    for native and unknown sources; ``jar`` is log4j2's packaging data (``flink-dist-1.16.0.jar``).
+    """
+
+    class_name: str
+    method: str
+    file: str | None = None
+    line: int | None = None
+    jar: str | None = None
+    origin: Origin = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Throwable:
+    """One throwable of a chain.
+
+    ``type`` is the real class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped to
+    ``some.Type`` with ``is_serialized``.  ``omitted_frame_count`` is the n of ``... n more``, which
+    stands for the last n frames of the enclosing throwable; ``frames`` holds only printed ones.
+    """
+
+    type: str
+    message: str
+    frames: tuple[Frame, ...] = ()
+    omitted_frame_count: int = 0
+    relation: Relation = "thrown"
+    is_serialized: bool = False
+    suppressed: tuple[tuple[Throwable, ...], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """``type: message``, or the bare type when there is no message."""
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class StackTrace:
+    """A cause chain, outermost throwable first; never empty.
+
+    ``is_truncated`` says that the text began or ended inside the trace.
+    """
+
+    throwables: tuple[Throwable, ...]
+    is_truncated: bool = False
+
+    @property
+    def thrown(self) -> Throwable:
+        return self.throwables[0]
+
+    @property
+    def root_cause(self) -> Throwable:
+        return self.throwables[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Versioned identities of a trace (``v1:`` + 32 hex digits), one per question asked of it.
+
+    ``full`` groups the same failure along the same path, ``root_cause`` the same fault whatever
+    wrapped it, ``user_frames`` the same place in user code (``None`` without user frames).
+    """
+
+    full: str
+    root_cause: str
+    user_frames: str | None = None
