@@ -11,7 +11,7 @@ from flink_triage.diagnosis.episodes.unknown_failures import group_unknown, is_u
 from flink_triage.diagnosis.incidents.build import build_incident
 from flink_triage.diagnosis.incidents.evidence import evidence_of
 from flink_triage.diagnosis.incidents.no_incident import quiet_incident
-from flink_triage.diagnosis.incremental import Carried, carry, is_in_time, split, tells_the_same
+from flink_triage.diagnosis.incremental import Carried, carry, has_same_facts, is_in_time, split
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
 from flink_triage.diagnosis.ranking.cluster_incidents import Ranked, rank_episodes
 from flink_triage.diagnosis.timeline.fold import fold
@@ -65,7 +65,7 @@ def diagnose_deployment(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Findings:
     """Incidents, worst first, and the unknown failures among their faults."""
 
     incidents: tuple[Incident, ...] = ()
@@ -73,18 +73,18 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Continued:
-    """An incremental diagnosis: incidents in ``closed`` are final.
+class IncrementalDiagnosis:
+    """Incidents in ``closed`` are final.
 
     ``carried`` is ``None`` when the next diagnosis must read everything again.
     """
 
-    closed: Told
-    open: Told
+    closed: Findings
+    open: Findings
     carried: Carried | None
 
 
-def diagnose_on(
+def diagnose_incrementally(
     deployment: str,
     carried: Carried | None,
     news: Sequence[Observation],
@@ -92,7 +92,7 @@ def diagnose_on(
     options: OptionTable,
     settings: Settings = DEFAULT_SETTINGS,
     flink_version: str | None = None,
-) -> Continued | None:
+) -> IncrementalDiagnosis | None:
     """Diagnose a deployment from its ``news`` and the ``carried`` state, or in full without state.
 
     All incidents ever reported as closed plus those now open equal the incidents of one full
@@ -108,13 +108,13 @@ def diagnose_on(
     )
     if carried is not None:
         before = build_timeline(deployment, known, pack, flink_version, settings.rules_left_out)
-        if known and not tells_the_same(before, timeline):
+        if known and not has_same_facts(before, timeline):
             return None
     has_closed = carried is not None and carried.has_closed
     if timeline.is_foreign:
         start, _ = split(timeline, ())
-        told = Told((quiet_incident(timeline, settings, pack),))
-        return Continued(Told(), told, carry(timeline, (), pack, start, has_closed))
+        found = Findings((quiet_incident(timeline, settings, pack),))
+        return IncrementalDiagnosis(Findings(), found, carry(timeline, (), pack, start, has_closed))
     ranked = _ranked(timeline, pack, settings)
     start, open_ = split(timeline, [episode for episode, _ in ranked])
     going = [(episode, of) for episode, of in ranked if id(episode) in open_]
@@ -124,13 +124,13 @@ def diagnose_on(
         going, over = ranked, []
     else:
         over = [(episode, of) for episode, of in ranked if id(episode) not in open_]
-    closed = _told(timeline, over, pack, options, settings)
-    told = _told(timeline, going, pack, options, settings)
+    closed = _findings(timeline, over, pack, options, settings)
+    open_now = _findings(timeline, going, pack, options, settings)
     if closed.incidents and next_ is not None:
         next_ = replace(next_, has_closed=True)
-    elif not has_closed and not told.incidents:
-        told = replace(told, incidents=(quiet_incident(timeline, settings, pack),))
-    return Continued(closed, told, next_)
+    elif not has_closed and not open_now.incidents:
+        open_now = replace(open_now, incidents=(quiet_incident(timeline, settings, pack),))
+    return IncrementalDiagnosis(closed, open_now, next_)
 
 
 def _ranked(timeline: DeploymentTimeline, pack: SignaturePack, settings: Settings) -> list[Ranked]:
@@ -138,15 +138,15 @@ def _ranked(timeline: DeploymentTimeline, pack: SignaturePack, settings: Setting
     return rank_episodes(episodes, pack, timeline.hosts, settings.rules_left_out)
 
 
-def _told(
+def _findings(
     timeline: DeploymentTimeline,
     ranked: list[Ranked],
     pack: SignaturePack,
     options: OptionTable,
     settings: Settings,
-) -> Told:
+) -> Findings:
     built = _build(timeline, ranked, pack, options, settings)
-    return Told(
+    return Findings(
         tuple(incident for incident, _ in built),
         group_unknown(_unknown_faults(ranked, pack, settings), settings.max_evidence, pack),
     )
@@ -204,7 +204,7 @@ def diagnose(
 ) -> tuple[tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]]:
     """Diagnose every deployment among ``observations``: incidents, unknown failures, configs.
 
-    ``deployments`` names those that must be spoken of although their logs hold nothing notable.
+    ``deployments`` names those to report even if their logs have no notable event.
     """
     by_deployment: dict[str, list[Observation]] = {name: [] for name in deployments}
     for observation in observations:
@@ -222,7 +222,7 @@ def diagnose(
 
 
 def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
-    """Failures before what only degrades, those that go on before those that are over."""
+    """Sort key: failures before degradations, and ongoing ones before those that are over."""
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST
     return (
@@ -237,13 +237,13 @@ def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
 
 __all__ = [
     "Carried",
-    "Continued",
     "DeploymentDiagnosis",
-    "Told",
+    "Findings",
+    "IncrementalDiagnosis",
     "diagnose",
     "diagnose_deployment",
     "diagnose_episodes",
-    "diagnose_on",
+    "diagnose_incrementally",
     "group_unknown",
     "worst_first",
 ]

@@ -4,7 +4,7 @@ An episode no longer changes after ``OVER_AFTER`` without a fault. Events before
 episode are then not read again. Witnesses replace them: one event for each fact that holds for the
 whole deployment, such as a job's name, an effective option or the host of a process. A diagnosis of
 the carried state and the new events equals a diagnosis of everything. Where it would not,
-`is_in_time` and `tells_the_same` detect it beforehand, and the deployment is diagnosed in full.
+`is_in_time` and `has_same_facts` detect it beforehand, and the deployment is diagnosed in full.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def is_in_time(carried: Carried, news: Iterable[Observation]) -> bool:
     return all(at is None or at >= carried.in_time_from for at in times)
 
 
-def tells_the_same(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
+def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
     """Whether new events leave the meaning of earlier events unchanged.
 
     A second job makes events without a job ambiguous. A changed option changes the current value in
@@ -116,9 +116,9 @@ def carry(
         return None
     kept = _kept(timeline, episodes, pack, start)
     ids = {id(moment) for moment in kept}
-    told = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
+    carried = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
     return Carried(
-        tuple(_as_read(moment, timeline) for moment in told),
+        tuple(_as_read(moment, timeline) for moment in carried),
         _in_time_from(timeline) if timeline.times else NO_TIME,
         has_closed,
     )
@@ -145,7 +145,7 @@ def _span(episode: Episode) -> tuple[datetime, datetime]:
     return min(times), max(times)
 
 
-# --- what takes part again ---------------------------------------------------------------------
+# --- moments that are read again -----------------------------------------------------------------
 
 
 def _kept(
@@ -247,9 +247,9 @@ def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Mom
     first: dict[Hashable, Moment] = {}
     last: dict[Hashable, Moment] = {}
     for moment in timeline.moments:
-        for key in _told_first(moment):
+        for key in _first_facts(moment):
             first.setdefault(key, moment)
-        for key in _told_last(moment.observation):
+        for key in _last_facts(moment.observation):
             last[key] = moment
     chosen = [*first.values(), *last.values(), *_neighbours(timeline, kept)]
     if (error := unexplained_error(timeline)) is not None:
@@ -259,7 +259,7 @@ def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Mom
     return list({id(moment): moment for moment in chosen}.values())
 
 
-def _told_first(moment: Moment) -> Iterator[Hashable]:
+def _first_facts(moment: Moment) -> Iterator[Hashable]:
     observation = moment.observation
     lifecycle = observation.event.lifecycle
     yield "process", observation.process, observation.host
@@ -275,12 +275,12 @@ def _told_first(moment: Moment) -> Iterator[Hashable]:
         yield "task", observation.task, moment.job_id
     if (graph := graph_of(observation)) is not None:
         yield "graph", graph
-    if (word := failure_rank(observation)) is not None:
-        yield "failure", moment.job_id, word
+    if (rank := failure_rank(observation)) is not None:
+        yield "failure", moment.job_id, rank
     yield "log", moment.is_text, is_of_flink(moment), lifecycle is None
 
 
-def _told_last(observation: Observation) -> Iterator[Hashable]:
+def _last_facts(observation: Observation) -> Iterator[Hashable]:
     lifecycle = observation.event.lifecycle
     if observation.root_cause_type in OMITTED_STACKS and observation.has_frames:
         yield "stack", observation.root_cause_type

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.diagnosis import Carried, Told, diagnose, diagnose_on, worst_first
+from flink_triage.diagnosis import Carried, Findings, diagnose, diagnose_incrementally, worst_first
 from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
 from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Incident, Lifecycle, Observation, UnknownFailure
@@ -101,7 +101,7 @@ def at_once(events: Sequence[Observation], pack: SignaturePack) -> Parts:
     return incidents, unknown
 
 
-def together(told: Sequence[Told]) -> Parts:
+def together(told: Sequence[Findings]) -> Parts:
     incidents = sorted((i for part in told for i in part.incidents), key=worst_first)
     unknown = merge_unknown(
         (u for part in told for u in part.unknown), DEFAULT_SETTINGS.max_evidence
@@ -137,17 +137,17 @@ def test_run_by_run_says_what_one_run_says(
     chance = random.Random(name)
     cuts = sorted(chance.sample(times[1:-1], k=3 * len(parts)))
     carried: Carried | None = None
-    told: list[Told] = []
+    told: list[Findings] = []
     wholes = 0
     for number, news in enumerate(cut(events, cuts)):
         continued = None
         if number and carried is not None:
-            continued = diagnose_on("d", carried, news, pack, OPTIONS)
+            continued = diagnose_incrementally("d", carried, news, pack, OPTIONS)
         if continued is None:
             # In whole: what was told before counts no more.
             wholes, told = wholes + 1, []
             read = [e for run in itertools.islice(cut(events, cuts), number + 1) for e in run]
-            continued = diagnose_on("d", None, read, pack, OPTIONS)
+            continued = diagnose_incrementally("d", None, read, pack, OPTIONS)
         assert continued is not None
         told.append(continued.closed)
         carried = continued.carried
@@ -166,10 +166,10 @@ def test_a_request_of_an_earlier_run_is_what_a_job_misses_in_a_later_one(
     asked = next(o.event for o in events if "Requesting new worker" in o.event.message)
     assert asked.logged_at is not None
     before, after = cut(events, [asked.logged_at + timedelta(seconds=1)])
-    first = diagnose_on("d", None, before, pack, OPTIONS)
+    first = diagnose_incrementally("d", None, before, pack, OPTIONS)
     assert first is not None
     assert first.carried is not None
-    second = diagnose_on("d", first.carried, after, pack, OPTIONS)
+    second = diagnose_incrementally("d", first.carried, after, pack, OPTIONS)
     assert second is not None
     found = together([first.closed, second.closed, second.open])
     assert found == at_once(events, pack)

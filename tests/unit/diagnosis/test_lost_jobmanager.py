@@ -5,7 +5,7 @@ from __future__ import annotations
 from test_incidents import completed, line, signatures, state
 from test_orderly_shutdown import ENTRYPOINT, banner, sigterm
 
-from flink_triage.diagnosis import diagnose_on
+from flink_triage.diagnosis import diagnose_incrementally
 from flink_triage.remediation import OptionTable
 
 LOST = "ha/jobmanager-lost"
@@ -74,10 +74,10 @@ def test_tasks_that_seek_their_job_alone_do_not_tell_of_the_jobmanager(diagnose)
 def test_what_follows_a_run_does_not_lose_it(pack, observe):
     before = observe(jobmanager=RUNS + CONFIGURED + banner(75))
     table = OptionTable.load()
-    first = diagnose_on("d", None, before, pack, table)
+    first = diagnose_incrementally("d", None, before, pack, table)
     assert first is not None
     assert first.carried is not None
     assert [signatures(i)[0] for i in first.open.incidents] == [LOST]
-    then = diagnose_on("d", first.carried, (), pack, table)
+    then = diagnose_incrementally("d", first.carried, (), pack, table)
     assert then is not None
     assert then.open == first.open

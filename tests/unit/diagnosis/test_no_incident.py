@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.diagnosis import diagnose_on
+from flink_triage.diagnosis import diagnose_incrementally
 from flink_triage.remediation import OptionTable
 from tests.unit.diagnosis.test_incidents import JOB, completed, line, state
 
@@ -65,9 +65,9 @@ def test_logs_of_a_program_that_never_speaks_of_flink_are_not_its(diagnose) -> N
 def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later: str) -> None:
     options = OptionTable.load()
     read = observe(jobmanager=state(1, "INITIALIZING", "CREATED") + ERROR + later)
-    first = diagnose_on("d", None, read[:2], pack, options)
+    first = diagnose_incrementally("d", None, read[:2], pack, options)
     assert first is not None
-    then = diagnose_on("d", first.carried, read[2:], pack, options)
+    then = diagnose_incrementally("d", first.carried, read[2:], pack, options)
     assert then is not None
     assert then.open.incidents == diagnose(read).incidents
 
@@ -80,9 +80,9 @@ def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pac
         "org.apache.flink.runtime.rest.handler.job.checkpoints.CheckpointConfigHandler",
     )
     read = observe(jobmanager=known + WARNED.replace("05:07", "05:40"))
-    first = diagnose_on("d", None, read[:1], pack, OptionTable.load())
+    first = diagnose_incrementally("d", None, read[:1], pack, OptionTable.load())
     assert first is not None
-    then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
+    then = diagnose_incrementally("d", first.carried, read[1:], pack, OptionTable.load())
     assert then is not None
     assert [i.verdict for i in (*first.open.incidents, *then.open.incidents)] == 2 * ["healthy"]
 
@@ -125,9 +125,9 @@ def test_a_warning_with_an_exception_is_not_healthy_in_an_excerpt(
 def test_a_warning_of_an_earlier_run_is_remembered(diagnose, observe, pack) -> None:
     warned = line(7, "org.apache.flink.runtime.rest.FakeUnknownException: odd", "WARN", ASKED)
     read = observe(jobmanager=warned + WARNED.replace("05:07", "05:40"))
-    first = diagnose_on("d", None, read[:1], pack, OptionTable.load())
+    first = diagnose_incrementally("d", None, read[:1], pack, OptionTable.load())
     assert first is not None
-    then = diagnose_on("d", first.carried, read[1:], pack, OptionTable.load())
+    then = diagnose_incrementally("d", first.carried, read[1:], pack, OptionTable.load())
     assert then is not None
     assert then.open.incidents == diagnose(read).incidents
 

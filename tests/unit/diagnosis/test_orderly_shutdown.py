@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from flink_triage.diagnosis import diagnose_on
+from flink_triage.diagnosis import diagnose_incrementally
 from flink_triage.model import Incident
 from flink_triage.remediation import OptionTable
 from tests.unit.diagnosis.test_incidents import (
@@ -210,7 +210,7 @@ def test_a_stop_is_one_from_run_to_run(diagnose, observe, pack):
 def told_by(runs: Sequence[Sequence[object]], pack: object) -> tuple[Incident, ...]:
     carried, told = None, ()
     for news in runs:
-        found = diagnose_on("d", carried, list(news), pack, OptionTable.load())
+        found = diagnose_incrementally("d", carried, list(news), pack, OptionTable.load())
         assert found is not None
         carried, told = found.carried, (*found.closed.incidents, *found.open.incidents)
     return told

@@ -1,1 +1,1 @@
-"""Stretches of trouble."""
+"""Moments of a deployment in, episodes of failures out."""

@@ -1,8 +1,8 @@
-"""A deployment's timeline in, episodes out: last healthy point, faults, restarts, how it ended.
+"""A deployment's timeline in, its episodes out: last checkpoint, faults, restarts, outcome.
 
-A job that fails over and over prints one fault and its consequences again and again.  Failures
-with the same cause are one episode; a completed checkpoint followed by a failure with another
-cause begins a new one, and so does any fault after hours without one.
+A job in a restart loop logs one fault and its consequences again and again. Failures with the same
+cause are one episode. A new episode begins with a failure of another cause after a completed
+checkpoint, and with any fault after ``OVER_AFTER`` without one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The faults between one failure of the job and the one before it.
+    """The faults between a failure of the job and the previous one.
 
-    ``well_at`` is when the last checkpoint in between completed.
+    ``failed_at`` is ``None`` if the job did not fail, ``well_at`` the time of the last checkpoint
+    that completed in between.
     """
 
     failed_at: datetime | None
@@ -42,10 +43,10 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One stretch of trouble of one job, or of the cluster when ``job_id`` is ``None``.
+    """A period of failures of one job, or of the cluster if ``job_id`` is ``None``.
 
-    ``parts`` are the episodes of single jobs that were joined because one fault hit them all;
-    ``aftermath`` are faults that followed from these and failed nothing themselves.
+    ``parts`` are the episodes of single jobs that were joined because one fault affected all of
+    them. ``aftermath`` are later effects of the episode that failed no job.
     """
 
     job_id: str | None
@@ -63,12 +64,12 @@ class Episode:
 
     @property
     def is_handled(self) -> bool:
-        """Whether it is made of exceptions that own code went on from: trouble of nobody."""
+        """Whether all its faults are exceptions that user code handled."""
         return all(moment.is_handled for moment in self.faults)
 
     @property
     def has_failed(self) -> bool:
-        """Whether the job failed, rather than went on in trouble."""
+        """Whether the job failed, and not only logged faults."""
         return any(attempt.failed_at is not None for attempt in self.attempts)
 
     @property
@@ -87,14 +88,14 @@ class Episode:
 def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
     """All episodes of a deployment, in time order; a healthy deployment has none.
 
-    Exceptions that own code went on from are in none but their own: they neither begin the trouble
-    of a job, nor are they its first fault, nor join what has nothing else in common.
+    Exceptions that user code handled have episodes of their own, so that they are never the first
+    fault of a failure and never join two failures.
     """
     by_job: dict[str | None, list[Moment]] = {}
-    caught: dict[str | None, list[Moment]] = {}
+    handled: dict[str | None, list[Moment]] = {}
     for moment in timeline.moments:
-        lanes = caught if moment.is_handled else by_job
-        lanes.setdefault(moment.job_id, []).append(moment)
+        group = handled if moment.is_handled else by_job
+        group.setdefault(moment.job_id, []).append(moment)
     cluster = by_job.pop(None, [])
     episodes: list[Episode] = []
     for job_id, moments in by_job.items():
@@ -105,7 +106,7 @@ def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Epi
         of_cluster = {id(m) for m in left}
         moments = [m for m in cluster if id(m) in of_cluster or not is_fault(m, pack)]
         episodes += _episodes_of_job(None, _History.of(moments), pack)
-    for job_id, moments in caught.items():
+    for job_id, moments in handled.items():
         episodes += _episodes_of_job(job_id, _History.of(moments), pack)
     return sorted(episodes, key=_episode_order)
 
@@ -116,7 +117,7 @@ def _episode_order(episode: Episode) -> tuple[datetime, str]:
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The moments of one job in time order, with what is looked up by time."""
+    """The moments of one job in time order, with indices for lookups by time."""
 
     moments: Sequence[Moment]
     times: Sequence[datetime]
@@ -143,7 +144,7 @@ class _History:
 
 
 def is_fault(moment: Moment, pack: SignaturePack) -> bool:
-    """Whether a moment says that something went wrong: more than a benign match or a warning."""
+    """Whether a moment reports a failure: more than a benign match or a warning."""
     observation = moment.observation
     if moment.is_witness or moment.is_stop:
         return False
@@ -165,9 +166,9 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
     keys: set[str] = set()
     last_fault = NO_TIME
     for attempt in _attempts(history.moments, _failure_times(history.moments), pack):
-        of_attempt = _trouble_keys(attempt, pack)
+        of_attempt = _cause_keys(attempt, pack)
         goes_on = bool(groups) and not _is_over(last_fault, attempt.faults[0].at)
-        if goes_on and _is_same_trouble(groups[-1][-1], attempt, history, keys, of_attempt):
+        if goes_on and _has_same_cause(groups[-1][-1], attempt, history, keys, of_attempt):
             groups[-1].append(attempt)
             keys |= of_attempt
         else:
@@ -182,12 +183,12 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """When the job failed: its state says so, or else its restarts, or else its tasks."""
-    told = [(m, word) for m in moments if (word := failure_rank(m.observation)) is not None]
-    if not told:
+    """The times at which the job failed: by its states, else its restarts, else its tasks."""
+    ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
+    if not ranked:
         return []
-    best = min(word for _, word in told)
-    times = sorted({m.at for m, word in told if word == best and not (m.is_witness or m.is_stop)})
+    best = min(rank for _, rank in ranked)
+    times = sorted({m.at for m, rank in ranked if rank == best and not (m.is_witness or m.is_stop)})
     kept = times[:1]
     kept += [b for a, b in itertools.pairwise(times) if b - a > FAILURE_SLACK]
     return kept
@@ -202,7 +203,7 @@ def _attempts(
     last_fault = NO_TIME
     is_well_again = False
     well_at: datetime | None = None
-    # Of the faults those before were long over when the next one came.
+    # The number of faults that ended long before the next one.
     long_over = 0
 
     def close(failed_at: datetime | None) -> None:
@@ -236,7 +237,7 @@ def _attempts(
 
 
 def _is_asked_for(moment: Moment, pack: SignaturePack) -> bool:
-    """Whether all that a fault tells is that somebody stopped something in order."""
+    """Whether all matches of a fault are orderly stops."""
     signatures = [pack.signatures[match.signature] for match in moment.observation.matches]
     return bool(signatures) and all(signature.is_order for signature in signatures)
 
@@ -249,7 +250,7 @@ def _is_long(since: datetime, at: datetime, time: timedelta) -> bool:
     return since != NO_TIME and at - since > time
 
 
-def _is_same_trouble(
+def _has_same_cause(
     last: Attempt, attempt: Attempt, history: _History, keys: set[str], of_attempt: set[str]
 ) -> bool:
     before, after = last.faults[-1].at, attempt.faults[0].at
@@ -258,17 +259,17 @@ def _is_same_trouble(
     return not keys.isdisjoint(of_attempt)
 
 
-def _trouble_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
-    """What tells one trouble from another: its signatures, or else its unknown root causes."""
+def _cause_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
+    """The identity of the cause: its signatures, or else the fingerprints of its root causes."""
     keys: set[str] = set()
     for moment in attempt.faults:
-        telling = [
+        answers = [
             m.signature
             for m in moment.observation.matches
             if pack.signatures[m.signature].is_answer
         ]
-        keys.update(telling)
-        if not telling and moment.observation.fingerprint is not None:
+        keys.update(answers)
+        if not answers and moment.observation.fingerprint is not None:
             keys.add(moment.observation.fingerprint.root_cause)
     return keys
 
@@ -300,8 +301,8 @@ def _checkpoint(moment: Moment | None) -> Checkpoint | None:
 
 def _restart_count(within: Sequence[Moment]) -> int:
     def count(kind: str, to_state: str | None = None) -> int:
-        told = (m for m in within if m.kind == kind and m.to_state == to_state)
-        return sum(moment.observation.occurrences for moment in told)
+        counted = (m for m in within if m.kind == kind and m.to_state == to_state)
+        return sum(moment.observation.occurrences for moment in counted)
 
     return count("job-state", "RESTARTING") or count("restart")
 
@@ -315,17 +316,17 @@ def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:
 def _attach(
     episodes: list[Episode], faults: Sequence[Moment]
 ) -> tuple[list[Episode], list[Moment]]:
-    """Give faults that name no job to the episodes near them; the rest is the cluster's.
+    """Add faults that name no job to the episodes near them; return the rest separately.
 
-    A job that reports the same itself is the one that such a fault speaks of.  Where none does, it
-    is a fault of each: a lost TaskManager is one of all jobs that ran on it.
+    Such a fault belongs to the jobs that report the same failure themselves. If there are none, it
+    belongs to every job: a lost TaskManager affects all jobs that ran on it.
     """
     left: list[Moment] = []
     given: dict[int, list[Moment]] = {}
-    told = [_told(episode.faults) for episode in episodes]
+    causes = [_all_keys(episode.faults) for episode in episodes]
     starts = [e.first_fault.at for e in episodes]
     ends = [e.last_fault.at for e in episodes]
-    # The latest end among each episode and those before it says where looking back can stop.
+    # The latest end of each episode and those before it: there the search backwards can stop.
     latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         near: list[int] = []
@@ -334,8 +335,8 @@ def _attach(
                 near.append(i)
             elif fault.at != NO_TIME and latest[i] + FAILURE_SLACK < fault.at:
                 break
-        own = _told((fault,))
-        for i in [i for i in near if not own.isdisjoint(told[i])] or near:
+        own = _all_keys((fault,))
+        for i in [i for i in near if not own.isdisjoint(causes[i])] or near:
             given.setdefault(i, []).append(fault)
         if not near:
             left.append(fault)
@@ -345,14 +346,14 @@ def _attach(
     ], left
 
 
-def _told(faults: Iterable[Moment]) -> set[str]:
-    """What faults say went wrong: signatures, and identities of root causes."""
-    told: set[str] = set()
+def _all_keys(faults: Iterable[Moment]) -> set[str]:
+    """Signatures and fingerprints of root causes of faults."""
+    keys: set[str] = set()
     for moment in faults:
-        told.update(match.signature for match in moment.observation.matches)
+        keys.update(match.signature for match in moment.observation.matches)
         if moment.observation.fingerprint is not None:
-            told.add(moment.observation.fingerprint.root_cause)
-    return told
+            keys.add(moment.observation.fingerprint.root_cause)
+    return keys
 
 
 def _last_to_look_at(starts: Sequence[datetime], at: datetime) -> int:
@@ -367,7 +368,7 @@ def _is_near(at: datetime, start: datetime, end: datetime) -> bool:
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     attempts = [list(attempt.faults) for attempt in episode.attempts]
-    # Each goes to the first attempt that had not failed long before it.
+    # Each belongs to the first attempt that did not fail before it.
     failures = [attempt.failed_at for attempt in episode.attempts]
     ends = [_NEVER if at is None else at + FAILURE_SLACK for at in failures]
     latest = list(itertools.accumulate(ends, max))
@@ -383,5 +384,5 @@ def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
 
 
 def in_order(moment: Moment) -> tuple[datetime, str, int]:
-    """Sort key: by time, then as in the file."""
+    """Sort key: by time, then by position in the file."""
     return moment.at, moment.observation.event.path, moment.observation.event.offset

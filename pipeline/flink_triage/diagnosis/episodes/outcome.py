@@ -1,4 +1,4 @@
-"""The moments within and after an episode in; out, how it ended, as far as the logs tell."""
+"""The moments within and after an episode in, its outcome out."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from flink_triage.model import Outcome
 
 
 def outcome_of(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
-    said = [m for m in (*within, *after) if not m.is_stop]
-    states = [m.to_state for m in said if m.kind in ("job-state", "job-terminal")]
+    moments = [m for m in (*within, *after) if not m.is_stop]
+    states = [m.to_state for m in moments if m.kind in ("job-state", "job-terminal")]
     if "FAILED" in states:
         return "failed"
     if any(m.kind == "checkpoint-completed" for m in after) or "FINISHED" in states:
         return "recovered"
-    if _has_process_failed(said):
+    if _has_process_failed(moments):
         return "failed"
-    # Nobody knows how a job would have gone on that somebody cancelled.
+    # A cancelled job might have recovered or failed.
     if not states or states[-1] in ("CANCELLING", "CANCELED"):
         return "unknown"
-    # A job without checkpoints shows that it is well only by running on.
+    # A job without checkpoints has recovered if it keeps running.
     runs_on = states[-1] == "RUNNING" and after[-1].at - after[0].at > RUNS_ON
     has_checkpoints = any(m.kind == "checkpoint-completed" for m in within)
     return "recovered" if runs_on and not has_checkpoints else "ongoing"
 
 
-def _has_process_failed(said: Sequence[Moment]) -> bool:
-    """Whether the JobManager ended with an error, and no job has run since."""
-    for moment in reversed(said):
+def _has_process_failed(moments: Sequence[Moment]) -> bool:
+    """Whether the JobManager ended with an error, and no job ran afterwards."""
+    for moment in reversed(moments):
         if moment.kind == "job-state" and moment.to_state == "RUNNING":
             return False
         if moment.kind == "entrypoint-fatal" or (

@@ -1,4 +1,4 @@
-"""Failures that no signature names: found in an episode, and grouped over all deployments."""
+"""Faults of episodes in, failures without a signature out, grouped over all deployments."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from flink_triage.signatures.similar import similar_failures
 
 
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
-    """Whether a stack trace has a root cause that no signature speaks of.
+    """Whether a stack trace has a root cause without a signature.
 
-    A wrapper never does.  A symptom does not where it stands around a throwable without a name:
-    what it is a symptom of is written below it.  A library that goes into detail about its own
-    failure says nothing new.
+    A wrapper does not name the root cause. A symptom does not either if it wraps a throwable
+    without a signature, unless that throwable is of the same library: libraries wrap their own
+    exceptions to add details.
     """
     if observation.fingerprint is None:
         return False
@@ -37,7 +37,7 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
 def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     """The first fault of ``episode`` with a stack trace that no signature explains.
 
-    One that has lost its beginning, and with it its name, stands behind those that have one.
+    Traces that lost their beginning, and with it the class of the exception, come last.
     """
     unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
@@ -52,10 +52,10 @@ def _library_of(type_name: str | None) -> str:
 def group_unknown(
     faults: Iterable[tuple[Observation, Evidence]], max_evidence: int, pack: SignaturePack
 ) -> tuple[UnknownFailure, ...]:
-    """Faults that no signature names by root-cause fingerprint, most frequent first."""
+    """Faults without a signature, grouped by root-cause fingerprint, most frequent first."""
     groups: dict[str, list[tuple[Observation, Evidence]]] = {}
     for observation, evidence in faults:
-        assert observation.fingerprint is not None  # else it is not unknown
+        assert observation.fingerprint is not None  # is_unknown requires a stack trace
         groups.setdefault(observation.fingerprint.root_cause, []).append((observation, evidence))
     unknown = [_unknown(key, group, max_evidence, pack) for key, group in groups.items()]
     return tuple(sorted(unknown, key=lambda u: (-u.count, u.fingerprint)))
@@ -64,7 +64,7 @@ def group_unknown(
 def merge_unknown(
     failures: Iterable[UnknownFailure], max_evidence: int
 ) -> tuple[UnknownFailure, ...]:
-    """Groups of several deployments, or of parts of one in order of time, as one."""
+    """Join groups of several deployments, or of parts of one in time order."""
     merged: dict[str, UnknownFailure] = {}
     for failure in failures:
         known = merged.get(failure.fingerprint)

@@ -1,1 +1,1 @@
-"""Episodes to incidents."""
+"""Ranked episodes in, incidents for reports out."""

@@ -32,7 +32,7 @@ from flink_triage.signatures.similar import similar_failures
 # Factor on the confidence of an answer that was read from prose.
 FROM_TEXT = 0.8
 IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
-# A sentence, not a dump: the whole message stands in the evidence.
+# Of a message in a summary; the evidence has the whole message.
 MAX_QUOTED_CHARS = 200
 
 
@@ -46,7 +46,7 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` when it holds nothing that anyone must act on.
+    ``None`` if nobody has to act: no job failed, and nothing serious goes on.
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
@@ -65,7 +65,7 @@ def build_incident(
     )
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
     started = episode.first_fault.at
-    # What the JVM wrote to .out has no time; the first fault that has one says since when.
+    # Output of the JVM in .out has no time: the incident starts at the first fault with one.
     began_at = next((m.time for m in episode.faults if m.time is not None), None)
     return Incident(
         incident_id=incident_id(timeline.deployment, _first_job(episode), started, "incident"),
@@ -119,20 +119,20 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 
 
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
-    """Whether trouble that stopped no job is an incident.
+    """Whether an episode in which no job failed is an incident.
 
-    An exception without a name, logged by a job that went on, is listed among the unknown failures.
-    What is minor and only contributes tells of no trouble where the job recovered.
+    An exception without a signature that a running job logs is only listed as an unknown failure.
+    A minor contributing fault is no incident if the job recovered.
     """
-    is_over = episode.outcome == "recovered" or _jobs_went_on(timeline, episode)
+    is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
     if answers:
-        told = (c.signature for c in answers if c.signature.severity != "info")
-        return any(not (is_over and _is_by_the_way(signature)) for signature in told)
+        signatures = (c.signature for c in answers if c.signature.severity != "info")
+        return any(not (is_over and _is_minor(signature)) for signature in signatures)
     return not is_over
 
 
-def _jobs_went_on(timeline: DeploymentTimeline, episode: Episode) -> bool:
-    """Whether trouble that names no job was followed by a checkpoint or the end of some job."""
+def _jobs_continued(timeline: DeploymentTimeline, episode: Episode) -> bool:
+    """Whether a checkpoint or the end of any job followed faults that name no job."""
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     after = episode.last_fault.at + timedelta.resolution
@@ -143,14 +143,14 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Epis
     if not answers:
         return "undetermined"
     best = answers[0]
-    is_by_the_way = _is_by_the_way(best.signature)
-    if unknown is None or not (best.signature.role == "symptom" or is_by_the_way):
+    is_minor = _is_minor(best.signature)
+    if unknown is None or not (best.signature.role == "symptom" or is_minor):
         return "diagnosed"
     if not unknown.observation.root_cause_type:
-        # Frames whose beginning was cut off name no other failure.
+        # Without its beginning, a trace does not name another failure.
         return "diagnosed"
     stopped_something = has_stopped_something(unknown)
-    if is_by_the_way:
+    if is_minor:
         is_in_it = any(has_stopped_something(hit.moment) for hit in best.hits)
         return "undetermined" if stopped_something and not is_in_it else "diagnosed"
     if stopped_something and (
@@ -160,12 +160,12 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Epis
     return "diagnosed" if best.depth == 0 else "undetermined"
 
 
-def _is_by_the_way(signature: Signature) -> bool:
+def _is_minor(signature: Signature) -> bool:
     return (signature.role, signature.severity) == ("contributing", "minor")
 
 
 def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
-    """The wrapper below which the first fault has no cause: all that is said is that it failed."""
+    """The wrapper that is the root cause of the first unknown fault: its cause was not logged."""
     for candidate in wrappers:
         if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
             return candidate.signature
@@ -173,7 +173,7 @@ def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature 
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    """Where the cause shows first; the first fault of all where the job had failed before that."""
+    """The first evidence of the cause; the first fault of all if the job failed before that."""
     if not answers or _had_failed_before(episode, answers[0]):
         return episode.first_fault
     return answers[0].hits[0].moment
@@ -184,13 +184,13 @@ def _had_failed_before(episode: Episode, cause: Candidate) -> bool:
 
 
 def _first_job(episode: Episode) -> str | None:
-    """The job that was hit first: others may join in later, and the incident is still this one."""
+    """The job that was affected first; it identifies the incident if other jobs follow."""
     parts = episode.parts or (episode,)
     return min(parts, key=lambda part: (in_order(part.first_fault), part.job_id or "")).job_id
 
 
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
-    """Where and since when: whatever is learnt later, as of its cause, it is the same incident."""
+    """An id of place and start, so that it stays the same if a later run finds another cause."""
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
@@ -252,7 +252,7 @@ def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
 
 
 def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Nearest to the root cause first, then earliest; the first of each file before the rest."""
+    """Nearest to the root cause first, then earliest; the first hit of each file comes first."""
     ordered = sorted(
         hits,
         key=lambda h: (
@@ -296,12 +296,12 @@ def _summary(
 
 
 def _thrown(observation: Observation) -> str:
-    """The innermost throwable with its message, as one line; empty where nothing is left of it."""
+    """The innermost throwable with its message, as one line; empty if neither was logged."""
     if not observation.root_cause_type:
         wrapped_in = observation.exception_type
         if wrapped_in:
             return f"{wrapped_in}, cut off before its cause"
         return observation.event.message[:MAX_QUOTED_CHARS]
-    told = (observation.root_cause_message or "").strip().split("\n", 1)[0]
-    told = told[:MAX_QUOTED_CHARS].rstrip(" .")
-    return f"{observation.root_cause_type}: {told}" if told else observation.root_cause_type
+    message = (observation.root_cause_message or "").strip().split("\n", 1)[0]
+    message = message[:MAX_QUOTED_CHARS].rstrip(" .")
+    return f"{observation.root_cause_type}: {message}" if message else observation.root_cause_type

@@ -1,4 +1,4 @@
-"""Incidents and unknown failures in, the stack traces that a reader of them will ask for out."""
+"""Incidents and unknown failures in, the stack traces of their evidence out."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from flink_triage.traces import parse_frame
 def cited_traces(
     incidents: Iterable[Incident], unknown: Iterable[UnknownFailure]
 ) -> tuple[str, ...]:
-    """Fingerprints that evidence names, sorted; those of timelines, which are many, left out."""
+    """Fingerprints of the evidence, sorted; those of timelines are left out, for they are many."""
     named = {evidence.fingerprint for evidence in _evidence(incidents, unknown)}
     return tuple(sorted(name for name in named if name is not None))
 
 
 def whole_trace(thrown: str, exemplar: str) -> str:
-    """The exemplar under the throwable whose frames it begins with.
+    """The exemplar, with the line of its throwable if it begins with a frame.
 
     Flink logs ``switched to FAILED with failure cause: <throwable>`` on the header line of the
     event, so that the lines after it begin with a frame.
@@ -32,9 +32,9 @@ def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
 
 
 def cut_trace(text: str, limit: int) -> str:
-    """Head and tail of a long trace, with a line between them that counts what was left out.
+    """Head and tail of a long trace, and between them a line with the number of characters cut.
 
-    The tail gets a quarter: the root cause stands last.
+    The tail gets a quarter, because the root cause comes last.
     """
     if len(text) <= limit:
         return text

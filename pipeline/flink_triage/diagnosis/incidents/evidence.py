@@ -1,4 +1,4 @@
-"""A moment or a hit in, the evidence that a report shows out."""
+"""A moment or a hit in, its evidence for reports out."""
 
 from __future__ import annotations
 

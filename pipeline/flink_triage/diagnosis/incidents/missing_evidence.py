@@ -1,6 +1,6 @@
-"""What a diagnosis leaves open: evidence that is missing, and other causes with what tells them.
+"""Ranked candidates of an episode in, the missing evidence and other possible causes out.
 
-A symptom without its cause is an honest answer only with the place where the cause must stand.
+If a diagnosis is only a symptom, the report says which log should contain the cause.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from flink_triage.model import OtherCause, Verdict
 from flink_triage.signatures import Signature, SignaturePack
 
 _MAX_STEPS = 2
-# More than a person looks up.
+# Limits of the lists in a report.
 _MAX_PLACES = 3
 _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
-# What tells that a fault happened on the JobManager, or before there was a job.
+# Faults of the JobManager, and exceptions thrown before a job exists.
 _COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
 _BEFORE_A_JOB = (
     "org.apache.flink.client.",
@@ -32,7 +32,7 @@ _BEFORE_A_JOB = (
     "org.apache.flink.table.gateway.",
     "org.apache.flink.yarn.",
 )
-# Words that occur in healthy logs too are nothing to look for.
+# Shorter literals also occur in healthy logs.
 _MIN_LOOK_FOR_CHARS = 8
 
 
@@ -44,9 +44,9 @@ def missing_evidence(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> tuple[str, ...]:
-    """What would tell more and where it stands, for a symptom or where there is no answer.
+    """Evidence that would show the cause, for a symptom or an undetermined incident.
 
-    ``hollow`` is the signature of a wrapper in which nothing was.
+    ``hollow`` is the signature of a wrapper whose cause was not logged.
     """
     if verdict == "diagnosed" and answers[0].signature.role != "symptom":
         return ()
@@ -68,8 +68,8 @@ def _places(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> list[str]:
-    """The TaskManagers that the faults name, and when each was first named."""
-    if not answers and unknown is not None and _is_told_by_taskmanager(unknown, episode):
+    """Logs to look at: of the TaskManagers in the faults, up to the time of the first fault."""
+    if not answers and unknown is not None and _is_in_taskmanager_log(unknown, episode):
         when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
         return [
             f"The TaskManager's own log tells of the fault{when} and names no cause: lines that "
@@ -103,7 +103,7 @@ def _places(
 
 
 def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
-    """Where to look when the faults name no TaskManager: by what failed."""
+    """The log to look at if the faults name no TaskManager."""
     observation = fault.observation
     words = (
         observation.event.logger or "",
@@ -127,8 +127,8 @@ def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
     return f"The logs of all TaskManagers{read}{when}: the faults name none of them."
 
 
-def _is_told_by_taskmanager(fault: Moment, episode: Episode) -> bool:
-    """Whether the TaskManager's own log has the fault, which the JobManager may have told first."""
+def _is_in_taskmanager_log(fault: Moment, episode: Episode) -> bool:
+    """Whether the TaskManager's own log has the fault, even if the JobManager logged it first."""
     own = [m for m in (fault, *episode.faults) if m.observation.process == "taskmanager"]
     return fault in own or (
         _execution(fault) is not None and _execution(fault) in {_execution(m) for m in own}
@@ -136,7 +136,7 @@ def _is_told_by_taskmanager(fault: Moment, episode: Episode) -> bool:
 
 
 def _execution(moment: Moment) -> str | None:
-    """The attempt that failed, which both processes name."""
+    """The id of the execution attempt that failed; both processes log it."""
     lifecycle = moment.observation.event.lifecycle
     return lifecycle.key if lifecycle is not None and lifecycle.kind == "task-failed" else None
 
@@ -144,9 +144,9 @@ def _execution(moment: Moment) -> str | None:
 def other_causes(
     answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
 ) -> tuple[OtherCause, ...]:
-    """Rivals that nothing explains, then what is known to bring about a symptom without cause.
+    """Candidates that nothing explains, then known causes of a symptom without a cause.
 
-    Wrappers that stand nearer to the root than the symptom say of which kind the cause is.
+    Wrappers nearer to the root cause than the symptom narrow down its possible causes.
     """
     if not answers:
         return ()
@@ -186,7 +186,8 @@ def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
 def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature]:
     """Triggers with an edge to an effect in the causal graph; those of the first effect first.
 
-    Within, causes of the subsystems that the effects are of, then the nearest and worst.
+    Of each effect, causes in the same subsystems as the effects come first, then by the order of
+    ``explains`` and by severity.
     """
     subsystems = {effect.partition("/")[0] for effect in effects[:-1]}
     found: dict[str, Signature] = {}
@@ -220,11 +221,11 @@ def _possible(signature: Signature) -> OtherCause:
 
 
 def _look_for(signature: Signature) -> tuple[str, ...]:
-    """One text of each alternative that a person can search for."""
+    """The longest literal of each alternative, as search terms."""
     texts = [max(a.literals, key=len) for a in signature.alternatives if a.literals]
     found: list[str] = []
     for text in map(str.strip, texts):
-        is_told = any(text in other or other in text for other in found)
-        if len(text) >= _MIN_LOOK_FOR_CHARS and not is_told:
+        is_known = any(text in other or other in text for other in found)
+        if len(text) >= _MIN_LOOK_FOR_CHARS and not is_known:
             found.append(text)
     return tuple(found[:_MAX_LOOK_FOR])

@@ -1,7 +1,7 @@
-"""A timeline without an incident in; out, the incident that says why there is none.
+"""A timeline without failures in, an incident whose verdict says why none is reported out.
 
-``healthy`` is proven: lines of Flink's own were read, and no error stands in them that nothing
-explains.  An error is explained where a signature knows it, or where a job was well after it.
+``healthy`` requires log lines of Flink without an unexplained error. An error is explained by a
+signature, or by a healthy job afterwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SUMMARIES: dict[Verdict, str] = {
 def quiet_incident(
     timeline: DeploymentTimeline, settings: Settings, pack: SignaturePack
 ) -> Incident:
-    """What is said of a deployment in which nothing was found that anyone must act on."""
+    """The incident of a deployment without a diagnosed failure."""
     if timeline.is_foreign:
         return _incident(timeline, "not-flink")
     error = unexplained_error(timeline)
@@ -45,13 +45,13 @@ def quiet_incident(
     first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
     if all(moment.is_text for moment in timeline.moments):
         verdict: Verdict = "text-only"
-        told = f"A text, and no log, mentions a failure that no signature names: {first_line}"
+        summary = f"A text, and no log, mentions a failure that no signature names: {first_line}"
     else:
         verdict = "undetermined"
-        told = f"No signature names the first error, which has no stack trace: {first_line}"
+        summary = f"No signature names the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
     similar = similar_failures(error.observation, pack)
-    return replace(_incident(timeline, verdict, told, error, evidence), similar=similar)
+    return replace(_incident(timeline, verdict, summary, error, evidence), similar=similar)
 
 
 def _verdict(timeline: DeploymentTimeline) -> Verdict:
@@ -71,10 +71,10 @@ def _is_dated(observation: Observation) -> bool:
 
 
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
-    """The first error that nothing explains; in a text, the first mention of a failure.
+    """The first unexplained error; in prose, the first mention of a failure.
 
-    In an excerpt, which has no line on the life of a process or a job, a warning with an
-    exception counts, too: somebody chose it.
+    In an excerpt (no line about the life of a process or job) a warning with an exception counts
+    too, because somebody selected it.
     """
     found: Moment | None = None
     is_text = True
@@ -95,15 +95,15 @@ def is_of_flink(moment: Moment) -> bool:
     observation = moment.observation
     if moment.is_text:
         return False
-    is_told = observation.process is not None or observation.flink_version is not None
-    return is_told or observation.product == "flink" or observation.event.lifecycle is not None
+    is_known = observation.process is not None or observation.flink_version is not None
+    return is_known or observation.product == "flink" or observation.event.lifecycle is not None
 
 
 def is_bare_error(moment: Moment) -> bool:
-    """Whether a line says that something went wrong, without a stack trace or a known meaning.
+    """Whether a line reports an error without a stack trace, match or lifecycle meaning.
 
-    Of a line without a level the name of a throwable says so.  A witness has words only where it
-    stands for such a line.
+    A line without a level is an error if it names a throwable. Only witnesses of such lines have a
+    message.
     """
     observation, event = moment.observation, moment.observation.event
     if moment.is_stop or not event.message:
@@ -116,14 +116,14 @@ def is_bare_error(moment: Moment) -> bool:
 
 
 def is_warning(moment: Moment) -> bool:
-    """Whether a line warns of an exception that no signature names."""
+    """Whether a line is a warning with an exception without a signature."""
     observation = moment.observation
     is_trace = observation.fingerprint is not None and not observation.matches
     return is_trace and observation.event.level == "WARN" and not moment.is_stop
 
 
 def words_of(observation: Observation) -> str:
-    """The message of a line, or what was thrown where it has none."""
+    """The message of a line, or else its exception."""
     if observation.event.message or observation.exception_type is None:
         return observation.event.message
     if observation.exception_type != observation.root_cause_type:
@@ -137,7 +137,7 @@ def _mentions_failure(moment: Moment) -> bool:
 
 
 def is_sign_of_health(observation: Observation) -> bool:
-    """Whether a line says that a job runs, ran to its end, or took a checkpoint."""
+    """Whether a line reports a running or finished job, or a completed checkpoint."""
     lifecycle = observation.event.lifecycle
     return lifecycle is not None and (
         lifecycle.kind == COMPLETED

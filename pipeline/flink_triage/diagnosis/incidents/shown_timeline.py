@@ -1,4 +1,4 @@
-"""An episode in, the entries of its timeline that a report shows out."""
+"""An episode in, its timeline for reports out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", 
 def timeline_entries(
     timeline: DeploymentTimeline, episode: Episode, settings: Settings
 ) -> tuple[TimelineEntry, ...]:
-    """From a little before the first fault to a little after the last, for people."""
+    """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last, cut in the
+    middle if there are too many.
+    """
     first, last = episode.first_fault.at, episode.last_fault.at
     faults = {id(m) for m in episode.faults}
     job_ids = episode.job_ids
@@ -37,7 +39,7 @@ def timeline_entries(
         elif len(shown) < 2 * _MAX_TIMELINE_ENTRIES:
             shown.append(line)
         else:
-            # Of a long story the beginning and the end are told.
+            # Keep the beginning and the end.
             del shown[_MAX_TIMELINE_ENTRIES // 2]
             shown.append(line)
             cut += 1
@@ -55,7 +57,7 @@ def timeline_entries(
 
 @dataclass(slots=True)
 class _Line:
-    """An entry in the making: most are joined to the one before, or left out."""
+    """An entry that may still be joined with the one before or left out."""
 
     moment: Moment
     kind: str

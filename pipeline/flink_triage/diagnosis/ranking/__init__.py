@@ -1,1 +1,1 @@
-"""Which signature is the root cause."""
+"""Episodes in, their candidates ranked by how likely they are the root cause out."""

@@ -1,6 +1,4 @@
-"""Candidates of an episode in; out, which of them explains which, and which orderly stop did not
-begin the trouble.
-"""
+"""Candidates of an episode in, the causal relations between them out."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.model import Match, Severity
 from flink_triage.signatures import Signature, SignaturePack
 
-# Severities of what fails a job; the worst first.
+# Severities of signatures that fail a job; the worst first.
 SERIOUS: tuple[Severity, ...] = ("critical", "major")
 
 
@@ -27,11 +25,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One signature in one episode, with the hits that show it.
+    """One signature in one episode, with its hits.
 
-    ``depth`` is the distance from the root cause at the nearest, ``None`` when never inside a
-    trace; ``attempts`` and ``paths`` are those of the hits.  What is asked of it for each other
-    candidate is summed up once.
+    ``depth`` is the smallest distance of a hit from the root cause of its trace, ``None`` if no hit
+    is in a trace. ``attempts`` and ``paths`` are those of the hits, collected once because every
+    other candidate is compared with them.
     """
 
     signature: Signature
@@ -95,7 +93,7 @@ def causes_of(
             ):
                 continue
             if is_minor_warning(candidate) and by_id[effect].signature.severity in SERIOUS:
-                # It may point to the cause, and fails nothing.
+                # A minor warning may point to the cause, but fails no job.
                 continue
             if _precedes(candidate, by_id[effect], candidate.id in afterwards):
                 direct.setdefault(effect, set()).add(candidate.id)
@@ -124,8 +122,8 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
         return cause.first_at <= effect.first_at + STOP_EFFECT
     if cause.first_at <= effect.last_at:
         return True
-    # Of one failure a file often tells the effect first, and what others look like from outside is
-    # seen late; a fault in itself does not reach back to a failure that its file told before.
+    # Within one failure, files often have the effect first, and symptoms are logged late. A trigger
+    # does not explain an earlier failure in the same file.
     is_earlier_failure = max(effect.attempts) < min(cause.attempts)
     is_one_file = not cause.paths.isdisjoint(effect.paths)
     if cause.signature.role == "trigger" and is_earlier_failure and is_one_file:
@@ -134,9 +132,9 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 
 
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
-    """Whether it is an orderly end of trouble.
+    """Whether it is an orderly stop after the failures began.
 
-    There was trouble if the job had failed before, or if something had shown again and again.
+    They began before if the job had failed, or if another candidate had occurred repeatedly.
     """
     if not candidate.signature.is_order:
         return False
@@ -144,9 +142,9 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
     had_failed = any(attempt.failed_at is not None for attempt in earlier)
     for other in all_:
         times = [hit.moment.at for hit in other.hits]
-        shown = [at for at in times if NO_TIME < at < candidate.first_at - STOP_EFFECT]
-        is_trouble = other.signature.severity != "info" and shown
-        if is_trouble and (had_failed or max(shown) - min(shown) > STOP_EFFECT):
+        before = [at for at in times if NO_TIME < at < candidate.first_at - STOP_EFFECT]
+        is_fault = other.signature.severity != "info" and before
+        if is_fault and (had_failed or max(before) - min(before) > STOP_EFFECT):
             return True
     return False
 
@@ -154,8 +152,8 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
 def was_overcome(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether it is an orderly stop after which something serious of its own failed the job, or
-    kept it from coming back.
+    """Whether it is an orderly stop, and another serious trigger failed the job afterwards or kept
+    it from restarting.
     """
     failures = [n for n, attempt in enumerate(episode.attempts) if attempt.failed_at is not None]
     if not candidate.signature.is_order or not failures or failures[-1] in candidate.attempts:
@@ -171,9 +169,9 @@ def was_overcome(
 
 
 def was_survived(candidate: Candidate, episode: Episode) -> bool:
-    """Whether checkpoints completed again after it, each time before something failed the job.
+    """Whether checkpoints completed between it and each failure of the job.
 
-    Only of what others look like from outside: a fault in itself may do its harm later.
+    Applies to symptoms only: a trigger may have a delayed effect.
     """
     if candidate.signature.role != "symptom":
         return False
@@ -188,10 +186,10 @@ def was_survived(candidate: Candidate, episode: Episode) -> bool:
 def was_beside(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether it was only logged, each time before another fault in itself failed the job.
+    """Whether it was only logged, while another trigger failed the job each time.
 
-    That one's own trace tells what it failed of; what leads to it is known by the causal graph.  A
-    fault that hits whole clusters may show itself anywhere.
+    The trace of that failure names its root cause, and the causal graph the triggers that lead to
+    it. Faults of the whole cluster are excluded: they may be logged anywhere.
     """
     signature = candidate.signature
     if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:
@@ -211,15 +209,14 @@ def was_beside(
 
 
 def has_stopped_something(moment: Moment) -> bool:
-    """Whether the line itself says that a task or a job failed."""
+    """Whether the line itself reports a failed task or job."""
     return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
-    """(inner, outer): both stand in one trace, the outer never nearer to the root cause.
+    """(inner, outer): both are in one trace, the outer never nearer to the root cause.
 
-    A generic signature only says where an exception came from: it stands outside of any that says
-    what it is.
+    A generic signature counts as outer at equal depth, because it names no cause.
     """
     depths: dict[int, list[tuple[float, Candidate]]] = {}
     for candidate in candidates:

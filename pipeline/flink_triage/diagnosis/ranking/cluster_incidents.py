@@ -1,8 +1,8 @@
-"""Episodes of single jobs in; out, one episode where a fault of the cluster hit several of them.
+"""Episodes of single jobs in, with one episode for each fault that several jobs share, out.
 
-A lost TaskManager, a file system that is down or a JobManager without leadership fails every job
-that needs it, within moments or within a checkpoint interval.  That is one incident: its episodes
-are joined, and ranked again as one.
+A lost TaskManager, an unavailable file system or a JobManager without leadership fails every job
+that needs it, within moments or within a checkpoint interval. That is one incident: its episodes
+are joined and ranked again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from flink_triage.signatures import SignaturePack
 
 Ranked = tuple[Episode, list[Candidate]]
 
-# What only shows that something else is, or was, not there.
-_BY_THE_WAY = frozenset({("symptom", "minor"), ("symptom", "info")})
+# Symptoms that only show that another process is or was missing.
+_MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
-# Two hours by the minute say how a trouble began and spread; the rest is in the tables.
+# Two hours show how the failure began and spread; the tables have the rest.
 _MAX_MINUTES = 120
 # Execution.transitionState: "... switched from RUNNING to FAILED on <resource id> @ <host> (...)".
 _FAILED_ON = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ (?P<host>\S{1,300})")
@@ -44,8 +44,8 @@ def rank_episodes(
 ) -> list[Ranked]:
     """Each episode with its candidates, in time order; shared ones joined over their jobs.
 
-    ``hosts`` are those that run TaskManagers, and since when: of an episode those count that were
-    there by its end, so that a host of tomorrow does not change what was said today.  ``without``
+    ``hosts`` are the hosts of TaskManagers with the time of their first line. An episode counts
+    hosts that existed at its end, so that later hosts do not change an earlier result. ``without``
     are the ids of scoring rules to leave out.
     """
     hosts = hosts or {}
@@ -68,15 +68,15 @@ def rank_episodes(
     return _with_aftermath(joined, pack)
 
 
-def _with_aftermath(told: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
-    """Episodes with those that follow from them: minor symptoms, soon after, that failed nothing.
+def _with_aftermath(episodes: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
+    """Join episodes with their aftermath: minor symptoms soon afterwards that failed no job.
 
-    A process may seek a TaskManager that is gone long after the job went on without it.
+    A process may look for a lost TaskManager long after the job continued without it.
     """
     kept: list[Ranked] = []
-    # Positions of those that ended a little before.
+    # Positions of episodes that ended shortly before.
     near: list[int] = []
-    for episode, ranked in told:
+    for episode, ranked in episodes:
         start = episode.first_fault.at
         near = [i for i in near if kept[i][0].last_fault.at + CLUSTER_LEAD >= start]
         left_by = None
@@ -95,16 +95,16 @@ def _with_aftermath(told: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]
 
 
 def _is_left_over(episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack) -> bool:
-    told = [(c.signature.role, c.signature.severity) for c in ranked]
-    is_minor = bool(told) and all(one in _BY_THE_WAY for one in told)
+    kinds = [(c.signature.role, c.signature.severity) for c in ranked]
+    is_minor = bool(kinds) and all(kind in _MINOR_SYMPTOMS for kind in kinds)
     return is_minor and not episode.has_failed and first_unknown(episode, pack) is None
 
 
 def _leads(
-    told: Ranked, episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack
+    earlier: Ranked, episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack
 ) -> bool:
-    """Whether what was ``told`` explains all of a later episode, of the same job or the cluster."""
-    before, its = told
+    """Whether an ``earlier`` episode explains all of a later one of the same job or the cluster."""
+    before, its = earlier
     jobs, others = before.job_ids, episode.job_ids
     if before.last_fault.at >= episode.first_fault.at:
         return False
@@ -116,7 +116,7 @@ def _leads(
 
 @dataclass(slots=True)
 class _Group:
-    """Episodes that one fault may have brought about; ``best`` is the first's explanation."""
+    """Episodes that may share a fault; ``best`` is the first diagnosis of the first episode."""
 
     members: list[Ranked]
     best: Candidate | None
@@ -163,7 +163,7 @@ def _joined(parts: Sequence[Episode]) -> Episode:
 
 
 def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
-    """Failures of several jobs at one moment are one; a fault that each of them has counts once."""
+    """Join failures of several jobs at the same time; count a fault that they share once."""
     attempts = [attempt for part in parts for attempt in part.attempts]
     attempts.sort(key=lambda a: (a.failed_at or a.faults[-1].at, in_order(a.faults[0])))
     seen: set[int] = set()
@@ -190,11 +190,11 @@ def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
     return min(known) if len(known) == len(times) else None
 
 
-# --- how far it reached ------------------------------------------------------------------------
+# --- blast radius --------------------------------------------------------------------------------
 
 
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
-    """Jobs in the order in which they were hit, hosts, and faults per minute."""
+    """The affected jobs in time order, their hosts, and faults per minute."""
     parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults
     hosts = {o.host for moment in faults if (o := moment.observation).host}
@@ -218,7 +218,7 @@ def _affected(timeline: DeploymentTimeline, part: Episode) -> AffectedJob:
 
 
 def taskmanagers_named(faults: Iterable[Moment]) -> dict[str, datetime]:
-    """Resource ids of TaskManagers that faults speak of, with the time of the first."""
+    """Resource ids of TaskManagers in faults, with the time of the first fault of each."""
     named: dict[str, datetime] = {}
     for moment in faults:
         lifecycle = moment.observation.event.lifecycle

@@ -1,8 +1,8 @@
 """A ranked candidate and its rivals in, the probability that it is the root cause out.
 
-Candidates are sorted into kinds by what separates right answers from wrong ones: the role of the
-answer, how near the root of a chain it stands, whether a rival is close.  ``confidence.tsv`` says
-of each kind how often it was right on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
+Candidates are sorted into kinds by the properties that separate right answers from wrong ones:
+role, distance to the root cause, and close rivals. ``confidence.tsv`` has the share of right
+answers of each kind on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from importlib.resources import files
 
 from flink_triage.diagnosis.ranking.causality import Candidate
 
-# Points below which a rival that nothing explains is a real alternative.
+# An unexplained candidate within this many points of the first is a rival.
 _CLOSE_POINTS = 12.0
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
-    """In (0, 1), two decimals: the share right of the candidate's kind, or of a wider one."""
+    """The share of right answers of its kind, or of a wider one; in (0, 1), two decimals."""
     table = _table()
     kind = kind_of(candidate, ranked)
     while kind and kind not in table:
@@ -29,7 +29,8 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
 
 def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
     """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
-    ``reporting`` for what is never an answer; each part narrows the kinds before it."""
+    ``reporting`` for a signature that is never an answer; each part narrows the kind.
+    """
     if not candidate.signature.is_answer:
         return "reporting"
     first = next(other for other in ranked if other.signature.is_answer)

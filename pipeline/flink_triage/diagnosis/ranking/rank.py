@@ -1,6 +1,6 @@
-"""The faults of one episode in, its candidates out, best explanation first and each with reasons.
+"""The faults of one episode in, its ranked candidates with reasons out.
 
-A candidate is a signature that matched in the episode.  ``scoring.py`` gives it points.
+A candidate is a signature that matched in the episode. ``scoring.py`` gives it points.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flink_triage.diagnosis.ranking.causality import (
 from flink_triage.diagnosis.ranking.scoring import Case, score
 from flink_triage.signatures import SignaturePack, episode_match
 
-# The id of the rule that a cause stands before its effects, whatever their points.
+# The id of the rule that ranks a cause before its effects, regardless of their points.
 BEHIND_CAUSE = "behind-cause"
 
 
@@ -33,8 +33,8 @@ def rank(
 ) -> list[Candidate]:
     """Candidates of ``episode``, root cause first; benign ones are left out.
 
-    ``hosts`` are all that run TaskManagers, to recognise a single bad one.  ``without`` are the ids
-    of rules to leave out.
+    ``hosts`` are all hosts of TaskManagers, to recognise a single faulty one. ``without`` are the
+    ids of rules to leave out.
     """
     candidates = _candidates(episode, pack)
     afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}
@@ -87,7 +87,7 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
 
 
 def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
-    """Where it was seen against where it could have been; no points."""
+    """Sentences on how many of the hosts and subtasks have the fault; without points."""
     observed = [hit.moment.observation for hit in candidate.hits]
     seen_on = {host for o in observed if o.process == "taskmanager" for host in o.reach.hosts}
     if len(hosts) > 1 and seen_on:
@@ -113,7 +113,7 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
 
 
 def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) -> list[Candidate]:
-    """None stands before what explains it and matters, whatever the roles of both."""
+    """Rank each candidate below the serious cause that explains it, whatever the roles of both."""
     causes = {
         c.id: c.score
         for c in candidates

@@ -1,7 +1,7 @@
 """One candidate of an episode in, its score out: the sum of the rules of `SCORING`.
 
-Each rule that applies adds points and a sentence, which starts with the rule's id and stands in
-``reasons``.  ``make ablate`` leaves out each rule in turn and prints what changes on labelled logs.
+Each rule that applies adds points and a sentence to ``reasons``, which starts with the rule's id.
+``make ablate`` leaves out each rule in turn and prints what changes on labelled logs.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _SEVERITIES: dict[Severity, float] = {"critical": 6.0, "major": 4.0, "minor": 0.
 class Case:
     """A candidate among all candidates of its episode.
 
-    ``causes`` are signatures that explain it, ``is_afterwards`` and ``is_overcome`` concern orderly
-    stops: the trouble began before, or the job failed again of something else.
+    ``causes`` are signatures that explain it. ``is_afterwards`` and ``is_overcome`` concern orderly
+    stops: the failures began before, or the job failed again for another reason.
     """
 
     candidate: Candidate
@@ -62,15 +62,15 @@ class Case:
 
     @cached_property
     def noticeable(self) -> list[Candidate]:
-        """The candidates that are more than information."""
+        """The candidates with a severity above ``info``."""
         return [c for c in self.candidates if c.signature.severity != "info"]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringRule:
-    """``score`` gives points and a sentence, or nothing where the rule does not apply.
+    """``score`` returns points and a sentence, or ``None`` if the rule does not apply.
 
-    ``basis`` says where the rule comes from.
+    ``basis`` is the source of the rule.
     """
 
     id: str
@@ -79,7 +79,7 @@ class ScoringRule:
 
 
 def score(case: Case, without: frozenset[str] = frozenset()) -> tuple[float, tuple[str, ...]]:
-    """The sum of all rules but those ``without``, and the sentence of each that applies."""
+    """The sum of all rules except ``without``, and the sentence of each rule that applies."""
     total = 0.0
     reasons = []
     for rule in SCORING:
@@ -134,7 +134,7 @@ def _last_failure(case: Case) -> Points | None:
 
 
 def _takes_turns(case: Case) -> bool:
-    """Whether another failure of this kind failed the job just before, as often."""
+    """Whether another serious trigger failed the job before, equally often."""
     candidate = case.candidate
     return is_serious_trigger(candidate) and any(
         is_serious_trigger(other)
@@ -146,7 +146,7 @@ def _takes_turns(case: Case) -> bool:
 
 
 def _only_warned(case: Case) -> Points | None:
-    """A process warned of it in passing, and one then met an exception of another cause."""
+    """It was only a warning, and an exception with another cause followed."""
     observed = [hit.moment.observation for hit in case.candidate.hits]
     levels = {observation.event.level for observation in observed}
     if not case.episode.has_failed or "WARN" not in levels or levels & {"ERROR", "FATAL"}:

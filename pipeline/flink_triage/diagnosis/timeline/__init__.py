@@ -1,1 +1,1 @@
-"""Observations in the order of time."""
+"""Observations in, one timeline per deployment out."""

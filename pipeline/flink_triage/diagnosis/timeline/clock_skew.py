@@ -1,9 +1,8 @@
-"""Events that JobManager and TaskManager both log in; out, how far their clocks are apart.
+"""Events that JobManager and TaskManagers both log in, the difference of their clocks out.
 
-A TaskManager logs the failure of a task before the JobManager hears of it, the failure of an
-execution after the JobManager started it, and that of a checkpoint after the one before it was
-completed, as Flink takes one at a time by default.  Each pair bounds the difference of the two
-clocks from one side.
+A TaskManager logs the failure of a task before the JobManager does, the failure of an execution
+after the JobManager started it, and that of a checkpoint after the previous checkpoint completed,
+because Flink takes one at a time by default. Each pair of lines bounds the difference on one side.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ _MAX_TEXT_CHARS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """How far the clock of a TaskManager's file is ahead of the JobManager's; negative is behind.
+    """The difference of the clocks of a TaskManager's file and the JobManager; negative is behind.
 
-    ``at_least`` and ``at_most`` are the bounds that the pairs prove, ``None`` without a pair.
+    ``at_least`` and ``at_most`` are the bounds by ``pairs`` pairs of lines, ``None`` without one.
     """
 
     path: str
@@ -38,9 +37,9 @@ class Skew:
 
     @property
     def correction(self) -> timedelta:
-        """What to take from the file's times: zero unless both clocks cannot be right.
+        """The time to subtract from the file's times: zero unless the clocks provably differ.
 
-        The lower bound is the better estimate, as a JobManager hears of a failure within moments.
+        The lower bound is the better estimate, because a JobManager logs a failure within moments.
         """
         if self.at_least is not None and self.at_least > CLOCK_TOLERANCE:
             return self.at_least
@@ -63,7 +62,7 @@ class Skew:
         )
 
 
-# The JVM leaves the message out of an exception that it throws often.
+# The JVM omits the message of exceptions that it throws often.
 _NO_MESSAGE = (None, "", "null")
 
 
@@ -74,8 +73,11 @@ def _failed_execution(observation: Observation) -> str | None:
 
 
 def _is_same_failure(one: Observation, other: Observation) -> bool:
-    """Whether both report one failure: a JobManager that gives a task up by itself, as when its
-    TaskManager is lost, does not log what the TaskManager logs later."""
+    """Whether both lines report the same failure.
+
+    A JobManager that fails a task itself, for example after it lost the TaskManager, logs another
+    exception than the TaskManager does later.
+    """
     if one.root_cause_type != other.root_cause_type:
         return False
     messages = (one.root_cause_message, other.root_cause_message)
@@ -84,9 +86,9 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 
 @dataclass(slots=True)
 class _Known:
-    """When the JobManager logged what a TaskManager logs too.
+    """The times at which the JobManager logged events that TaskManagers log too.
 
-    An execution fails once: of one that fails twice (``None``) nobody knows which is meant.
+    An execution that failed twice is ``None``: its lines cannot be paired.
     """
 
     failed: dict[str, Observation | None] = field(default_factory=dict)
@@ -97,9 +99,9 @@ class _Known:
 
 
 def find_skews(observations: Sequence[Observation]) -> Mapping[str, Skew]:
-    """Path of a TaskManager's file -> its skew, for files with at least one pair.
+    """The skew of each TaskManager's file with at least one pair, by path.
 
-    Without exactly one JobManager's clock to compare with (two hosts), nothing is said.
+    Empty if the JobManagers ran on several hosts: then there is no single clock to compare with.
     """
     managers = {o.host for o in observations if o.process == "jobmanager"}
     if len(managers) != 1:
@@ -127,9 +129,9 @@ def _known(observations: Sequence[Observation]) -> _Known:
             continue
         execution = _failed_execution(observation)
         if execution is not None:
-            heard = known.failed.setdefault(execution, observation)
-            heard_at = heard.event.logged_at if heard is not None else None
-            if heard_at is None or abs(at - heard_at) > CLOCK_TOLERANCE:
+            reported = known.failed.setdefault(execution, observation)
+            reported_at = reported.event.logged_at if reported is not None else None
+            if reported_at is None or abs(at - reported_at) > CLOCK_TOLERANCE:
                 known.failed[execution] = None
         elif lifecycle.kind == "checkpoint-completed" and lifecycle.checkpoint_id is not None:
             known.completed.setdefault(lifecycle.checkpoint_id, set()).add(at)
@@ -150,7 +152,7 @@ class _Bounds:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the bounds leave room for any clock; else one pair was no pair."""
+        """Whether the bounds are consistent; otherwise two unrelated lines were paired."""
         if self.at_least is None or self.at_most is None:
             return True
         return self.at_least <= self.at_most + CLOCK_TOLERANCE
@@ -158,20 +160,22 @@ class _Bounds:
     def compare(self, observation: Observation, at: datetime, known: _Known) -> None:
         execution = _failed_execution(observation)
         if execution is not None:
-            heard = known.failed.get(execution)
-            heard_at = heard.event.logged_at if heard is not None else None
-            if heard is None or heard_at is None or not _is_same_failure(observation, heard):
+            reported = known.failed.get(execution)
+            reported_at = reported.event.logged_at if reported is not None else None
+            if reported is None or reported_at is None:
+                return
+            if not _is_same_failure(observation, reported):
                 return
             self.pairs += 1
-            ahead = at - heard_at
+            ahead = at - reported_at
             self.at_least = ahead if self.at_least is None else max(ahead, self.at_least)
-            position = bisect_right(known.running, heard_at)
+            position = bisect_right(known.running, reported_at)
             if position:
                 self._not_before(at, known.running[position - 1])
             return
         found = _CHECKPOINT.search(observation.event.message[:_MAX_TEXT_CHARS])
         before = bisect_left(known.numbers, int(found[1])) if found else 0
-        # The same number in two jobs, or in two runs of one, says nothing.
+        # Ignore numbers that occur in two jobs, or in two runs of one job.
         completed = known.completed[known.numbers[before - 1]] if before else set()
         if len(completed) == 1:
             self.pairs += 1

@@ -1,10 +1,10 @@
-"""Many equal observations in, few out: what keeps a crash loop of ten million events in memory.
+"""Many equal observations in, few out, so that a crash loop of ten million events fits in memory.
 
-Of the observations that say the same thing in one file within one minute the first few are kept and
-the last; the one before the last counts the rest.  Of a flood of traces that differ in nothing but
-the trace some are kept, and the first of the others counts them.  Where a deployment has more than
-``max_observations``, longer times and less detail are of one kind: never more are kept.  Folding is
-associative, so that it does not matter in which parts, or how often, it is done.
+Of equal observations in one file and minute, the first few and the last are kept; the last but one
+of them counts the rest. Of observations that differ only in their stack traces, a limited number of
+traces is kept, and the first of the other traces counts them. If a deployment still has more than
+``max_observations``, observations of longer periods and with fewer equal properties are folded.
+Folding is associative: the result does not depend on how observations are divided into parts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flink_triage.model import Observation
 from flink_triage.settings import Settings
 from flink_triage.spread import Spread
 
-# Stands behind every fingerprint.
+# Sorts after every fingerprint.
 _OTHERS = "~"
 # Observations that are folded at a time.
 FOLD_EVERY = 8_192
@@ -28,9 +28,9 @@ _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Folder:
-    """Folds observations as they come: what is held is what is kept, and as much again.
+    """Folds observations as they are added: it holds those kept, and about as many new ones.
 
-    ``coarseness`` is that of a folder whose observations will be folded together with these.
+    ``coarseness`` is the index of the grain (``grains_of``) to start with.
     """
 
     def __init__(self, settings: Settings, coarseness: int = 0) -> None:
@@ -40,9 +40,9 @@ class Folder:
         self._new: list[Observation] = []
 
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
-        """The number of observations that are kept so far, not counting those not yet folded.
+        """Add observations; return the number kept so far, without those not yet folded.
 
-        ``coarseness`` is that of the folder that they were taken from: all is folded alike.
+        ``coarseness`` is that of the folder from which they were taken; it applies to all.
         """
         self._new += observations
         self.coarseness = max(coarseness, self.coarseness)
@@ -52,16 +52,16 @@ class Folder:
         return len(self._kept)
 
     def fold(self) -> list[Observation]:
-        """All that is kept, in the order of the files."""
+        """The kept observations, by file and offset."""
         if self._new:
             observations = [*self._kept, *self._new]
             self._new = []
-            # What was too much once is so with more.
+            # More observations never need a finer grain.
             self._kept, self.coarseness = _fold(observations, self.coarseness, self._settings)
         return self._kept
 
     def take(self) -> list[Observation]:
-        """The same, and nothing is held any more."""
+        """The kept observations; the folder is empty afterwards."""
         kept, self._kept = self.fold(), []
         return kept
 
@@ -71,9 +71,9 @@ def fold(
 ) -> list[Observation]:
     """Keep some observations of each kind per file and minute; order by file, offset.
 
-    If more than ``max_observations`` were kept, those of a longer time are of one kind, then those
-    that differ in task, logger, job and file: no longer and no more than has to be.  The
-    sum of ``occurrences`` is unchanged, but for checkpoints in good health.
+    If more than ``max_observations`` would be kept, longer periods are one kind, then observations
+    that differ in task, logger, job and file: the finest grain that suffices. The sum of
+    ``occurrences`` is unchanged, except for checkpoints of a healthy job.
     """
     return _fold(observations, coarseness, settings)[0]
 
@@ -81,12 +81,12 @@ def fold(
 def _fold(
     observations: Iterable[Observation], coarseness: int, settings: Settings
 ) -> tuple[list[Observation], int]:
-    """What the finest grain keeps that does not keep too much, and how coarse that is."""
+    """The observations kept by the finest grain within the limit, and its coarseness."""
     grains = grains_of(settings.max_observations_per_key)
     kept = _fold_to(observations, grains[coarseness], settings)
     if len(kept) <= settings.max_observations:
         return kept, coarseness
-    # A coarser grain keeps no more than a finer one, and the same of what that one kept.
+    # A coarser grain keeps at most as many, and the same ones if applied to a finer grain's result.
     source = kept
     finest, coarsest = coarseness + 1, len(grains) - 1
     while finest <= coarsest:
@@ -102,7 +102,7 @@ def _fold(
 def _fold_to(
     observations: Iterable[Observation], grain: Grain, settings: Settings
 ) -> list[Observation]:
-    """What the grain keeps, in the order of the files."""
+    """The observations kept by the grain, by file and offset."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
     keep_of: dict[tuple[object, ...], int] = {}
     kept: list[Observation] = []
@@ -119,7 +119,7 @@ def _fold_to(
         trace = observation.fingerprint.full if observation.fingerprint else ""
         kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
     if grain.is_last:
-        # Not counted: how many there are depends on those that finer grains left out.
+        # Without counts: these depend on the checkpoints that finer grains left out.
         kept += routine[:1] + routine[1:][-1:]
         routine = []
     groups: dict[str, list[Observation]] = {}
@@ -138,17 +138,17 @@ def _fold_to(
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
-    """Keep so many groups; of all others the first observation, which counts them, and the last.
+    """Keep ``keep`` groups; of the others, the first observation with the count, and the last.
 
-    Which are kept follows from their names alone: what is left out of a part is left out of the
-    whole.
+    The names alone decide which are kept, so that a part of the observations omits no group that
+    the whole keeps.
     """
     others = [observation for name in sorted(groups)[keep:] for observation in groups.pop(name)]
     groups[_OTHERS] = _ends(sorted(others, key=_moment), 2)
 
 
 def _ends(group: list[Observation], keep: int) -> list[Observation]:
-    """The first ones and the last; beyond ``keep`` the one before the last counts the others."""
+    """The first ``keep - 1`` and the last; the last but one counts the others."""
     if len(group) <= keep:
         return group
     first = group[: keep - 1]
@@ -161,15 +161,15 @@ def _with_routine(
     routine: list[Observation],
     key_of: Callable[[Observation], Hashable],
 ) -> list[Observation]:
-    """All in the order of the files; of completed checkpoints between two others, those of a job
-    and period that are the first or the last.
+    """All kept observations by file and offset, with the first and last of consecutive checkpoints
+    of a job and period.
     """
     kept.sort(key=_place)
     if not routine:
         return kept
     together = sorted([*kept, *routine], key=_place)
     is_routine = {id(observation) for observation in routine}
-    # Between which others each stands.
+    # The number of other observations before each.
     gaps = accumulate(id(observation) not in is_routine for observation in together)
     ends: dict[Hashable, list[Observation]] = {}
     for observation, gap in zip(together, gaps, strict=True):
@@ -200,7 +200,7 @@ def _moment(observation: Observation) -> tuple[datetime, str, int]:
 
 
 def _is_kept(observation: Observation, grain: Grain) -> bool:
-    """Whether it is kept, whatever else says the same."""
+    """Whether it is kept in any case: witnesses, and at the finest grain the kinds that count."""
     lifecycle = observation.event.lifecycle
     if observation.occurrences == 0:
         return True
@@ -208,16 +208,16 @@ def _is_kept(observation: Observation, grain: Grain) -> bool:
 
 
 def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...], int]:
-    """What observations of one kind have in common, and how many of them are kept."""
+    """The properties that observations of one kind share, and how many of them are kept."""
     event, lifecycle = observation.event, observation.event.lifecycle
     kind = lifecycle.kind if lifecycle is not None else None
     drops = grain.drops
     path = None if "path" in drops else event.path
     if lifecycle is not None and kind in SAID_AT_START:
         return (path, kind, lifecycle.key, lifecycle.value), 2
-    told: tuple[object, ...] = ()
+    state: tuple[object, ...] = ()
     if lifecycle is not None and kind in KEPT_KINDS:
-        told = None if "job" in drops else lifecycle.job_id, lifecycle.to_state
+        state = None if "job" in drops else lifecycle.job_id, lifecycle.to_state
     key = (
         path,
         period_of(event.logged_at, grain.minutes),
@@ -227,13 +227,13 @@ def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...]
         None if "job" in drops else event.job_id,
         tuple((m.signature, m.alternative) for m in observation.matches),
         None if "task" in drops else observation.task,
-        *told,
+        *state,
     )
     return key, grain.keep
 
 
 def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
-    """The first of some that say the same, which counts the others."""
+    """``kept`` with the count and the last time of the ``others``."""
     known = [at for at in (_last(kept), *map(_last, others)) if at is not None]
     return replace(
         kept,
@@ -244,9 +244,9 @@ def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
-    """Where all were logged, if that is not told by the one that is kept."""
-    elsewhere = {_whence(other): other for other in others if other.spread is None}
-    elsewhere.pop(_whence(kept), None)
+    """The places of all, or ``None`` if all are those of the observation that is kept."""
+    elsewhere = {_source_of(other): other for other in others if other.spread is None}
+    elsewhere.pop(_source_of(kept), None)
     spreads = [other.reach for other in elsewhere.values()]
     spreads += [other.reach for other in others if other.spread is not None]
     if not spreads:
@@ -256,13 +256,13 @@ def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
     return kept.spread if together == reach else together
 
 
-def _whence(observation: Observation) -> tuple[object, ...]:
+def _source_of(observation: Observation) -> tuple[object, ...]:
     o = observation
     return o.task, o.subtask, o.parallelism, o.host, o.event.path
 
 
 def is_thinned(observation: Observation) -> bool:
-    """Whether it counts events of more than its minute: more than memory should hold were told."""
+    """Whether it counts events of more than one minute, so that the limit was exceeded."""
     first, last = observation.event.logged_at, observation.last_logged_at
     if first is None or last is None:
         return False

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flink_triage.diagnosis import Carried, Continued, diagnose_on
+from flink_triage.diagnosis import Carried, IncrementalDiagnosis, diagnose_incrementally
 from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
 from flink_triage.diagnosis.guarded import Undiagnosed, guarded
 from flink_triage.diagnosis.timeline.fold import Folder
@@ -164,7 +164,7 @@ def _diagnosed(
 
     def rows() -> list[dict[str, object]]:
         failpoint("diagnose.deployment", deployment)
-        continued = diagnose_on(
+        continued = diagnose_incrementally(
             deployment,
             carried_of(state) if state is not None else None,
             observations,
@@ -185,7 +185,7 @@ def _diagnosed(
 
 def _rows(
     deployment: str,
-    continued: Continued,
+    continued: IncrementalDiagnosis,
     state: Mapping[str, Any] | None,
     max_evidence: int,
 ) -> list[dict[str, object]]:
