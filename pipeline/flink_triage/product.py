@@ -61,6 +61,9 @@ _NAMES_OTHER = re.compile(
     # Build tools, and the threads of Flume and Spark where a layout leaves them in the message.
     r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
     r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
+    # dbt.
+    r"|\[(?:ERROR|FAIL \d{1,9}) in \d{1,6}\.\d\ds\]"
+    r"|\bDatabase Error in (?:model|test|snapshot|seed) \w"
     # Actor systems of other programs; Flink's are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
     # Systemd's units and syslog's tags of other products.
@@ -72,7 +75,7 @@ _NAMES_OTHER = re.compile(
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
-    *("://", "]: ", "::"),
+    *("://", "]: ", "::", "s]", "Database Error in "),
 )
 # Programs around Kafka, whose clients fail with the words that Flink's fail with.
 _NAMES_KAFKA = re.compile(
@@ -138,4 +141,7 @@ def _is_flink(name: str) -> bool:
 
 def _speaks_of_flink(text: str) -> bool:
     lowered = text.lower()
-    return "flink" in lowered or "taskmanager" in lowered or "jobmanager" in lowered
+    if "flink" in lowered or "jobmanager" in lowered:
+        return True
+    # Kafka Streams has a class of that name, which its logs print behind the message.
+    return "taskmanager" in lowered and "kafka.streams." not in lowered

@@ -29,6 +29,8 @@ AVRO = (
         ("FileFormatWriter", "Aborting job 7f1c.", "other"),
         ("tools.DistCp", "Exception encountered", "other"),
         (None, "> Task :app:compileKotlin FAILED", "other"),
+        (None, "1 of 10 ERROR not_null_orders_id ..... [ERROR in 0.15s]", "other"),
+        (None, "Closed (org.apache.kafka.streams.processor.internals.TaskManager)", "other"),
         (None, "Ask timed out on [Actor[akka://chat/user/rooms#-1]] after [3000 ms]", "other"),
         (None, "Ask timed out on [Actor[akka://flink/user/rpc#-1]] after [3000 ms]", "flink"),
         ("org.elasticsearch.client.RestClient", "request failed", None),

@@ -26,6 +26,27 @@ DOCUMENTS = {
     "a table of messages": f"| message | meaning |\n|---|---|\n| `{HEAP}` | heap too small |\n",
     "rules of alerts": "- alert: JobRestarts\n  expr: rate(flink_restarts[5m]) > 0\n"
     "  annotations:\n    summary: Exceeded checkpoint tolerable failure threshold\n",
+    "constants of an enum": 'public enum Reason {\n  EXPIRED(false, "Checkpoint expired before'
+    ' completing."),\n  DECLINED(false, "Checkpoint was declined."),\n',
+    "a shell script": 'count=$(grep -v "AskTimeoutException" $LOGS \\\n'
+    f'  | grep -v "{HEAP}" \\\n  | grep -v "RejectedExecutionException")\n'
+    'if [ $count -gt 0 ]; then\n  echo "errors"\nfi\n',
+    "frequent questions": f"## Q1: The job reports {HEAP}, what should I do?\nRaise the heap.\n"
+    "## Q2: The job reports an error Cannot read binlog, what should I do?\nCaused by: a restart.\n"
+    "## Q3: How long are binlogs kept?\nSeven days.\n",
+    "release notes": "".join(
+        f"<li>[<a href='https://example.org/FLINK-{n}'>FLINK-{n}</a>] - Fails with {HEAP}\n</li>\n"
+        for n in range(5)
+    ),
+    "a reference in Chinese": f"## {HEAP}\n\u8be5\u5f02\u5e38\n"
+    "## OutOfMemoryError: Metaspace\n\u8bf7\n## IllegalConfigurationException\n\u8bf7\n",
+    "symptoms and solutions": '### Storage\n\n**Symptoms:**\n- "No space left on device"\n\n'
+    "**Solutions:**\n1. Clean old checkpoints\n",
+    "labels before text": f"#### {HEAP}\n**Cause:** Large batches exhaust the heap.\n"
+    "**Recommendation:** Reduce the batch size.\n",
+    "a manual with headings": "## Recovery\nThe operator restarts a failed job.\n"
+    "## Unhealthy jobs\nA missing deployment can lead to a loss of state.\n"
+    "## Rollback\nSee above.\n",
     "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
 }
 REPORTS = {
@@ -35,6 +56,10 @@ REPORTS = {
     "a throwable": "java.io.IOException: this binlog is no longer available on the server\n",
     "a trace below a condition": f"If I start it:\n{HEAP}\n\tat com.acme.Shop.main(Shop.java:7)\n",
     "a cause in a sentence": f"When it restarts the log usually says Caused by: {HEAP}\n",
+    "a trace in a comment": f" * {HEAP}\n * \tat com.acme.Shop.main(Shop.java:7)\n"
+    " * \tat com.acme.Shop.run(Shop.java:9)\n",
+    "a template": f"**Describe the bug**\nThe job restarts with {HEAP}\n"
+    "**Environment**\nFlink 1.17\n",
     "words without a failure": "If the load grows, add TaskManagers.\n",
 }
 

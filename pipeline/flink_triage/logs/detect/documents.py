@@ -16,16 +16,21 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 DOCUMENT = "document"
 _MAX_LINES = 400
 # First lines that rule out a document: a pasted trace, or the rest of one.
-_OF_A_TRACE = (LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE)
+_OF_A_TRACE = {LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE}
 
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
+# The mark of a comment; a pasted trace may stand in one.
+_MARK = re.compile(r"\s*(?:\*|//|#) (?=\s)")
 _COMMENT = re.compile(r"\s*(?:#(?!#)|//|--\s|;|\*\s|/\*)")
 _OPTION = re.compile(r"\s*[+-]?[a-z][\w-]{0,60}(?:\.[a-z0-9*][\w*-]{0,60}){1,12}\s*[:=]")
 _RULE = re.compile(r"\s*(?:- )?(?:alert|expr|for|annotations|summary|description|runbook_url): ")
 _CODE = re.compile(
     r"\s*(?:(?:public|private|protected|static|final|package|import|class|interface|enum|return"
     r"|throw new|try|catch|def|async def|from \S+ import|val|var|fun|func|@Override|@Test|assert"
-    r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/?\*)"
+    r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/\*|\*(?:[ /]|$))"
+    # A constant of an enum, and commands of a shell.
+    r"|\s*[A-Z][A-Z0-9_]{2,80}\(.*\)[,;]\s*$"
+    r"|\s*(?:fi|done|then|else|esac|echo .*|local \w+=.*|if \[.*|\|? ?grep .*)\s*\\?\s*$"
     r"|.*[;{}]\s*$"
 )
 _TABLE_RULE = re.compile(r"\s*\|?\s*:?-{3,}:?\s*\|")
@@ -43,7 +48,8 @@ _CONDITION = re.compile(
 _EXPLAINED = re.compile(
     r"\b(?:means? (?:that|the|a)|indicates?|stands for|is (?:thrown|raised|reported|printed|logged"
     r"|caused|shown)|points? (?:to|at)|(?:can|may|might|could) (?:be|also|occur|happen|appear)"
-    r"|usually|typically)\b(?!\.)",
+    r"|usually|typically|occurs? (?:because|if|when)|(?:can|could|may|might) lead to"
+    r"|you (?:can|could|may|might|will) (?:also )?(?:see|get|encounter)|in the style)\b(?!\.)",
     re.IGNORECASE,
 )
 _OVER = re.compile(
@@ -61,6 +67,22 @@ _TOLD = re.compile(
 )
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
+_QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
+# Labels of a guide: what is seen, and what to do about it.
+_LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
+_SYMPTOM = re.compile(
+    rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|causes?|reasons?){_LABEL_END}", re.IGNORECASE
+)
+_SOLUTION = re.compile(
+    r"[\s>#*_-]*(?:solutions?|resolutions?|fix(?:es)?|workarounds?|remed(?:y|ies)|mitigations?"
+    rf"|what to do|actions?|recommendations?){_LABEL_END}",
+    re.IGNORECASE,
+)
+# An entry of release notes: an item of a list that begins with an issue's key.
+_RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
+_MANUAL_HEADINGS = 3
+_MIN_QUESTIONS = _MIN_REFERENCES = 3
+_MIN_NOTES = 5
 
 
 def is_document(lines: Sequence[str]) -> bool:
@@ -68,7 +90,10 @@ def is_document(lines: Sequence[str]) -> bool:
     none.
     """
     told = [line for line in lines[:_MAX_LINES] if line.strip()]
-    if not told or any(kind_of(line) in _OF_A_TRACE for line in told):
+    kinds = {kind_of(_MARK.sub("", line)) for line in told}
+    if LineKind.FRAME not in kinds and _is_reference(told):
+        return True
+    if not told or kinds & _OF_A_TRACE:
         return False
     return (
         any(_DIFF.match(line) for line in told)
@@ -76,7 +101,8 @@ def is_document(lines: Sequence[str]) -> bool:
         or _is_code(told)
         or _is_table(told)
         or any(_ANSWER.match(line) for line in told)
-        or _is_guide("\n".join(told))
+        or _is_labelled(told)
+        or _is_guide(told)
     )
 
 
@@ -107,13 +133,39 @@ def _is_table(lines: Sequence[str]) -> bool:
     return not any(FAILURE.search(line) for line in others)
 
 
-def _is_guide(text: str) -> bool:
+def _is_reference(lines: Sequence[str]) -> bool:
+    """Whether the lines are questions and answers, release notes, or sections on throwables."""
+    return (
+        _count(_QUESTION, lines) >= _MIN_QUESTIONS
+        or _count(_RELEASE_NOTE, lines) >= _MIN_NOTES
+        or sum(
+            _HEADING.match(line) is not None and _THROWABLE.search(line) is not None
+            for line in lines
+        )
+        >= _MIN_REFERENCES
+    )
+
+
+def _is_labelled(lines: Sequence[str]) -> bool:
+    """Whether the lines are a guide whose sections are labelled as symptoms and solutions."""
+    is_guide = _count(_SYMPTOM, lines) and _count(_SOLUTION, lines)
+    return bool(is_guide) and not any(_TOLD.search(line) for line in lines)
+
+
+def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
+    return sum(pattern.match(line) is not None for line in lines)
+
+
+def _is_guide(lines: Sequence[str]) -> bool:
     """Whether each failure in the prose is hypothetical, explained, or over."""
+    # Below headings, words such as "failed job" are the subject; a throwable is still a failure.
+    is_manual = sum(_HEADING.match(line) is not None for line in lines) >= _MANUAL_HEADINGS
     cases = 0
-    for sentence in _SENTENCE_END.split(text):
+    for sentence in _SENTENCE_END.split("\n".join(lines)):
         found = FAILURE.search(sentence)
-        is_title = _HEADING.match(sentence) is not None and not _THROWABLE.search(sentence)
-        if found is None or is_title:
+        is_subject = is_manual or _HEADING.match(sentence) is not None
+        if found is None or (is_subject and not _THROWABLE.search(sentence)):
+            cases += is_manual and _EXPLAINED.search(sentence) is not None
             continue
         if _TOLD.search(sentence) is not None or not _is_case(sentence, found.start()):
             return False

@@ -101,6 +101,12 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
         rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
     ),
+    # logging.BASIC_FORMAT of Python.
+    _layout(
+        "python-basic",
+        "INFO:pyflink.table:message",
+        r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger>[\w.]{1,200}):(?P<message>.*)",
+    ),
     # Columns between bars: %d | %-5p | %t | %c{1} | %m. A thread's name may hold blanks; what could
     # be a logger is one, so that bars in messages do not move it.
     _layout(
