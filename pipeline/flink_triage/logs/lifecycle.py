@@ -154,6 +154,12 @@ _TABLE: tuple[_Kind, ...] = (
         "Could not resolve ResourceManager address",
         r"Could not resolve ResourceManager address (?P<value>[^\s,]+)",
     ),
+    # ConnectionUtils, which looks for the network interface by connecting to the JobManager.
+    _kind(
+        "resourcemanager-sought",
+        "Failed to connect from address",
+        r"Failed to connect from address '(?P<value>[^']{1,300})': ",
+    ),
     _kind(
         "resourcemanager-found",
         "Successful registration at resource manager",
