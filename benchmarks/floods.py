@@ -57,7 +57,8 @@ def _steady() -> list[str]:
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             is_line = event.count("\n") == 1 and " INFO " in event[:30]
-            if is_line and not re.search(r"heckpoint|switched|Starting|propert", event):
+            # Two blanks begin a line of the banner.
+            if is_line and not re.search(r"heckpoint|switched|Starting|propert|] -  ", event):
                 found[re.sub(r"\d", "", event)] = event[_TIME_CHARS:]
     return list(found.values())
 

@@ -12,6 +12,10 @@ KEPT_KINDS = frozenset(
     {
         "config",
         "version",
+        "java-version",
+        "jvm-option",
+        "classpath",
+        "task-running",
         "execution-graph",
         "job-state",
         "job-submitted",
@@ -26,7 +30,7 @@ KEPT_KINDS = frozenset(
     }
 )
 # Of these every process says the same at each start.
-SAID_AT_START = frozenset({"config", "version"})
+SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
 @dataclass(frozen=True, slots=True)

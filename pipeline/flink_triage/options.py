@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW
+from flink_triage.grains import SAID_AT_START
 from flink_triage.logs.layouts.own import read_layouts
 from flink_triage.model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
@@ -125,7 +126,7 @@ def _witness_of(observation: Observation) -> Observation:
 def _is_within(observation: Observation, options: Options) -> bool:
     at = observation.event.logged_at
     lifecycle = observation.event.lifecycle
-    if at is None or (lifecycle is not None and lifecycle.kind in ("config", "version")):
+    if at is None or (lifecycle is not None and lifecycle.kind in SAID_AT_START):
         return True
     if options.since is not None and at < options.since:
         return False

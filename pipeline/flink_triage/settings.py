@@ -44,6 +44,8 @@ class Settings:
     max_archive_members: int = 10_000
     # Evidence lines kept per diagnosis; the rest is counted.
     max_evidence: int = 5
+    # Differences from the last healthy start kept per incident; the rest is counted.
+    max_changes: int = 20
     # Observations of one kind, file and minute that a diagnosis looks at; the rest is counted.
     max_observations_per_key: int = 10
     # Traces, apart from which they are of one kind, that it tells apart in a minute.

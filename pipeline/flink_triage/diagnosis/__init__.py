@@ -11,10 +11,12 @@ from flink_triage.diagnosis.episodes.unknown_failures import group_unknown, is_u
 from flink_triage.diagnosis.incidents.build import build_incident
 from flink_triage.diagnosis.incidents.evidence import evidence_of
 from flink_triage.diagnosis.incidents.no_incident import quiet_incident
+from flink_triage.diagnosis.incidents.what_changed import with_changes
 from flink_triage.diagnosis.incremental import Carried, carry, has_same_facts, is_in_time, split
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
 from flink_triage.diagnosis.ranking.cluster_incidents import Ranked, rank_episodes
 from flink_triage.diagnosis.timeline.fold import fold
+from flink_triage.diagnosis.timeline.starts import find_starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, build_timeline
 from flink_triage.model import Evidence, Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
@@ -186,11 +188,15 @@ def _build(
     options: OptionTable,
     settings: Settings,
 ) -> list[tuple[Incident, list[Candidate]]]:
-    built = [
-        (build_incident(timeline, episode, candidates, pack, options, settings), candidates)
-        for episode, candidates in ranked
-    ]
-    found = [(incident, candidates) for incident, candidates in built if incident is not None]
+    if not ranked:
+        return []
+    starts = find_starts(timeline)
+    found = []
+    for episode, candidates in ranked:
+        incident = build_incident(timeline, episode, candidates, pack, options, settings)
+        if incident is not None:
+            incident = with_changes(incident, episode, candidates, starts, options, settings)
+            found.append((incident, candidates))
     return sorted(found, key=lambda pair: worst_first(pair[0]))
 
 

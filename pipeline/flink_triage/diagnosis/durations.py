@@ -30,6 +30,8 @@ TASK_FAILS = timedelta(minutes=1)
 SHUTDOWN = timedelta(minutes=1)
 # A signal or a fatal error is logged before the shutdown hooks run.
 EXIT_REASON = timedelta(minutes=1)
+# A process prints its banner and its configuration within this time.
+STARTUP = timedelta(minutes=1)
 # A job without checkpoints counts as recovered when no fault follows.
 RUNS_ON = timedelta(minutes=2)
 # heartbeat.timeout is 50 s; many raise it.
@@ -57,3 +59,5 @@ WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
+# A failure is compared with the start before it; what changed earlier was proven by a day of work.
+CHANGED_WITHIN = timedelta(days=1)

@@ -29,6 +29,7 @@ from flink_triage.diagnosis.incidents.no_incident import (
 )
 from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
 from flink_triage.diagnosis.moment import NO_TIME, Moment
+from flink_triage.diagnosis.timeline.starts import find_starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_of
 from flink_triage.logs.routine import COMPLETED, routine_key
 from flink_triage.model import Observation
@@ -116,7 +117,7 @@ def carry(
         return None
     kept = _kept(timeline, episodes, pack, start)
     ids = {id(moment) for moment in kept}
-    carried = [*kept, *(_witness(m) for m in _witnesses(timeline, kept) if id(m) not in ids)]
+    carried = [*kept, *(_witness(m) for m in _witnesses(timeline, kept, start) if id(m) not in ids)]
     return Carried(
         tuple(_as_read(moment, timeline) for moment in carried),
         _in_time_from(timeline) if timeline.times else NO_TIME,
@@ -242,7 +243,9 @@ def _witness(moment: Moment) -> Moment:
     return replace(moment, observation=witness)
 
 
-def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Moment]:
+def _witnesses(
+    timeline: DeploymentTimeline, kept: Sequence[Moment], start: datetime
+) -> list[Moment]:
     """One moment for each repeated fact: the one that takes effect."""
     first: dict[Hashable, Moment] = {}
     last: dict[Hashable, Moment] = {}
@@ -256,6 +259,8 @@ def _witnesses(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> list[Mom
         chosen.append(error)
     timed = [moment for moment in timeline.moments if moment.at != NO_TIME]
     chosen += [*timed[:1], *timed[-1:]]
+    ids = {id(moment) for moment in (*kept, *chosen)}
+    chosen += find_starts(timeline).needed_from(start, ids)
     return list({id(moment): moment for moment in chosen}.values())
 
 

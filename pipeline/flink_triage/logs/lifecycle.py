@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import regex as re
 
+from flink_triage.logs import banner
 from flink_triage.model import Lifecycle
 
 _ID = r"[0-9a-f]{32}"
@@ -38,6 +39,13 @@ def _kind(name: str, literal: str, pattern: str) -> _Kind:
 
 
 _TABLE: tuple[_Kind, ...] = (
+    # Execution and Task (1.16+): the first subtask in its first attempt stands for the task
+    _kind(
+        "task-running",
+        "_0_0) switched from INITIALIZING to RUNNING",
+        r"^(?P<value>.{1,2000}? ?\(\d{1,6}/\d{1,6}\))(?:#\d{1,9})?"
+        r" \((?P<execution>[0-9a-f_]{1,120})\) switched from INITIALIZING to RUNNING",
+    ),
     # ExecutionGraph: DefaultExecutionGraph.transitionState
     _kind(
         "job-state",
@@ -274,11 +282,15 @@ _TABLE: tuple[_Kind, ...] = (
     ),
 )
 
-KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind.name for kind in _TABLE))
+KINDS: tuple[str, ...] = (*dict.fromkeys(kind.name for kind in _TABLE), *banner.KINDS)
 _BY_LITERAL = tuple((kind.literal, kind) for kind in _TABLE)
 # Of the status of a FlinkDeployment or FlinkSessionJob.
 _STATUS = "lifecycleState"
-LITERALS: tuple[str, ...] = (*dict.fromkeys(kind.literal for kind in _TABLE), _STATUS)
+LITERALS: tuple[str, ...] = (
+    *dict.fromkeys(kind.literal for kind in _TABLE),
+    _STATUS,
+    *banner.LITERALS,
+)
 
 # Only this much of a message is inspected: long enough for names, and cheap for regexes.
 _MAX_MESSAGE_CHARS = 8192
@@ -296,7 +308,7 @@ def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None
             found = kind.pattern.search(message[:_MAX_MESSAGE_CHARS])
             if found is not None:
                 return _lifecycle(kind.name, found.groupdict())
-    return None
+    return banner.parse_banner(message)
 
 
 _WELL_STATUS = re.compile(

@@ -10,7 +10,9 @@ from typing import Any, Literal
 from flink_triage.model.log_events import Quarantined
 from flink_triage.model.vocabulary import (
     Action,
+    ChangeKind,
     Outcome,
+    Process,
     Risk,
     Role,
     Scope,
@@ -184,6 +186,32 @@ class OtherCause:
 
 
 @dataclass(frozen=True, slots=True)
+class StartOf:
+    """Where a log shows the start of a process, or of a job where ``process`` is ``None``."""
+
+    process: Process | None
+    path: str
+    line: int
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedChange:
+    """A difference between the last healthy start and the one before the failure.
+
+    It is a fact of the logs and no cause. ``before`` is ``None`` for what was added, ``after`` for
+    what was removed. The value of a jar is its version, or its file name where that has none.
+    """
+
+    what: ChangeKind
+    name: str
+    before: str | None
+    after: str | None
+    healthy_start: StartOf
+    failing_start: StartOf
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
     """One episode of one job, or of several that one fault of the cluster hit.
 
@@ -191,7 +219,8 @@ class Incident:
     ``similar`` are known failures that resemble a first fault without a name, nearest first.
     ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes`` say
     what was assumed, as of clocks that disagree.  ``status`` is what became of it since the run
-    before, where runs are kept; ``None`` for what was over before that.
+    before, where runs are kept; ``None`` for what was over before that.  ``changes`` are the first
+    differences from the last healthy start, and ``changes_left_out`` the number of further ones.
     """
 
     incident_id: str
@@ -216,6 +245,8 @@ class Incident:
     config: tuple[ConfigChange, ...] = ()
     notes: tuple[str, ...] = ()
     status: Status | None = None
+    changes: tuple[ObservedChange, ...] = ()
+    changes_left_out: int = 0
 
     @property
     def is_failure(self) -> bool:

@@ -15,6 +15,9 @@ Verdict = Literal[
 ]
 Status = Literal["new", "ongoing", "worse", "resolved"]
 Outcome = Literal["recovered", "failed", "ongoing", "unknown"]
+ChangeKind = Literal[
+    "flink-version", "java-version", "configuration", "jar", "parallelism", "jvm-option"
+]
 Action = Literal["set", "raise", "lower", "remove", "already-set"]
 Scope = Literal["cluster", "job", "connector", "code", "platform"]
 Risk = Literal["live", "restart", "state-migration", "data-loss"]

@@ -33,6 +33,10 @@ CAUGHT = "healthy/caught-1.20.2"
 AFTER_EXPIRED = "operator/user-code-exception/after-expired-1.14.6"
 TWO_JOBS = "operator/user-code-exception/two-jobs-1.15.4"
 ASKED_IN_VAIN = "resources/taskmanager-not-registered/yarn-queue-full-1.20.3"
+UPGRADED = "classloading/user-class-missing/upgrade-1.18.1"
+LOWERED = "network/buffers-insufficient/lowered-1.18.1"
+REPLACED = "operator/user-code-exception/new-functions-1.18.1"
+RESCALED = "resources/slots-unavailable/rescaled-1.18.1"
 HOUR = timedelta(hours=1)
 
 OPTIONS = OptionTable.load()
@@ -52,7 +56,8 @@ def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[O
     began = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
     for number, name in enumerate(names):
         first = min(o.event.logged_at for o in recorded(name) if o.event.logged_at)
-        move = began + number * apart - first
+        # Events of one minute, which are folded, stay together.
+        move = began + number * apart - first.replace(second=0, microsecond=0)
         for o in recorded(name):
             again = number if is_rotated else 0
             event = replace(
@@ -122,6 +127,10 @@ STORIES = {
     "exceptions that the code catches": ([CAUGHT] * 6, 3 * HOUR),
     "what a job got over": ([AFTER_EXPIRED] * 6, 4 * HOUR),
     "ids of tasks that name no job": ([TWO_JOBS, HEALTHY, TWO_JOBS], 8 * HOUR),
+    "starts that differ from the one before": (
+        [HEALTHY, UPGRADED, LOWERED, REPLACED, RESCALED, REPLACED],
+        9 * HOUR,
+    ),
     "clients beside a cluster": ([HEALTHY, CLIENT_ONLY, CLIENT_ONLY, HEALTHY], 9 * HOUR),
 }
 

@@ -59,3 +59,76 @@ def test_a_task_is_named_in_a_text() -> None:
         2,
         0,
     )
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "value"),
+    [
+        pytest.param(
+            " JVM: OpenJDK 64-Bit Server VM - Debian - 17/17.0.15+6-Debian-1deb12u1",
+            "java-version",
+            "OpenJDK 64-Bit Server VM - Debian - 17/17.0.15+6-Debian-1deb12u1",
+            id="Java",
+        ),
+        pytest.param(
+            " JVM: Java HotSpot(TM) 64-Bit Server VM - Oracle Corporation - 1.8/25.131-b11",
+            "java-version",
+            "Java HotSpot(TM) 64-Bit Server VM - Oracle Corporation - 1.8/25.131-b11",
+            id="Java 8",
+        ),
+        pytest.param("    -Xmx549453824", "jvm-option", "-Xmx549453824", id="heap"),
+        pytest.param(
+            "    --add-opens=java.base/java.lang=ALL-UNNAMED",
+            "jvm-option",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            id="module",
+        ),
+        pytest.param("-Dlog.file=/log/a b.log", "jvm-option", "-Dlog.file=/log/a b.log", id="bare"),
+        pytest.param(
+            " Classpath: /a/flink-cep-1.18.1.jar:/a/job.jar:/b/job.jar::/conf:",
+            "classpath",
+            "flink-cep-1.18.1.jar:job.jar",
+            id="classpath",
+        ),
+        pytest.param(
+            r" Classpath: C:\flink\lib\a.jar;C:\flink\lib\b.jar",
+            "classpath",
+            "a.jar:b.jar",
+            id="classpath of Windows",
+        ),
+    ],
+)
+def test_a_banner_tells_of_the_jvm(message: str, kind: str, value: str) -> None:
+    told = parse_lifecycle(message)
+    assert told is not None
+    assert (told.kind, told.value) == (kind, value)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "    -D",
+        "    --configDir",
+        " JVM Options:",
+        " Program Arguments:",
+        "Hadoop cannot be found in the Classpath.",
+        "JVM Overhead:          192.000mb (201326592 bytes)",
+    ],
+)
+def test_other_lines_of_a_banner_tell_nothing(message: str) -> None:
+    assert parse_lifecycle(message) is None
+
+
+@pytest.mark.parametrize("attempt", ["", "#0"], ids=["JobManager", "TaskManager"])
+def test_the_first_subtask_that_runs_tells_the_parallelism(attempt: str) -> None:
+    execution = f"{_ID}_bc764cd8ddf7a0cff126f51c16239658"
+    message = "Source: Orders (1/4){} ({}_{}) switched from INITIALIZING to RUNNING."
+    told = parse_lifecycle(message.format(attempt, execution, "0_0"))
+    assert told is not None
+    assert (told.kind, told.value, told.key) == (
+        "task-running",
+        "Source: Orders (1/4)",
+        f"{execution}_0_0",
+    )
+    for other in ("1_0", "0_1", "10_0"):
+        assert parse_lifecycle(message.format(attempt, execution, other)) is None

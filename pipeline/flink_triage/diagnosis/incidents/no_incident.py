@@ -12,6 +12,7 @@ from flink_triage.diagnosis.incidents.build import MAX_QUOTED_CHARS, incident_id
 from flink_triage.diagnosis.incidents.evidence import evidence_of
 from flink_triage.diagnosis.moment import Moment
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline
+from flink_triage.grains import SAID_AT_START
 from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.logs.routine import COMPLETED
@@ -23,7 +24,7 @@ from flink_triage.signatures.similar import similar_failures
 from flink_triage.traces import mentioned
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
-_AT_START = frozenset({"config", "version", OUTSIDE_WINDOW, LOG_READ})
+_AT_START = SAID_AT_START | {OUTSIDE_WINDOW, LOG_READ}
 
 _SUMMARIES: dict[Verdict, str] = {
     "not-flink": "These are not logs of Flink: nothing in them speaks of it.",

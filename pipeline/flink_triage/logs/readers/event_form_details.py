@@ -45,7 +45,7 @@ class Telling:
         self, literals: Iterable[str], searches: Iterable[tuple[Sequence[str], str]]
     ) -> None:
         forms = {literal: _NUMBER.sub(_zeros, literal.encode()) for literal in set(literals)}
-        self._numbers = sorted({form for text, form in forms.items() if form != text.encode()})
+        self._numbers = sorted({form for form in forms.values() if _NUMBER.search(form)})
         self._ids = sorted(
             {
                 _EDGES_OF_HEX.sub(lambda m: "h" * len(m[0]), text).encode()

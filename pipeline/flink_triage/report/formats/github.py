@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, Severity
+from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 
 _COMMANDS: dict[Severity, str] = {
@@ -39,6 +39,8 @@ def _lines(result: Result) -> Iterator[str]:
             )
         for diagnosis in incident.diagnoses:
             yield _diagnosis(incident, diagnosis)
+        for heading, changes in changed.shown(incident)[0]:
+            yield _command("notice", None, _title(incident, heading), "; ".join(changes))
     for failure in result.unknown:
         kind = failure.root_cause_type or failure.exception_type or "unknown type"
         said = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"

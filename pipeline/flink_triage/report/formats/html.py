@@ -17,8 +17,8 @@ from markupsafe import Markup
 from flink_triage.model import Result
 from flink_triage.remediation import render_patch
 from flink_triage.report.drawings import incident_timeline as timeline
+from flink_triage.report.facts import changed, extent, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import extent, wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
@@ -58,6 +58,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         wording=wording,
+        changed=changed,
         extent=extent,
         resemblance=resemblance,
         timeline=timeline,

@@ -21,8 +21,8 @@ from flink_triage.model import (
     UnknownFailure,
 )
 from flink_triage.remediation import render_patch
+from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, now, patches_of
 from flink_triage.report.facts.unnamed_failure import failure_of
@@ -146,6 +146,7 @@ class _Writer:
             if failure is not None:
                 lines = (f"- {label}: {code(text)}" for label, text in failure.lines())
                 self._blocks.append("\n".join(lines))
+        self._changes(incident)
         if incident.similar:
             self._blocks.append(f"**{resemblance.HEADING}:**")
             self._blocks.append("\n".join(map(_similar_lines, incident.similar)))
@@ -156,6 +157,14 @@ class _Writer:
         for diagnosis in shown:
             self._diagnosis(incident, diagnosis)
         self._left_out(left_out, "diagnosis", "diagnoses")
+
+    def _changes(self, incident: Incident) -> None:
+        shown, left_out = changed.shown(incident)
+        for heading, changes in shown:
+            said = prose(heading[0].upper() + heading[1:])
+            self._blocks.append(f"**{said}.** {changed.NO_CAUSE}")
+            self._blocks.append("\n".join(f"- {code(change)}" for change in changes))
+        self._left_out(left_out, "change")
 
     def _diagnosis(self, incident: Incident, diagnosis: Diagnosis) -> None:
         tags = f"{diagnosis.role} · {diagnosis.severity} · confidence {diagnosis.confidence:.2f}"

@@ -13,8 +13,8 @@ import jinja2
 
 from flink_triage.model import Diagnosis, Incident, Result
 from flink_triage.remediation import render_patch
+from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import wording
 from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import patches_of
 from flink_triage.report.formats.markdown import render_markdown
@@ -41,6 +41,10 @@ _FRAGMENT = """\
 {{ wording.state(incident) }}{% if wording.ending(incident) %}; {{ wording.ending(incident) }}{% endif %}</p>
 {% if incident.verdict == "diagnosed" %}{{ cause(incident.diagnoses[0], incident.flink_version) }}
 {% else %}<p>{{ incident.summary | line }}</p>{% endif %}
+{% for heading, changes in changed.shown(incident)[0] %}
+<p>{{ heading }}:</p>
+<ul>{% for change in changes %}<li><code>{{ change }}</code></li>{% endfor %}</ul>
+{% endfor %}
 {% if incident.similar %}
 <p>{{ resemblance.HEADING }}:</p>
 <ul>{% for one in incident.similar %}<li>{{ one.title | line }} <code>{{ one.signature | line }}</code>
@@ -91,7 +95,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters.update(line=one_line)
     environment.globals.update(
-        wording=wording, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
+        wording=wording, changed=changed, resemblance=resemblance, patches=_patches, limit=_MAX_ROWS
     )
     return environment.from_string(_FRAGMENT)
 

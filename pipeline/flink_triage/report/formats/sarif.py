@@ -95,6 +95,7 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
             "severity": diagnosis.severity,
             "occurrences": diagnosis.occurrences,
             "since": encode(wording.since(incident)),
+            **({"changes": encode(incident.changes)} if is_root else {}),
         },
     }
 
@@ -114,6 +115,7 @@ def _undetermined(incident: Incident) -> Json:
             "deployment": incident.deployment,
             "incident": incident.incident_id,
             "similar": encode(incident.similar),
+            "changes": encode(incident.changes),
         },
     }
 

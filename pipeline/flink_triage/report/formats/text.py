@@ -13,8 +13,8 @@ from typing import TextIO
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
+from flink_triage.report.facts import changed, extent, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts import extent, wording
 from flink_triage.report.facts.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now, patches_of
 from flink_triage.report.facts.unnamed_failure import failure_at, failure_of, naming
@@ -149,8 +149,8 @@ class _Writer:
         for diagnosis in shown:
             self._diagnosis(incident, diagnosis)
         if left_out:
-            further = count(left_out, "further diagnosis", "further diagnoses")
-            self._page.add(f"{further}: -v", indent=_INDENT, style="faint")
+            further = f"{count(left_out, 'further diagnosis', 'further diagnoses')}: -v"
+            self._page.add(further, indent=_INDENT, style="faint")
         if incident.verdict == "diagnosed":
             self._missing(incident)
         self._left_open(incident)
@@ -159,8 +159,7 @@ class _Writer:
 
     def _quiet(self, incident: Incident) -> None:
         said = [incident.summary or "no failure found"]
-        last = wording.last_healthy(incident)
-        said += [f"last {last}"] if last else []
+        said += [f"last {last}"] if (last := wording.last_healthy(incident)) else []
         said += [count(incident.restarts, "restart")] if incident.restarts else []
         self._page.add(" · ".join(said), indent=_INDENT)
         if incident.first_fault is not None:
@@ -179,12 +178,9 @@ class _Writer:
             # The summary already starts with the exception.
             if label != "thrown" or one_line(text) not in one_line(said):
                 self._labelled(label, text)
-        ending = wording.ending(incident)
-        if ending:
+        if ending := wording.ending(incident):
             self._labelled("what followed", ending)
-        last = wording.last_healthy(incident)
-        if last:
-            self._labelled("last healthy", last)
+        self._before(incident)
         self._similar(incident)
         self._missing(incident)
         if incident.diagnoses:
@@ -204,8 +200,7 @@ class _Writer:
             self._labelled("to be surer", missing)
 
     def _left_open(self, incident: Incident) -> None:
-        reach = extent.reach(incident)
-        if reach:
+        if reach := extent.reach(incident):
             self._labelled("hit", reach)
         others, left_out = capped(incident.other_causes, 99 if self._verbose else _MAX_SHORT)
         for other in others:
@@ -269,13 +264,21 @@ class _Writer:
             for item in wording.consequences(incident, diagnosis)
             if item.rank is not None
         ]
-        ending = wording.ending(incident)
-        chain = " -> ".join([*followed, *([ending] if ending else [])])
-        if chain:
+        if chain := " -> ".join(filter(None, [*followed, wording.ending(incident)])):
             self._labelled("explains", chain)
-        last = wording.last_healthy(incident)
-        if last:
+        self._before(incident)
+
+    def _before(self, incident: Incident) -> None:
+        if last := wording.last_healthy(incident):
             self._labelled("last healthy", last)
+        shown, left_out = changed.shown(incident, 99 if self._verbose else 2 * _MAX_SHORT)
+        for heading, changes in shown:
+            self._page.add(f"{heading}:", indent=_INDENT, hang=2)
+            for change in changes:
+                self._page.add(change, indent=_INDENT + 2, hang=2, label="- ")
+        if left_out:
+            hint = "" if self._verbose else ": -v"
+            self._page.add(f"{left_out} more{hint}", indent=_INDENT + 2, style="faint")
 
     def _reasoning(self, diagnosis: Diagnosis) -> None:
         self._labelled("signature", diagnosis.signature)

@@ -43,7 +43,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
 # Increase this when the carried state, or the rows made from it, change.
-CARRIED_VERSION = "2"
+CARRIED_VERSION = "3"
 # Deployments of a fleet share partitions: with more partitions, starting tasks costs more than the
 # better balance saves.
 MAX_PARTITIONS = 256

@@ -1,0 +1,54 @@
+"""Message text in; out, what a line of a startup banner states of the process' JVM.
+
+The lines are those of EnvironmentInformation.logEnvironmentInfo of Flink 1.0 to 2.3. Program
+arguments are not read: nothing distinguishes the line of one argument from other text.
+"""
+
+from __future__ import annotations
+
+from string import ascii_lowercase
+
+import regex as re
+
+from flink_triage.model import Lifecycle
+
+KINDS = ("java-version", "jvm-option", "classpath")
+_JVM, _CLASSPATH = "JVM: ", "Classpath: "
+# Options are indented by four blanks, and program arguments, too: a "-D" among them is alone on its
+# line, with its key on the next, which these literals leave out.
+LITERALS = (
+    _JVM,
+    _CLASSPATH,
+    "    -X",
+    "    --add-",
+    "    -javaagent:",
+    "    -agent",
+    *(f"    -D{letter}" for letter in ascii_lowercase),
+)
+# Name, vendor, and the versions of the specification and the release.
+_VERSION = re.compile(r"JVM: (?P<value>\S.{0,200}? - \d[^\s/]{0,40}/[\w.+~:-]{1,100})")
+_OPTION = re.compile(r"-(?:X|D[a-z]|-add-|javaagent:|agent)")
+_MAX_OPTION_CHARS = 8192
+
+
+def parse_banner(message: str) -> Lifecycle | None:
+    """The Java version, a JVM option, or the jars of the classpath; ``None`` for other lines.
+
+    The jars are file names in the order of the classpath, joined by ``:``.
+    """
+    line = message.strip(" ")
+    if line.startswith(_CLASSPATH):
+        return Lifecycle("classpath", value=_jars_of(line[len(_CLASSPATH) :]))
+    if line.startswith(_JVM):
+        found = _VERSION.match(line)
+        return Lifecycle("java-version", value=found["value"]) if found is not None else None
+    if _OPTION.match(line):
+        return Lifecycle("jvm-option", value=line[:_MAX_OPTION_CHARS])
+    return None
+
+
+def _jars_of(classpath: str) -> str:
+    # On Windows "C:\flink\lib\a.jar;C:\flink\lib\b.jar".
+    separator = ";" if ";" in classpath else ":"
+    names = (path.replace("\\", "/").rpartition("/")[2] for path in classpath.split(separator))
+    return ":".join(dict.fromkeys(name for name in names if name.endswith(".jar")))
