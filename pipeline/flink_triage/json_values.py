@@ -26,7 +26,7 @@ _A_TIME = "an ISO-8601 time in UTC such as 2026-11-21T05:52:20.772Z"
 
 
 def encode(value: Any) -> Any:
-    """One value of the model as a JSON value; a naive time is taken for UTC."""
+    """One value of the model as a JSON value; a time without a zone is read as UTC."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
     if isinstance(value, datetime):

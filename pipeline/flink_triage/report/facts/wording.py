@@ -330,7 +330,7 @@ def coverage_line(coverage: Coverage) -> str:
         parts.append(_masked(coverage))
     if coverage.decode_errors:
         parts.append(count(coverage.decode_errors, "character replaced", "characters replaced"))
-    parts.append(f"times without a zone taken for {coverage.assumed_timezone}")
+    parts.append(f"timestamps without a time zone are read as {coverage.assumed_timezone}")
     return " · ".join(parts)
 
 
