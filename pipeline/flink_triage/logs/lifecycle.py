@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import regex as re
 
-from flink_triage.logs import banner
+from flink_triage.logs import banner, operator_status
 from flink_triage.model import Lifecycle
 
 _ID = r"[0-9a-f]{32}"
@@ -284,11 +284,9 @@ _TABLE: tuple[_Kind, ...] = (
 
 KINDS: tuple[str, ...] = (*dict.fromkeys(kind.name for kind in _TABLE), *banner.KINDS)
 _BY_LITERAL = tuple((kind.literal, kind) for kind in _TABLE)
-# Of the status of a FlinkDeployment or FlinkSessionJob.
-_STATUS = "lifecycleState"
 LITERALS: tuple[str, ...] = (
     *dict.fromkeys(kind.literal for kind in _TABLE),
-    _STATUS,
+    operator_status.LITERAL,
     *banner.LITERALS,
 )
 
@@ -309,27 +307,6 @@ def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None
             if found is not None:
                 return _lifecycle(kind.name, found.groupdict())
     return banner.parse_banner(message)
-
-
-_WELL_STATUS = re.compile(
-    rf"(?s)\bjobStatus\b.{{0,2000}}?\bjobId\W{{1,6}}(?P<job_id>{_ID})\b.{{0,2000}}?\bstate\W{{1,6}}"
-    rf"(?P<to_state>RUNNING|FINISHED)\b.{{0,2000}}?\b{_STATUS}\W{{1,6}}STABLE\b"
-)
-_STATUS_ERROR = re.compile(r"""\berror["']?:[ \t]*(?!["']{2}|null\b|~)[^\s,}]""")
-
-
-def parse_status(text: str) -> Lifecycle | None:
-    """The state in a Kubernetes operator's status of a healthy job, in YAML or JSON.
-
-    ``None`` for any other text, and for a status with an error.
-    """
-    if _STATUS not in text:
-        return None
-    text = text[:_MAX_MESSAGE_CHARS]
-    found = _WELL_STATUS.search(text)
-    if found is None or _STATUS_ERROR.search(text) is not None:
-        return None
-    return _lifecycle("job-state", found.groupdict())
 
 
 def attempt_of_execution(execution: str | None) -> int | None:

@@ -23,7 +23,8 @@ from flink_triage.logs.layouts.headers import (
 )
 from flink_triage.logs.layouts.json_lines import parse_json_line
 from flink_triage.logs.layouts.own import OwnLayouts
-from flink_triage.logs.lifecycle import parse_lifecycle, parse_status
+from flink_triage.logs.lifecycle import parse_lifecycle
+from flink_triage.logs.operator_status import parse_status
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_end import OpenEvent
 from flink_triage.logs.readers.logical_lines import Logical, is_fence, joined
