@@ -82,6 +82,8 @@ _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
 )
 _MAX_CHARS = 4096
+# Flink's SQL client, before the exception of a statement.
+_SQL_CLIENT = "could not execute sql statement. reason:"
 # A task's change of state, also where all that would name Flink was cut off.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
@@ -141,7 +143,7 @@ def _is_flink(name: str) -> bool:
 
 def _speaks_of_flink(text: str) -> bool:
     lowered = text.lower()
-    if "flink" in lowered or "jobmanager" in lowered:
+    if "flink" in lowered or "jobmanager" in lowered or _SQL_CLIENT in lowered:
         return True
     # Kafka Streams has a class of that name, which its logs print behind the message.
     return "taskmanager" in lowered and "kafka.streams." not in lowered

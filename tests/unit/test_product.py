@@ -29,6 +29,7 @@ AVRO = (
         ("FileFormatWriter", "Aborting job 7f1c.", "other"),
         ("tools.DistCp", "Exception encountered", "other"),
         (None, "> Task :app:compileKotlin FAILED", "other"),
+        (None, "[ERROR] Could not execute SQL statement. Reason:", "flink"),
         (None, "1 of 10 ERROR not_null_orders_id ..... [ERROR in 0.15s]", "other"),
         (None, "Closed (org.apache.kafka.streams.processor.internals.TaskManager)", "other"),
         (None, "Ask timed out on [Actor[akka://chat/user/rooms#-1]] after [3000 ms]", "other"),

@@ -16,8 +16,12 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-# Output of the JVM itself for an uncaught exception.
-_OF_NO_LOGGER = ('Exception in thread "', "Exception: java.lang.")
+# Output of the JVM itself for an uncaught exception, and of the SQL client.
+_OF_NO_LOGGER = (
+    'Exception in thread "',
+    "Exception: java.lang.",
+    "[ERROR] Could not execute SQL statement",
+)
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
