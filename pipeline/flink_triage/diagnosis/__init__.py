@@ -16,7 +16,7 @@ from flink_triage.diagnosis.incremental import Carried, carry, has_same_facts, i
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
 from flink_triage.diagnosis.ranking.cluster_incidents import Ranked, rank_episodes
 from flink_triage.diagnosis.timeline.fold import fold
-from flink_triage.diagnosis.timeline.starts import find_starts
+from flink_triage.diagnosis.timeline.starts import Starts, find_starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, build_timeline
 from flink_triage.model import Evidence, Incident, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
@@ -113,21 +113,23 @@ def diagnose_incrementally(
         if known and not has_same_facts(before, timeline):
             return None
     has_closed = carried is not None and carried.has_closed
+    starts = find_starts(timeline)
     if timeline.is_foreign:
         start, _ = split(timeline, ())
         found = Findings((quiet_incident(timeline, settings, pack),))
-        return IncrementalDiagnosis(Findings(), found, carry(timeline, (), pack, start, has_closed))
+        next_ = carry(timeline, starts, (), pack, start, has_closed)
+        return IncrementalDiagnosis(Findings(), found, next_)
     ranked = _ranked(timeline, pack, settings)
     start, open_ = split(timeline, [episode for episode, _ in ranked])
     going = [(episode, of) for episode, of in ranked if id(episode) in open_]
-    next_ = carry(timeline, [episode for episode, _ in going], pack, start, has_closed)
+    next_ = carry(timeline, starts, [episode for episode, _ in going], pack, start, has_closed)
     if next_ is None:
         # Without carried state, no incident is final.
         going, over = ranked, []
     else:
         over = [(episode, of) for episode, of in ranked if id(episode) not in open_]
-    closed = _findings(timeline, over, pack, options, settings)
-    open_now = _findings(timeline, going, pack, options, settings)
+    closed = _findings(timeline, over, pack, options, settings, starts)
+    open_now = _findings(timeline, going, pack, options, settings, starts)
     if closed.incidents and next_ is not None:
         next_ = replace(next_, has_closed=True)
     elif not has_closed and not open_now.incidents:
@@ -146,8 +148,9 @@ def _findings(
     pack: SignaturePack,
     options: OptionTable,
     settings: Settings,
+    starts: Starts,
 ) -> Findings:
-    built = _build(timeline, ranked, pack, options, settings)
+    built = _build(timeline, ranked, pack, options, settings, starts)
     return Findings(
         tuple(incident for incident, _ in built),
         group_unknown(_unknown_faults(ranked, pack, settings), settings.max_evidence, pack),
@@ -187,10 +190,11 @@ def _build(
     pack: SignaturePack,
     options: OptionTable,
     settings: Settings,
+    starts: Starts | None = None,
 ) -> list[tuple[Incident, list[Candidate]]]:
     if not ranked:
         return []
-    starts = find_starts(timeline)
+    starts = starts or find_starts(timeline)
     found = []
     for episode, candidates in ranked:
         incident = build_incident(timeline, episode, candidates, pack, options, settings)

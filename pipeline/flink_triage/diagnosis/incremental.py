@@ -29,7 +29,7 @@ from flink_triage.diagnosis.incidents.no_incident import (
 )
 from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
 from flink_triage.diagnosis.moment import NO_TIME, Moment
-from flink_triage.diagnosis.timeline.starts import find_starts
+from flink_triage.diagnosis.timeline.starts import Starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_of
 from flink_triage.logs.routine import COMPLETED, routine_key
 from flink_triage.model import Observation
@@ -103,6 +103,7 @@ def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[da
 
 def carry(
     timeline: DeploymentTimeline,
+    starts: Starts,
     episodes: Sequence[Episode],
     pack: SignaturePack,
     start: datetime,
@@ -117,7 +118,8 @@ def carry(
         return None
     kept = _kept(timeline, episodes, pack, start)
     ids = {id(moment) for moment in kept}
-    carried = [*kept, *(_witness(m) for m in _witnesses(timeline, kept, start) if id(m) not in ids)]
+    witnesses = _witnesses(timeline, starts, kept, start)
+    carried = [*kept, *(_witness(moment) for moment in witnesses if id(moment) not in ids)]
     return Carried(
         tuple(_as_read(moment, timeline) for moment in carried),
         _in_time_from(timeline) if timeline.times else NO_TIME,
@@ -244,7 +246,7 @@ def _witness(moment: Moment) -> Moment:
 
 
 def _witnesses(
-    timeline: DeploymentTimeline, kept: Sequence[Moment], start: datetime
+    timeline: DeploymentTimeline, starts: Starts, kept: Sequence[Moment], start: datetime
 ) -> list[Moment]:
     """One moment for each repeated fact: the one that takes effect."""
     first: dict[Hashable, Moment] = {}
@@ -260,7 +262,7 @@ def _witnesses(
     timed = [moment for moment in timeline.moments if moment.at != NO_TIME]
     chosen += [*timed[:1], *timed[-1:]]
     ids = {id(moment) for moment in (*kept, *chosen)}
-    chosen += find_starts(timeline).needed_from(start, ids)
+    chosen += starts.needed_from(start, ids)
     return list({id(moment): moment for moment in chosen}.values())
 
 

@@ -73,13 +73,14 @@ def _replaced(
     matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
 ) -> tuple[Match, ...]:
     """The matches with the exit in place of the stop: an effect of the end, not a thrown cause."""
-    return tuple(
-        replace(match, signature=signature, alternative=0, depth_from_root=None)
-        if match.signature in stopped
-        else match
-        for match in matches
-        for signature in (exited if match.signature in stopped else (match.signature,))
-    )
+    result: list[Match] = []
+    for match in matches:
+        if match.signature in stopped:
+            effect = replace(match, alternative=0, depth_from_root=None)
+            result += [replace(effect, signature=signature) for signature in exited]
+        else:
+            result.append(match)
+    return tuple(result)
 
 
 def is_last_output(observation: Observation) -> bool:

@@ -46,7 +46,7 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` if nobody has to act: no job failed, and nothing serious goes on.
+    ``None`` if nobody has to act: no job failed, and no serious problem is ongoing.
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)

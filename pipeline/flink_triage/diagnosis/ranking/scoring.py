@@ -222,7 +222,7 @@ SCORING: tuple[ScoringRule, ...] = (
     ScoringRule("frequency", _frequency, "labelled logs in which no job failed"),
     ScoringRule("persistence", _persistence, "restart loops: the cause is in every failure"),
     ScoringRule("last-failure", _last_failure, "an earlier failure may be repaired by a restart"),
-    ScoringRule("only-warned", _only_warned, "GlobalConfiguration and clients warn and go on"),
+    ScoringRule("only-warned", _only_warned, "GlobalConfiguration and clients warn and continue"),
     ScoringRule("minor", _minor, "labelled logs: misconfigured reporters, skipped lines"),
     ScoringRule("overcome", _overcome, "labelled logs: TaskManagers stopped and replaced"),
     ScoringRule("beside", _beside, "decision 61"),

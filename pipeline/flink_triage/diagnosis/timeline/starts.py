@@ -138,7 +138,7 @@ class Starts:
     def is_shared(self, at: datetime, until: datetime) -> bool:
         """Whether several clusters run at once, so that a start need not replace the one before.
 
-        A job goes on under one JobManager, up to ``until``, after the last start of another.
+        A job continues under one JobManager, up to ``until``, after the last start of another.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)

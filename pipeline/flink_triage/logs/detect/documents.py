@@ -108,8 +108,7 @@ def is_document(lines: Sequence[str]) -> bool:
 
 def _is_configuration(lines: Sequence[str]) -> bool:
     """Whether the lines are options or alert rules, with comments about failures."""
-    options = sum(_OPTION.match(line) is not None for line in lines)
-    rules = sum(_RULE.match(line) is not None for line in lines)
+    options, rules = _count(_OPTION, lines), _count(_RULE, lines)
     others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]
     if options:
         return 2 * len(others) <= len(lines) and not any(FAILURE.search(line) for line in others)
@@ -138,11 +137,7 @@ def _is_reference(lines: Sequence[str]) -> bool:
     return (
         _count(_QUESTION, lines) >= _MIN_QUESTIONS
         or _count(_RELEASE_NOTE, lines) >= _MIN_NOTES
-        or sum(
-            _HEADING.match(line) is not None and _THROWABLE.search(line) is not None
-            for line in lines
-        )
-        >= _MIN_REFERENCES
+        or _count(_HEADING, list(filter(_THROWABLE.search, lines))) >= _MIN_REFERENCES
     )
 
 
@@ -159,7 +154,7 @@ def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
 def _is_guide(lines: Sequence[str]) -> bool:
     """Whether each failure in the prose is hypothetical, explained, or over."""
     # Below headings, words such as "failed job" are the subject; a throwable is still a failure.
-    is_manual = sum(_HEADING.match(line) is not None for line in lines) >= _MANUAL_HEADINGS
+    is_manual = _count(_HEADING, lines) >= _MANUAL_HEADINGS
     cases = 0
     for sentence in _SENTENCE_END.split("\n".join(lines)):
         found = FAILURE.search(sentence)

@@ -25,7 +25,7 @@ from flink_triage.logs.layouts.timestamps import match_timestamp
 SHAPE_WIDTH = 56
 _LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
 _SHAPE_IN_NAME = re.compile(
-    r"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{8,56})>(?: (?P<anchor>[@\]]\d+))?$"
+    rf"^(?P<layout>[\w-]+) <(?P<shape>[^\n]{{8,{SHAPE_WIDTH}}})>(?: (?P<anchor>[@\]]\d+))?$"
 )
 
 _DIGITS = str.maketrans("0123456789", "9999999999")

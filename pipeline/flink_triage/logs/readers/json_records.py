@@ -8,6 +8,7 @@ plain: its bytes contain its text as it is. All others are parsed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -52,11 +53,17 @@ class JsonEvents(ShapedEvents):
         )
 
 
-# The last part of a key is its name inside of a nested object.
-_LEVELS_AT = "|".join(sorted({re.escape(key.rpartition(".")[2]) for key in LEVEL_KEYS}))
-_STACKS_AT = "|".join(sorted({re.escape(key.rpartition(".")[2]) for key in STACK_KEYS}))
-_LEVELS = "|".join(map(re.escape, LEVEL_KEYS))
-_MESSAGES = "|".join(map(re.escape, MESSAGE_KEYS))
+def _any_of(keys: Iterable[str]) -> str:
+    return "|".join(map(re.escape, sorted(set(keys))))
+
+
+def _nested(keys: Sequence[str]) -> str:
+    """The names that dotted keys have inside of a nested object."""
+    return _any_of(key.rpartition(".")[2] for key in keys)
+
+
+_LEVELS, _MESSAGES = _any_of(LEVEL_KEYS), _any_of(MESSAGE_KEYS)
+_LEVELS_AT, _STACKS_AT = _nested(LEVEL_KEYS), _nested(STACK_KEYS)
 # Any key that ends like one of a level or a stack.
 _KEY = r'["._]'
 _PATTERNS = (
