@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from flink_triage.analyzer import Analyzer
 from flink_triage.model import ByteRange, FileProfile, Observation, SimilarFailure
 from flink_triage.signatures import Signature, SignaturePack, builtin_pack_directory, load_pack
 from flink_triage.signatures.samples import event_from_text
 from flink_triage.signatures.similar import SimilarIndex, similar_failures, terms_of_pack
 from flink_triage.signatures.terms import Terms, terms_of_signature
-from flink_triage.stages import Analyzer
 
 _OWN_FAILURES = Path(__file__).with_name("own_failures.tsv")
 _FAILED = "Enrich (1/2)#0 (5d41402abc4b2a76b9719d911017c592) switched from RUNNING to FAILED."

@@ -115,7 +115,7 @@ def _run(paths: list[str], group_by: str, engine: str) -> Result:
         return run_local(paths, Options(group_by=group_by))
     import tempfile
 
-    from flink_triage.cli.engines import run_on_spark
+    from flink_triage.cli.spark_commands import run_on_spark
 
     with tempfile.TemporaryDirectory() as warehouse:
         return run_on_spark(paths, Options(group_by=group_by), warehouse)

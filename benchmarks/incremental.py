@@ -30,7 +30,7 @@ from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 from flink_triage.spark.runtime.session import get_session
 
 LOGS = Path(__file__).resolve().parents[1] / "tests" / "logs"

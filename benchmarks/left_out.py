@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from flink_triage.signatures.left_out import leave_out, render_left_out
+from flink_triage.signatures.leave_one_out import leave_out, render_left_out
 
 
 def main(arguments: list[str]) -> None:

@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flink_triage.analyzer import Analyzer
 from flink_triage.logs.detect.profile import probe
 from flink_triage.logs.formats.carriers import CARRIERS
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import list_inputs
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.layouts.headers import parse_header
 from flink_triage.logs.text.decode import clean
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import builtin_pack_directory
-from flink_triage.stages import Analyzer
 from flink_triage.traces import extract
 
 _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")

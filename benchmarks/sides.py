@@ -54,11 +54,11 @@ class Given:
 
 def run(given: Given) -> None:
     from flink_triage.spark.pipeline import run as run_pipeline
-    from flink_triage.spark.starting import session_and_listing
+    from flink_triage.spark.startup import session_and_listing
 
-    inputs, house = [str(given.corpus)], str(given.output)
+    inputs, warehouse = [str(given.corpus)], str(given.output)
     spark, listing = session_and_listing(inputs, given.options, master=given.master)
-    run_pipeline(spark, inputs, house, given.options, progress=_say, listing=listing)
+    run_pipeline(spark, inputs, warehouse, given.options, progress=_say, listing=listing)
     spark.stop()
 
 

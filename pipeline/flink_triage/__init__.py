@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flink_triage.model import Diagnosis, Incident, Result
     from flink_triage.report import from_json, render, to_json
     from flink_triage.spark.pipeline import run
-    from flink_triage.spark.query.results import create_views, read_result, read_table
+    from flink_triage.spark.query.read_result import create_views, read_result, read_table
 
 _HOME = {
     "Diagnosis": "model",

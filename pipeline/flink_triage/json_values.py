@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import msgspec
 
+from flink_triage.dataclass_fields import field_names
 from flink_triage.errors import CorruptStateError
-from flink_triage.fields import field_names
 
 T = TypeVar("T")
 

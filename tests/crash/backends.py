@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.table_names import STORED
 from tests.e2e.object_store import served
 
 BACKENDS = ("local", "s3", "catalog")

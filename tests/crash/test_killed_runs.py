@@ -213,8 +213,8 @@ def test_a_rematch_that_was_killed_is_made_good(rig: Rig, point: str) -> None:
     before = published(warehouse)
     die(rig, warehouse, point, "rematch")
     assert published(warehouse) == before
-    for house in (warehouse, whole):
-        assert rig.living().run(rig.logs, house, "rematch") == "done"
+    for each in (warehouse, whole):
+        assert rig.living().run(rig.logs, each, "rematch") == "done"
     assert published(warehouse) == published(whole)
     assert unpublished_rows(warehouse) == {}
 

@@ -19,7 +19,7 @@ from flink_triage.settings import Settings
 from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.runtime.session import get_session
-from flink_triage.spark.tables.table_types import Table
+from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.backends import BACKEND, BUCKET, place_of
 
@@ -48,14 +48,14 @@ def main(settle_seconds: str) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         inputs, warehouse, guard, work = json.loads(line)
-        house = GUARDS[guard](**place_of(spark, Path(warehouse)))
+        warehouse = GUARDS[guard](**place_of(spark, Path(warehouse)))
         try:
             if work == "run":
-                run(spark, [inputs], house, options)
+                run(spark, [inputs], warehouse, options)
             elif work == "maintain":
-                maintain(spark, house, Upkeep(keep_days=1))
+                maintain(spark, warehouse, Upkeep(keep_days=1))
             else:
-                diagnose_again(spark, house, is_rematch=True)
+                diagnose_again(spark, warehouse, is_rematch=True)
             print("done", flush=True)
         except OutputHeldError:
             print("held", flush=True)

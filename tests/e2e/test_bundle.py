@@ -20,7 +20,7 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from flink_triage.cli.main import build_parser
-from flink_triage.cli.task import values_of
+from flink_triage.cli.scheduler_task import values_of
 from flink_triage.cli.worker_checks import check_worker
 from flink_triage.local import Options, run_local
 from tests.e2e import databricks_cli

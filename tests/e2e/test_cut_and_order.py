@@ -15,12 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from flink_triage.analyzer import Analyzer, RangeResult
 from flink_triage.diagnosis import diagnose
 from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.local import in_files
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import list_inputs
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import (
@@ -33,7 +34,6 @@ from flink_triage.model import (
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import Settings
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from flink_triage.stages import Analyzer, RangeResult
 from tests.fuzz.mutate import corpus, mutated
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"

@@ -24,9 +24,9 @@ from flink_triage.cli.main import build_parser, main
 from flink_triage.report import FORMATS
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.signatures.catalogue import render_catalogue
-from flink_triage.spark.tables.row_types import spark_type
+from flink_triage.spark.tables.arrow_types import spark_type
 from flink_triage.spark.tables.schemas import TABLES
-from flink_triage.spark.tables.table_types import Table
+from flink_triage.spark.tables.table_spec import Table
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"

@@ -13,7 +13,7 @@ import flink_triage as ft
 from flink_triage.cli.main import main
 from flink_triage.spark.runtime.session import get_session
 from flink_triage.spark.tables.schemas import TABLES
-from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.table_names import STORED
 from tests.e2e.test_docs import api_code, blocks, is_shown_in, link_inputs, shown_commands
 
 

@@ -17,17 +17,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from flink_triage.analyzer import Analyzer, RangeResult
 from flink_triage.diagnosis import diagnose
 from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.local import in_files
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import list_inputs
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.model import FileProfile
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import KIB, Settings
 from flink_triage.signatures import builtin_pack_directory, load_pack
-from flink_triage.stages import Analyzer, RangeResult
 from flink_triage.traces import mask, render
 from tests.fuzz.mutate import corpus, mutated
 

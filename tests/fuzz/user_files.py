@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flink_triage.errors import SignaturePackError, UsageError
-from flink_triage.logs.layouts.own import read_layouts
+from flink_triage.logs.layouts.custom_layouts import read_layouts
 from flink_triage.settings import KIB
 from flink_triage.signatures import builtin_pack_directory, load_pack
 from tests.fuzz.core import told, watched

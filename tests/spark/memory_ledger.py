@@ -9,10 +9,10 @@ from typing import Any
 
 from flink_triage.logs.inputs.files import InputFile, Listing, deployment_of
 from flink_triage.settings import Settings
-from flink_triage.spark.ingest.identify import Look, Wanted, look_at
-from flink_triage.spark.ingest.identity import heads_agree
+from flink_triage.spark.ingest.changed_files import LedgerEntry, WorkPlan, plan_work
+from flink_triage.spark.ingest.content_identity import heads_agree
+from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
 from flink_triage.spark.ingest.ledger import entry_of
-from flink_triage.spark.ingest.plan import LedgerEntry, WorkPlan, plan_work
 from flink_triage.spark.tables.schemas import LOG_FILES
 
 

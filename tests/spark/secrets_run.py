@@ -19,7 +19,7 @@ from flink_triage.local import Options
 from flink_triage.report import FORMATS, render
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 from flink_triage.spark.runtime.session import get_session
 
 

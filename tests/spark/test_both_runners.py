@@ -17,7 +17,7 @@ from flink_triage.model import Result
 from flink_triage.report import to_json
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import create_views, read_result
+from flink_triage.spark.query.read_result import create_views, read_result
 
 LOGS = Path(__file__).parents[1] / "logs"
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from flink_triage.errors import CorruptStateError, EnvironmentProblem
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
-from flink_triage.spark.runtime.errors import explanation
+from flink_triage.spark.query.read_result import read_result
+from flink_triage.spark.runtime.explained_errors import explanation
 from tests.crash.workload import (
     folder_of,
     numbers_in,

@@ -28,20 +28,20 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from flink_triage.analyzer import Analyzer
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.inputs.files import list_inputs
+from flink_triage.match_stored import rematch
 from flink_triage.model import Observation
-from flink_triage.rematch import rematch
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
-from flink_triage.spark.ingest.identity import HEAD_STEPS
+from flink_triage.spark.ingest.content_identity import HEAD_STEPS
 from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import batches_of, stage_range
 from flink_triage.spark.tables.parcels import unpacked
-from flink_triage.spark.tables.rows import observations_of
-from flink_triage.stages import Analyzer
+from flink_triage.spark.tables.row_codec import observations_of
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 
 OPTIONS = Options()

@@ -16,7 +16,7 @@ from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 from flink_triage.report import to_json
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 from tests.fuzz.core import SETTINGS
 from tests.fuzz.mutate import corpus, mutated
 

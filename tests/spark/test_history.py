@@ -11,9 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.cli.history_commands import period_of
-from flink_triage.comparison import OptionChange, Period
 from flink_triage.errors import UsageError
 from flink_triage.local import Options
+from flink_triage.model.periods import OptionChange, Period
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.query.history import compare, recurrences
 from flink_triage.spark.tables.warehouse import Warehouse
@@ -50,19 +50,19 @@ def history(
     for name, source in (("orders", NPE), ("bills", FULL_DISK)):
         shutil.copytree(recorded / source, folder / "logs" / name, copy_function=shutil.copyfile)
     settled = Options()
-    house = Warehouse(str(folder / "warehouse"))
-    first = run(spark, [str(folder / "logs")], house, settled)
+    warehouse = Warehouse(str(folder / "warehouse"))
+    first = run(spark, [str(folder / "logs")], warehouse, settled)
     later(recorded / NPE, orders, jobmanager_memory_process_size="2g")
     later(recorded / "healthy/orders-1.16.0/logs", bills)
-    second = run(spark, [str(folder / "logs")], house, settled)
-    return house, first, second
+    second = run(spark, [str(folder / "logs")], warehouse, settled)
+    return warehouse, first, second
 
 
 def test_a_window_after_a_fix_says_what_is_gone_and_what_is_not(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
-    house, _, _ = history
-    found = compare(spark, house, period_of(f"..{NOON}"), period_of(f"{NOON}.."))
+    warehouse, _, _ = history
+    found = compare(spark, warehouse, period_of(f"..{NOON}"), period_of(f"{NOON}.."))
     changes = {(cause.deployment, cause.cause): cause for cause in found.causes}
     full = changes["bills", "disk/full"]
     assert (full.change, full.after) == ("gone", 0)
@@ -75,8 +75,8 @@ def test_a_window_after_a_fix_says_what_is_gone_and_what_is_not(
 def test_two_runs_are_compared_by_what_each_found(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
-    house, first, second = history
-    found = compare(spark, house, period_of(first), period_of(second), ["orders"])
+    warehouse, first, second = history
+    found = compare(spark, warehouse, period_of(first), period_of(second), ["orders"])
     (thrown,) = found.causes
     assert (thrown.change, thrown.before_per_hour) == ("worse", None)
     assert thrown.after == 2 * thrown.before
@@ -85,17 +85,17 @@ def test_two_runs_are_compared_by_what_each_found(
 def test_a_deployment_without_logs_on_one_side_is_not_said_to_be_cured(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
-    house, _, _ = history
+    warehouse, _, _ = history
     empty = Period("a year", None, datetime(2027, 1, 1, tzinfo=UTC))
-    found = compare(spark, house, period_of(f"..{NOON}"), empty)
+    found = compare(spark, warehouse, period_of(f"..{NOON}"), empty)
     assert {cause.change for cause in found.causes} == {"no logs"}
 
 
 def test_the_history_tells_what_is_new_from_what_was_known(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
-    house, _, _ = history
-    causes = {cause.cause: cause for cause in recurrences(spark, house)}
+    warehouse, _, _ = history
+    causes = {cause.cause: cause for cause in recurrences(spark, warehouse)}
     full = causes["disk/full"]
     assert (full.is_new, full.deployments, full.days) == (False, ("bills",), 1)
     assert causes["operator/user-code-exception"].count > 2
@@ -115,7 +115,7 @@ def test_what_is_not_there_is_refused_by_name(
     run_id: str | None,
     words: str,
 ) -> None:
-    house, first, _ = history
+    warehouse, first, _ = history
     before = Period("before", run_id or first)
     with pytest.raises(UsageError, match=words):
-        compare(spark, house, before, period_of(first), [deployment])
+        compare(spark, warehouse, before, period_of(first), [deployment])

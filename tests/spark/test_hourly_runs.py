@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 
 from benchmarks import incremental as hourly
 from flink_triage.local import Options, run_local
-from flink_triage.spark.diagnose import incremental
+from flink_triage.spark.diagnose import diagnose_batch
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 from flink_triage.spark.tables.schemas import DEPLOYMENTS, INCIDENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
@@ -19,15 +19,15 @@ from flink_triage.spark.tables.warehouse import Warehouse
 def test_runs_by_the_hour_say_what_one_reading_says(
     spark: SparkSession, tmp_path: Path, settled: Options
 ) -> None:
-    fleet, house = tmp_path / "fleet", Warehouse(str(tmp_path / "warehouse"))
+    fleet, warehouse = tmp_path / "fleet", Warehouse(str(tmp_path / "warehouse"))
     # A trouble that comes back, a day of rest in which all is over for good, the same trouble; and
     # in the end logs that come a day late.
     runs, ids = [], []
     for hours in ((0,), (1, 2), (26,), (27,), (3,)):
         for hour in hours:
             hourly.write_hour(fleet, hour)
-        runs.append(run(spark, [str(fleet)], house, settled))
-        found, expected = read_result(spark, house), run_local([str(fleet)], settled)
+        runs.append(run(spark, [str(fleet)], warehouse, settled))
+        found, expected = read_result(spark, warehouse), run_local([str(fleet)], settled)
         assert hourly.told(found) == hourly.told(expected), hours
         assert found.effective_config == expected.effective_config, hours
         ids.append([i.incident_id for i in found.incidents if i.deployment == "totals"])
@@ -36,15 +36,15 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     assert len(ids[0]) == 1
     assert set(ids[0]) < set(ids[2]) == set(ids[3])
     assert len(ids[2]) == 2
-    rows = house.published(spark, DEPLOYMENTS).where(F.col("deployment") == "totals")
+    rows = warehouse.published(spark, DEPLOYMENTS).where(F.col("deployment") == "totals")
     whole = {row["run_id"]: row["whole_run_id"] for row in rows.collect()}
     assert [whole[run_id] for run_id in runs] == [*[runs[0]] * 4, runs[4]]
-    written = house.published(spark, INCIDENTS).where("deployment = 'totals'").collect()
+    written = warehouse.published(spark, INCIDENTS).where("deployment = 'totals'").collect()
     assert [row["run_id"] for row in written if row["is_closed"]].count(runs[2]) == 1
     assert not [row for row in written if row["run_id"] == runs[3] and row["is_closed"]]
     # What was carried is not needed: everything is in the events.
-    diagnose_again(spark, house, settled)
-    assert hourly.told(read_result(spark, house)) == hourly.told(expected)
+    diagnose_again(spark, warehouse, settled)
+    assert hourly.told(read_result(spark, warehouse)) == hourly.told(expected)
 
 
 CASES = [
@@ -71,6 +71,6 @@ def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> N
         [("orders", name, *was) for name, _, was, _, _ in CASES if was],
         "deployment string, incident_id string, outcome string, severity string",
     )
-    told = incremental._with_status(rows, before).collect()
+    told = diagnose_batch._with_status(rows, before).collect()
     found = {row["incident"]["incident_id"]: row["status"] for row in told}
     assert found == {case[0]: case[4] for case in CASES}

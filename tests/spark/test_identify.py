@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.logs.inputs.storage import NO_OPTIONS
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.ingest import identify
-from flink_triage.spark.ingest.identify import Wanted, look_at, look_at_all
-from flink_triage.spark.ingest.identity import Mark
+from flink_triage.spark.ingest import examine_files
+from flink_triage.spark.ingest.content_identity import Mark
+from flink_triage.spark.ingest.examine_files import Wanted, look_at, look_at_all
 
 LOGS = Path(__file__).parents[1] / "logs"
 
@@ -20,8 +20,8 @@ LOGS = Path(__file__).parents[1] / "logs"
 def test_workers_find_of_each_file_what_the_driver_finds(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identify, "FROM_BYTES", 0)
-    monkeypatch.setattr(identify, "LARGEST_BIN_BYTES", 512 * 1024)
+    monkeypatch.setattr(examine_files, "FROM_BYTES", 0)
+    monkeypatch.setattr(examine_files, "LARGEST_BIN_BYTES", 512 * 1024)
     files = list_inputs([str(LOGS)], DEFAULT_SETTINGS).files
     wanted = [Wanted(file, (Mark(10, b"", b"x" * 16),)) for file in files]
     found = look_at_all(spark, wanted, DEFAULT_SETTINGS, NO_OPTIONS)
@@ -32,7 +32,7 @@ def test_workers_find_of_each_file_what_the_driver_finds(
 def test_files_without_a_byte_are_looked_at_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identify, "FROM_BYTES", 0)
+    monkeypatch.setattr(examine_files, "FROM_BYTES", 0)
     (tmp_path / "empty.log").touch()
     files = list_inputs([str(tmp_path)], DEFAULT_SETTINGS).files
     looks = look_at_all(spark, [Wanted(file) for file in files], DEFAULT_SETTINGS, NO_OPTIONS)

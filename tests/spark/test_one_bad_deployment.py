@@ -10,13 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.cli.outputs import exit_code
-from flink_triage.diagnosis.guarded import UNDIAGNOSED
+from flink_triage.diagnosis.resource_limits import UNDIAGNOSED
 from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 from flink_triage.report import render
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import diagnose_again, run
-from flink_triage.spark.query.results import read_result, read_table
+from flink_triage.spark.query.read_result import read_result, read_table
 from tests.crash.workload import write
 from tests.spark.faults import Faults, faults_in_workers
 

@@ -16,10 +16,10 @@ from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.report import to_json
 from flink_triage.settings import MIB, Settings
-from flink_triage.spark.ingest.identity import NOTHING
+from flink_triage.spark.ingest.content_identity import NOTHING
 from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 
 DEPLOYMENTS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",

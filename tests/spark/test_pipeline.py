@@ -17,13 +17,13 @@ from pyspark.sql import functions as F
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.local import Options, run_local
 from flink_triage.settings import Settings
-from flink_triage.spark import finish
+from flink_triage.spark import publish
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.query.history import recurrences
-from flink_triage.spark.query.results import read_result, read_table
+from flink_triage.spark.query.read_result import read_result, read_table
 from flink_triage.spark.tables.lock import held
 from flink_triage.spark.tables.schemas import EVENTS, INCIDENTS, LOG_FILES, LOG_VOLUME, RUNS
-from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.table_names import STORED
 from flink_triage.spark.tables.warehouse import Warehouse
 
 Listed = Callable[[Path], set[str]]
@@ -75,12 +75,12 @@ def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
 def test_every_column_of_every_table_has_a_comment(
     spark: SparkSession, once: tuple[Path, Path]
 ) -> None:
-    house = Warehouse(str(once[1]))
+    warehouse = Warehouse(str(once[1]))
     for table in STORED.values():
-        described = spark.sql(f"DESCRIBE delta.`{house.location(table.name)}`").collect()
+        described = spark.sql(f"DESCRIBE delta.`{warehouse.location(table.name)}`").collect()
         comments = {r["col_name"]: r["comment"] for r in described if "#" not in r["col_name"]}
         assert comments == {column.name: column.comment for column in table.columns}
-        schema = spark.read.format("delta").load(house.location(table.name)).schema
+        schema = spark.read.format("delta").load(warehouse.location(table.name)).schema
         required = {field.name for field in schema if not field.nullable}
         assert required == {column.name for column in table.columns if column.is_required}
 
@@ -184,10 +184,13 @@ def failed_reading(second: int) -> str:
 def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     spark: SparkSession, tmp_path: Path, settled: Options
 ) -> None:
-    log, house = tmp_path / "logs" / "orders" / "app.log", Warehouse(str(tmp_path / "warehouse"))
+    log, warehouse = (
+        tmp_path / "logs" / "orders" / "app.log",
+        Warehouse(str(tmp_path / "warehouse")),
+    )
     log.parent.mkdir(parents=True)
     log.write_text("".join(map(failed_reading, range(4))))
-    first = run(spark, [str(log.parent)], house, settled)
+    first = run(spark, [str(log.parent)], warehouse, settled)
     own = tmp_path / "own" / "acme" / "session-expired.yaml"
     own.parent.mkdir(parents=True)
     own.write_text(SESSION_EXPIRED)
@@ -195,9 +198,9 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     # What is found is what reading the logs again finds.
     expected = run_local([str(log.parent)], options)
     shutil.rmtree(log.parent)
-    before, told = read_result(spark, house), list[str]()
-    second = diagnose_again(spark, house, options, told.append, is_rematch=True)
-    after = read_result(spark, house)
+    before, told = read_result(spark, warehouse), list[str]()
+    second = diagnose_again(spark, warehouse, options, told.append, is_rematch=True)
+    after = read_result(spark, warehouse)
     assert before.incidents[0].diagnoses[0].signature == "operator/user-code-exception"
     assert after.incidents[0].diagnoses[0].signature == "acme/session-expired"
     # For a warehouse's first run nothing is news; here the incident was told before.
@@ -205,9 +208,9 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
     assert any("4 stored events matched again: 4 changed, 0 are not kept" in line for line in told)
-    causes = {one.cause: one.count for one in recurrences(spark, house)}
+    causes = {one.cause: one.count for one in recurrences(spark, warehouse)}
     assert causes["acme/session-expired"] == 4
-    verdicts = house.published(spark, INCIDENTS).join(house.read(spark, RUNS), "run_id")
+    verdicts = warehouse.published(spark, INCIDENTS).join(warehouse.read(spark, RUNS), "run_id")
     found = {
         (row["run_id"], row["root_cause_signature"], row["signature_set"])
         for row in verdicts.select("*").toArrow().to_pylist()
@@ -219,9 +222,9 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     # A later run goes on from what was found, and the same pack finds nothing else.
     log.parent.mkdir()
     log.write_text("".join(map(failed_reading, range(5))))
-    run(spark, [str(log.parent)], house, options)
-    assert read_result(spark, house).incidents[0].diagnoses[0].occurrences == 5
-    diagnose_again(spark, house, options, told.append, is_rematch=True)
+    run(spark, [str(log.parent)], warehouse, options)
+    assert read_result(spark, warehouse).incidents[0].diagnoses[0].occurrences == 5
+    diagnose_again(spark, warehouse, options, told.append, is_rematch=True)
     assert "5 stored events matched again: 0 changed" in "".join(told[-3:])
 
 
@@ -256,7 +259,7 @@ def test_a_run_killed_before_publishing_is_invisible_and_its_repeat_doubles_noth
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(finish, "_publish", killed)
+        broken.setattr(publish, "_publish", killed)
         with pytest.raises(KeyboardInterrupt):
             run(spark, [str(logs)], warehouse, settled)
     with pytest.raises(UsageError, match="no run has been published"):

@@ -15,9 +15,9 @@ import pytest
 from flink_triage.logs.inputs.files import InputFile, Listing, list_inputs
 from flink_triage.model import Quarantined
 from flink_triage.settings import Settings
-from flink_triage.spark.ingest.identity import HEAD_BYTES, OpenFile
+from flink_triage.spark.ingest.changed_files import WorkPlan
+from flink_triage.spark.ingest.content_identity import HEAD_BYTES, OpenFile
 from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
-from flink_triage.spark.ingest.plan import WorkPlan
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 

@@ -31,6 +31,8 @@ from flink_triage.model import (
     Throwable,
     TraceRow,
 )
+from flink_triage.reach import Spread, Subtask
+from flink_triage.spark.tables.arrow_types import COUNT, TEXT, TIME, spark_schema
 from flink_triage.spark.tables.evolution import missing_columns
 from flink_triage.spark.tables.parcels import (
     PARCEL_BYTES,
@@ -41,8 +43,7 @@ from flink_triage.spark.tables.parcels import (
     parcels_of,
     unpacked,
 )
-from flink_triage.spark.tables.row_types import COUNT, TEXT, TIME, spark_schema
-from flink_triage.spark.tables.rows import (
+from flink_triage.spark.tables.row_codec import (
     RANGE_NUMBER,
     event_rows,
     observations_of,
@@ -50,8 +51,7 @@ from flink_triage.spark.tables.rows import (
     trace_rows,
 )
 from flink_triage.spark.tables.schemas import EVENTS, RUN_ID, TABLES
-from flink_triage.spark.tables.table_types import TABLE_VERSION, Column, Table, arrow_schema
-from flink_triage.spread import Spread, Subtask
+from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table, arrow_schema
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=UTC)
 VALUES: dict[str, object] = {

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from flink_triage.local import Options
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_table
+from flink_triage.spark.query.read_result import read_table
 from flink_triage.spark.source import SCHEMA, register
 
 LOGS = str(Path(__file__).parents[1] / "logs" / "kafka" / "offset-commit-failed")

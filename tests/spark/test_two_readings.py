@@ -11,7 +11,7 @@ from flink_triage.local import Options, run_local
 from flink_triage.report import to_json
 from flink_triage.settings import Settings
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 
 DEPLOYMENT = "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0"
 WRITTEN_TO = Options(settings=Settings(settle_seconds=1e9))

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from flink_triage.errors import CorruptStateError, UsageError
 from flink_triage.spark import pipeline
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_table
+from flink_triage.spark.query.read_result import read_table
 from flink_triage.spark.tables.schemas import EVENTS
-from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, write
 
@@ -21,13 +21,13 @@ NUMBERS = range(12)
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Warehouse:
+def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(str(tmp_path / "warehouse"))
 
 
 @pytest.fixture
 def logs(
-    spark: SparkSession, house: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
     """Logs whose only run ended right after its commit."""
     write(tmp_path / "logs" / "orders" / "jobmanager.log", NUMBERS)
@@ -38,44 +38,44 @@ def logs(
     with monkeypatch.context() as broken:
         broken.setattr(pipeline, "finish_batch", killed)
         with pytest.raises(KeyboardInterrupt):
-            run(spark, [str(tmp_path / "logs")], house)
+            run(spark, [str(tmp_path / "logs")], warehouse)
     return str(tmp_path / "logs")
 
 
 def test_what_was_read_is_published_although_its_log_is_gone(
-    spark: SparkSession, house: Warehouse, logs: str, tmp_path: Path
+    spark: SparkSession, warehouse: Warehouse, logs: str, tmp_path: Path
 ) -> None:
     (Path(logs) / "orders" / "jobmanager.log").unlink()
     write(Path(logs) / "clicks" / "jobmanager.log", range(20, 24))
-    run(spark, [logs], house)
+    run(spark, [logs], warehouse)
     assert numbers_in(tmp_path / "warehouse") == Counter([*NUMBERS, *range(20, 24)])
-    assert read_table(spark, house, "runs").count() == 2
+    assert read_table(spark, warehouse, "runs").count() == 2
 
 
 def test_a_batch_that_cannot_be_opened_is_left_out_by_its_number_and_read_again(
-    spark: SparkSession, house: Warehouse, logs: str, tmp_path: Path
+    spark: SparkSession, warehouse: Warehouse, logs: str, tmp_path: Path
 ) -> None:
-    house.delete(spark, BATCHES, "kind = 'header'")
+    warehouse.delete(spark, BATCHES, "kind = 'header'")
     with pytest.raises(CorruptStateError, match=r"0 headers of batch 1, .* --skip-batch"):
-        run(spark, [logs], house)
+        run(spark, [logs], warehouse)
     with pytest.raises(UsageError, match=r"--skip-batch: got 7, allowed: 1"):
-        run(spark, [logs], house, skipped_batch=7)
+        run(spark, [logs], warehouse, skipped_batch=7)
     told = list[str]()
-    run(spark, [logs], house, None, told.append, skipped_batch=1)
+    run(spark, [logs], warehouse, None, told.append, skipped_batch=1)
     assert any("batch 1 is left out" in line for line in told)
     assert numbers_in(tmp_path / "warehouse") == Counter(NUMBERS)
-    assert house.read(spark, EVENTS).count() == read_table(spark, house, "events").count()
+    assert warehouse.read(spark, EVENTS).count() == read_table(spark, warehouse, "events").count()
 
 
 def test_a_batch_of_another_release_is_read_again(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     logs: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipeline, "PARCEL_VERSION", 99)
     told = list[str]()
-    run(spark, [logs], house, None, told.append)
+    run(spark, [logs], warehouse, None, told.append)
     assert any("another release" in line for line in told)
     assert numbers_in(tmp_path / "warehouse") == Counter(NUMBERS)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from flink_triage.analyzer import Analyzer
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.settings import Settings
@@ -22,7 +23,6 @@ from flink_triage.spark.ingest.ledger import planned_rows
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from flink_triage.spark.ingest.read import CHANGED, Part, batches_of, stage_range
 from flink_triage.spark.tables.warehouse import Warehouse
-from flink_triage.stages import Analyzer
 from tests.spark.memory_ledger import MemoryLedger, plan_over
 
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9, range_bytes=20_000))
@@ -73,10 +73,10 @@ def read(
         parts = stage_range(task, ANALYZER, OPTIONS.settings, told)
         batches += batches_of(leaving(parts, task) if task.number in gone else parts)
     staged = spark.createDataFrame(pa.Table.from_batches(batches))
-    house = Warehouse(str(logs.parent / f"warehouse-{uuid4().hex}"))
+    warehouse = Warehouse(str(logs.parent / f"warehouse-{uuid4().hex}"))
     header = Header(1, "run", "read", datetime.now(UTC), {}, ())
-    commit(spark, house, header, planned_rows(plan, tasks), staged)
-    batch = open_batch(spark, house, 1)
+    commit(spark, warehouse, header, planned_rows(plan, tasks), staged)
+    batch = open_batch(spark, warehouse, 1)
     traces = rows_of(derive.stack_traces(batch))
     assert all(row["masked_text"] for row in traces)
     return Run(

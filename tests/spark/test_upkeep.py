@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from flink_triage.errors import OutputHeldError, UsageError
 from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import read_result
+from flink_triage.spark.query.read_result import read_result
 from flink_triage.spark.tables.lock import held
 from flink_triage.spark.tables.schemas import LOG_FILES, RUNS
 from flink_triage.spark.tables.warehouse import Warehouse
@@ -72,58 +72,58 @@ def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
 def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
     spark: SparkSession, logs: Path, warehouse: Path
 ) -> None:
-    house = Warehouse(str(warehouse))
-    result = read_result(spark, house)
-    runs = house.read(spark, RUNS).orderBy("finished_at").select("run_id").toArrow()
+    warehouse = Warehouse(str(warehouse))
+    result = read_result(spark, warehouse)
+    runs = warehouse.read(spark, RUNS).orderBy("finished_at").select("run_id").toArrow()
     first = runs["run_id"][0].as_py()
-    _made_older(spark, house, f"run_id = '{first}'")
-    maintain(spark, house, Upkeep(keep_days=30))
+    _made_older(spark, warehouse, f"run_id = '{first}'")
+    maintain(spark, warehouse, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter(range(10, 10 * RUNS_BEFORE))
     # Even the newest run is old now.
-    _made_older(spark, house, "true")
-    maintain(spark, house, Upkeep(keep_days=30))
+    _made_older(spark, warehouse, "true")
+    maintain(spark, warehouse, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter()
-    kept = read_result(spark, house)
+    kept = read_result(spark, warehouse)
     assert kept.stack_traces
     for name in ("incidents", "stack_traces", "unknown", "effective_config"):
         assert getattr(kept, name) == getattr(result, name), name
     # What was read is still known to have been.
-    assert run(spark, [str(logs)], house) == result.run.run_id
+    assert run(spark, [str(logs)], warehouse) == result.run.run_id
 
 
 def test_files_that_are_gone_are_forgotten_and_others_stay_known(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    house = Warehouse(str(tmp_path / "warehouse"))
+    warehouse = Warehouse(str(tmp_path / "warehouse"))
     logs, away = tmp_path / "logs", tmp_path / "away"
     names = ("kept.log", "deleted.log", "rotated.log")
     for number, name in enumerate(names):
         write(logs / "orders" / name, range(10 * number, 10 * number + 10))
     write(away / "orders" / "unmounted.log", range(30, 40))
-    run(spark, [str(logs), str(away)], house)
+    run(spark, [str(logs), str(away)], warehouse)
     rotated = logs / "orders" / "rotated.log"
     rotated.unlink()
     write(rotated, range(50, 60))
-    last = run(spark, [str(logs), str(away)], house)
+    last = run(spark, [str(logs), str(away)], warehouse)
     (logs / "orders" / "deleted.log").unlink()
     shutil.rmtree(away)
-    _made_older(spark, house, "true")
-    maintain(spark, house, Upkeep(keep_days=400))
-    assert known(spark, house) == ["deleted", "kept", "rotated", "rotated", "unmounted"]
-    maintain(spark, house, Upkeep(keep_days=30))
-    assert known(spark, house) == ["kept", "rotated", "unmounted"]
-    assert run(spark, [str(logs)], house) == last
+    _made_older(spark, warehouse, "true")
+    maintain(spark, warehouse, Upkeep(keep_days=400))
+    assert known(spark, warehouse) == ["deleted", "kept", "rotated", "rotated", "unmounted"]
+    maintain(spark, warehouse, Upkeep(keep_days=30))
+    assert known(spark, warehouse) == ["kept", "rotated", "unmounted"]
+    assert run(spark, [str(logs)], warehouse) == last
 
 
-def known(spark: SparkSession, house: Warehouse) -> list[str]:
+def known(spark: SparkSession, warehouse: Warehouse) -> list[str]:
     """The names of the files whose contents the ledger holds."""
-    rows = house.read(spark, LOG_FILES).select("path", "file_id", "generation").distinct()
+    rows = warehouse.read(spark, LOG_FILES).select("path", "file_id", "generation").distinct()
     return sorted(Path(row["path"]).stem for row in rows.collect())
 
 
-def _made_older(spark: SparkSession, house: Warehouse, which: str) -> None:
+def _made_older(spark: SparkSession, warehouse: Warehouse, which: str) -> None:
     spark.sql(
-        f"UPDATE {house.identifier(RUNS)} SET finished_at = finished_at - INTERVAL 365 DAYS "
+        f"UPDATE {warehouse.identifier(RUNS)} SET finished_at = finished_at - INTERVAL 365 DAYS "
         f"WHERE {which}"
     )
 

@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 
 from flink_triage.errors import CorruptStateError
 from flink_triage.spark.pipeline import run
-from flink_triage.spark.query.results import create_views, read_result
+from flink_triage.spark.query.read_result import create_views, read_result
 from flink_triage.spark.tables.schemas import EVENTS, RUNS
-from flink_triage.spark.tables.table_types import TABLE_VERSION
+from flink_triage.spark.tables.table_spec import TABLE_VERSION
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.workload import numbers_in, published, write
 
@@ -58,10 +58,10 @@ def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
 ) -> None:
     with tarfile.open(FIXTURE) as packed:
         packed.extractall(tmp_path, filter="data")
-    house, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
+    warehouse, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
     before = sorted((tmp_path / "warehouse").rglob("*"))
     told = r"runs: has table version 1, this release reads 2; .* with flink-triage run --warehouse"
-    for use in (lambda: run(spark, [str(logs)], house), lambda: read_result(spark, house)):
+    for use in (lambda: run(spark, [str(logs)], warehouse), lambda: read_result(spark, warehouse)):
         with pytest.raises(CorruptStateError, match=told) as refused:
             use()
         assert "\n" not in str(refused.value)
@@ -71,14 +71,14 @@ def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
 
 def rewrite(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     name: str,
     *dropped: str,
     version: str = CURRENT,
     **changed: str,
 ) -> None:
     """The table as another build would have made it: without columns, or with others, as SQL."""
-    rows = spark.read.format("delta").load(house.location(name))
+    rows = spark.read.format("delta").load(warehouse.location(name))
     for place in dropped:
         column, _, field = place.partition(".")
         rows = rows.withColumn(column, F.col(column).dropFields(field)) if field else rows
@@ -87,27 +87,27 @@ def rewrite(
     told = {"comment": f"table version {version}"}
     rows = rows.withColumn("run_id", F.col("run_id").alias("run_id", metadata=told))
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
-    writer.save(house.location(name))
+    writer.save(warehouse.location(name))
 
 
 def test_what_another_build_of_this_release_lacks_is_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
-    house = Warehouse(str(warehouse))
-    result = read_result(spark, house)
-    rewrite(spark, house, "events", "spread")
-    rewrite(spark, house, "diagnosed", "failure", "incident.outcome", "state.has_closed")
-    rewrite(spark, house, "runs", "undiagnosed")
+    warehouse = Warehouse(str(warehouse))
+    result = read_result(spark, warehouse)
+    rewrite(spark, warehouse, "events", "spread")
+    rewrite(spark, warehouse, "diagnosed", "failure", "incident.outcome", "state.has_closed")
+    rewrite(spark, warehouse, "runs", "undiagnosed")
     # Readers see nulls.
-    assert read_result(spark, house).incidents == result.incidents
-    create_views(spark, house)
+    assert read_result(spark, warehouse).incidents == result.incidents
+    create_views(spark, warehouse)
     assert [row["outcome"] for row in spark.sql("SELECT outcome FROM incidents").collect()] == [
         None
     ]
-    run(spark, [str(grown)], house)
+    run(spark, [str(grown)], warehouse)
     assert numbers_in(warehouse) == Counter(range(20))
-    assert [incident.status for incident in read_result(spark, house).incidents] == ["ongoing"]
-    assert house.bring_up_to_date(spark) == []
+    assert [incident.status for incident in read_result(spark, warehouse).incidents] == ["ongoing"]
+    assert warehouse.bring_up_to_date(spark) == []
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
     changed: dict[str, str],
     words: str,
 ) -> None:
-    house = Warehouse(str(warehouse))
-    rewrite(spark, house, name, **changed)
-    rewrite(spark, house, "runs", "undiagnosed")
+    warehouse = Warehouse(str(warehouse))
+    rewrite(spark, warehouse, name, **changed)
+    rewrite(spark, warehouse, "runs", "undiagnosed")
     before = published(warehouse)
     with pytest.raises(CorruptStateError, match=f"{name}: column {words}; write to a new") as told:
-        run(spark, [str(grown)], house)
+        run(spark, [str(grown)], warehouse)
     assert "\n" not in str(told.value)
     assert published(warehouse) == before
 
@@ -145,21 +145,21 @@ def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
 def test_what_an_earlier_release_lacks_is_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
-    house = Warehouse(str(warehouse))
-    result = read_result(spark, house)
-    rewrite(spark, house, "events", "first_user_frame", "product")
-    rewrite(spark, house, "runs", tool_version="'0.0.1'")
+    warehouse = Warehouse(str(warehouse))
+    result = read_result(spark, warehouse)
+    rewrite(spark, warehouse, "events", "first_user_frame", "product")
+    rewrite(spark, warehouse, "runs", tool_version="'0.0.1'")
     # A report reads them as they are.
-    assert read_result(spark, house).incidents == result.incidents
-    assert house.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
-    assert house.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]
-    assert house.bring_up_to_date(spark) == []
+    assert read_result(spark, warehouse).incidents == result.incidents
+    assert warehouse.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
+    assert warehouse.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]
+    assert warehouse.bring_up_to_date(spark) == []
     comments = {
         row["col_name"]: row["comment"]
-        for row in spark.sql(f"DESCRIBE {house.identifier(EVENTS)}").collect()
+        for row in spark.sql(f"DESCRIBE {warehouse.identifier(EVENTS)}").collect()
     }
     assert set(comments) == set(EVENTS.column_names)
-    run(spark, [str(grown)], house)
+    run(spark, [str(grown)], warehouse)
     assert numbers_in(warehouse) == Counter(range(20))
 
 
@@ -167,15 +167,15 @@ def test_what_an_earlier_release_lacks_is_added(
 def test_tables_of_a_newer_release_are_refused_and_not_changed(
     spark: SparkSession, warehouse: Path, grown: Path, name: str
 ) -> None:
-    house = Warehouse(str(warehouse))
-    rewrite(spark, house, name, version=NEWER)
+    warehouse = Warehouse(str(warehouse))
+    rewrite(spark, warehouse, name, version=NEWER)
     if name != RUNS.name:
-        rewrite(spark, house, "runs", tool_version="'0.0.1'")
+        rewrite(spark, warehouse, "runs", tool_version="'0.0.1'")
     before = published(warehouse)
     with pytest.raises(
         CorruptStateError, match=rf"{name}: has table version {NEWER}, this release"
     ):
-        run(spark, [str(grown)], house)
+        run(spark, [str(grown)], warehouse)
     assert published(warehouse) == before
 
 
@@ -183,9 +183,9 @@ def test_tables_of_a_newer_release_are_refused_and_not_changed(
 def test_a_table_of_another_program_is_refused_and_not_changed(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
-    house, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
-    spark.range(3).write.format("delta").save(house.location(name))
+    warehouse, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
+    spark.range(3).write.format("delta").save(warehouse.location(name))
     with pytest.raises(CorruptStateError, match=rf"{name}: has no column .*, and is not ours"):
-        run(spark, [str(logs)], house)
-    assert spark.read.format("delta").load(house.location(name)).count() == 3
+        run(spark, [str(logs)], warehouse)
+    assert spark.read.format("delta").load(warehouse.location(name)).count() == 3
     assert [path.name for path in (tmp_path / "warehouse").glob("_*/*")] == [name]

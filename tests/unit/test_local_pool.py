@@ -82,7 +82,7 @@ import signal, sys, time
 from pathlib import Path
 signal.signal(signal.SIGTERM, lambda *_: None)
 from flink_triage.local import Options, pack_of, pool
-from flink_triage.local.work import Bench
+from flink_triage.local.tasks import Bench
 
 def start(pack, options):
     try:

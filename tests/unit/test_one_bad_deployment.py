@@ -12,8 +12,8 @@ import pytest
 from flink_triage.cli.main import main
 from flink_triage.cli.outputs import exit_code
 from flink_triage.diagnosis import diagnose
-from flink_triage.diagnosis.guarded import Undiagnosed, guarded
-from flink_triage.local import Options, run_local, work
+from flink_triage.diagnosis.resource_limits import Undiagnosed, guarded
+from flink_triage.local import Options, run_local, tasks
 from flink_triage.report import render
 from flink_triage.settings import MIB, Settings
 
@@ -53,7 +53,7 @@ def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         FAULTS.get(name, lambda: None)()
         return diagnose(*arguments, deployments=[name])
 
-    monkeypatch.setattr(work, "diagnose", faulty)
+    monkeypatch.setattr(tasks, "diagnose", faulty)
     for name in ("clicks", "payments", *FAULTS):
         (tmp_path / name).mkdir()
         (tmp_path / name / "jobmanager.log").write_text(FAILURE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from flink_triage.product import product_of, product_of_thread
+from flink_triage.log_product import product_of, product_of_thread
 from flink_triage.traces import extract
 
 AVRO = (

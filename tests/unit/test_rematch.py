@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from flink_triage.analyzer import Analyzer, RangeResult
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import InputFile
-from flink_triage.logs.inputs.plan import plan_ranges
-from flink_triage.logs.layouts.shape import is_json
+from flink_triage.logs.layouts.header_shape import is_json
+from flink_triage.match_stored import KnownTrace, rematch
 from flink_triage.model import Match, Observation
-from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import Matcher, SignaturePack, builtin_pack_directory, load_pack
 from flink_triage.signatures.pack import build_pack
-from flink_triage.stages import Analyzer, RangeResult
 
 LOGS = Path(__file__).parents[1] / "logs"
 FILES = sorted(p for p in LOGS.rglob("*") if p.is_file() and p.suffix in (".log", ".txt", ".json"))

@@ -13,17 +13,17 @@ from pathlib import Path
 import pytest
 
 from benchmarks.floods import FLOODS, write_flood
+from flink_triage.analyzer import Analyzer
 from flink_triage.diagnosis.timeline.fold import fold
-from flink_triage.grains import grains_of
+from flink_triage.fold_grains import grains_of
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import InputFile
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.readers import repeated_events as repeats
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Observation, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
-from flink_triage.stages import Analyzer
 
 LOGS = Path(__file__).parents[1] / "logs"
 GRAINS = len(grains_of(DEFAULT_SETTINGS.max_observations_per_key))

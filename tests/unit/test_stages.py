@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from flink_triage.analyzer import Analyzer
 from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import InputFile
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.readers import byte_account as tally
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Event, FileProfile, TraceCount
@@ -23,7 +24,6 @@ from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
-from flink_triage.stages import Analyzer
 
 LOGS = Path(__file__).parents[1] / "logs"
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from flink_triage.errors import UsageError
 from flink_triage.local import Options
-from flink_triage.logs.layouts.own import check_layout
+from flink_triage.logs.layouts.custom_layouts import check_layout
 from flink_triage.logs.text.decode import encoding_named
 from flink_triage.model import SEVERITIES
 from flink_triage.remediation.versions import NEWEST, parse_version

@@ -17,7 +17,7 @@ from flink_triage.cli.standard_input import piped_inputs
 from flink_triage.errors import UsageError
 from flink_triage.local import Options, pack_of
 from flink_triage.model import Result
-from flink_triage.report.facts.clean import clean
+from flink_triage.report.facts.sanitize import clean
 
 _EXIT_ENVIRONMENT = 4
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     addresses = addresses_of(arguments)
     need_tables(arguments)
     if arguments.rematch:
-        from flink_triage.cli.engines import match_again
+        from flink_triage.cli.spark_commands import match_again
 
         _warn_of_skipped_files(options)
         known, after = match_again(options, arguments)
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         return write_outputs(after, arguments)
     if not addresses:
         return _on_spark(arguments.paths, options, arguments, arguments.warehouse)
-    from flink_triage.cli.engines import run_after_the_last
+    from flink_triage.cli.spark_commands import run_after_the_last
 
     _warn_of_skipped_files(options)
     before, after = run_after_the_last(arguments.paths, options, arguments)
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def report(arguments: argparse.Namespace) -> int:
     need_tables(arguments)
-    from flink_triage.cli.engines import last_result
+    from flink_triage.cli.spark_commands import last_result
 
     return write_outputs(last_result(arguments), arguments)
 
@@ -70,7 +70,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def doctor(arguments: argparse.Namespace) -> int:
     if arguments.worker:
-        from flink_triage.cli.engines import checks_of_worker
+        from flink_triage.cli.spark_commands import checks_of_worker
 
         checks = checks_of_worker(arguments)
     else:
@@ -104,7 +104,7 @@ def _warn_of_skipped_files(options: Options) -> None:
 def _on_spark(
     paths: list[str], options: Options, arguments: argparse.Namespace, warehouse: str | None
 ) -> int:
-    from flink_triage.cli.engines import run_on_spark
+    from flink_triage.cli.spark_commands import run_on_spark
 
     _warn_of_skipped_files(options)
     if warehouse is None and not getattr(arguments, "catalog", None):
@@ -119,7 +119,7 @@ def need_tables(arguments: argparse.Namespace) -> None:
 
     Raises ``EnvironmentProblem`` if Spark is not installed.
     """
-    from flink_triage.cli.engines import need_spark
+    from flink_triage.cli.spark_commands import need_spark
 
     if bool(arguments.catalog) != bool(arguments.schema):
         raise UsageError("--catalog and --schema go together")

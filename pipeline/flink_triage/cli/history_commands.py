@@ -7,8 +7,8 @@ import re
 import sys
 from datetime import UTC, datetime
 
-from flink_triage.comparison import Period
 from flink_triage.errors import UsageError
+from flink_triage.model.periods import Period
 from flink_triage.report.formats.comparison import render_comparison, render_recurrences
 
 _ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"
@@ -43,26 +43,26 @@ def add_history_commands(
 def run_compare(arguments: argparse.Namespace) -> int:
     before, after = period_of(arguments.before), period_of(arguments.after)
     from flink_triage.cli.commands import need_tables
-    from flink_triage.cli.engines import open_tables
+    from flink_triage.cli.spark_commands import open_tables
 
     need_tables(arguments)
     from flink_triage.spark.query.history import compare
 
-    spark, house = open_tables(arguments)
-    comparison = compare(spark, house, before, after, arguments.deployment)
+    spark, warehouse = open_tables(arguments)
+    comparison = compare(spark, warehouse, before, after, arguments.deployment)
     sys.stdout.write(render_comparison(comparison, arguments.format))
     return 0
 
 
 def run_history(arguments: argparse.Namespace) -> int:
     from flink_triage.cli.commands import need_tables
-    from flink_triage.cli.engines import open_tables
+    from flink_triage.cli.spark_commands import open_tables
 
     need_tables(arguments)
     from flink_triage.spark.query.history import recurrences
 
-    spark, house = open_tables(arguments)
-    sys.stdout.write(render_recurrences(recurrences(spark, house), arguments.format))
+    spark, warehouse = open_tables(arguments)
+    sys.stdout.write(render_recurrences(recurrences(spark, warehouse), arguments.format))
     return 0
 
 

@@ -29,12 +29,12 @@ from flink_triage.cli.arguments import (
 )
 from flink_triage.cli.examples import epilog
 from flink_triage.cli.history_commands import add_history_commands
-from flink_triage.cli.upkeep_commands import add_upkeep_command
+from flink_triage.cli.maintain_command import add_upkeep_command
 from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
 from flink_triage.model import Result
-from flink_triage.report.facts.clean import clean
+from flink_triage.report.facts.sanitize import clean
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.signatures.schema import hint
+from flink_triage.signatures.schema_check import hint
 
 _EXIT_ENVIRONMENT = 4
 _EXIT_BUG = 70

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from flink_triage.diagnosis.guarded import UNDIAGNOSED
+from flink_triage.diagnosis.resource_limits import UNDIAGNOSED
 from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
 from flink_triage.model import SEVERITIES, Result
 from flink_triage.report import Format, render_pieces, wants_color

@@ -12,7 +12,7 @@ from pathlib import Path
 from flink_triage.diagnosis.episodes.unknown_failures import is_unknown
 from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.local import Options, scan_inputs
-from flink_triage.report.facts.clean import clean, one_line
+from flink_triage.report.facts.sanitize import clean, one_line
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 
 _EXIT_PROBLEMS = 2

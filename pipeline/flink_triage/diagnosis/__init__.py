@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from flink_triage.diagnosis.episodes.episodes import find_episodes
 from flink_triage.diagnosis.episodes.unknown_failures import group_unknown, is_unknown
-from flink_triage.diagnosis.incidents.build import build_incident
+from flink_triage.diagnosis.incidents.build_incident import build_incident
 from flink_triage.diagnosis.incidents.evidence import evidence_of
-from flink_triage.diagnosis.incidents.no_incident import quiet_incident
+from flink_triage.diagnosis.incidents.verdicts import quiet_incident
 from flink_triage.diagnosis.incidents.what_changed import with_changes
 from flink_triage.diagnosis.incremental import Carried, carry, has_same_facts, is_in_time, split
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
-from flink_triage.diagnosis.ranking.cluster_incidents import Ranked, rank_episodes
+from flink_triage.diagnosis.ranking.shared_faults import Ranked, rank_episodes
 from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.diagnosis.timeline.starts import Starts, find_starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, build_timeline

@@ -20,14 +20,14 @@ from flink_triage.diagnosis.context.system_exit import CLOSING, is_last_output
 from flink_triage.diagnosis.context.unmet_slot_requests import REGISTERED, REQUESTED
 from flink_triage.diagnosis.durations import CLUSTER_LEAD, LATE, LEAD_IN, LEAD_OUT, OVER_AFTER
 from flink_triage.diagnosis.episodes.episodes import FAULT_KINDS, Episode, is_fault
-from flink_triage.diagnosis.incidents.no_incident import (
+from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
+from flink_triage.diagnosis.incidents.verdicts import (
     is_bare_error,
     is_of_flink,
     is_sign_of_health,
     is_warning,
     unexplained_error,
 )
-from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
 from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.timeline.starts import Starts
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline, graph_of

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from flink_triage import __version__
+from flink_triage.analyzer import RangeResult
 from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
 from flink_triage.diagnosis.incidents.cited_traces import cited_traces
 from flink_triage.local.pool import Mapper, mapper
-from flink_triage.local.work import (
+from flink_triage.local.tasks import (
     Account,
     Bench,
     Concluded,
@@ -33,6 +34,7 @@ from flink_triage.local.work import (
     in_files,
     probe_file,
 )
+from flink_triage.logs.inputs.byte_ranges import binned, plan_ranges
 from flink_triage.logs.inputs.files import (
     InputFile,
     Listing,
@@ -40,7 +42,6 @@ from flink_triage.logs.inputs.files import (
     list_inputs,
     nothing_to_read,
 )
-from flink_triage.logs.inputs.plan import binned, plan_ranges
 from flink_triage.logs.inputs.storage import is_uri
 from flink_triage.logs.text.redact import redact_path
 from flink_triage.model import (
@@ -53,7 +54,7 @@ from flink_triage.model import (
     Run,
     SkippedSignature,
 )
-from flink_triage.options import (
+from flink_triage.run_options import (
     Options,
     Progress,
     ignored_in,
@@ -64,7 +65,6 @@ from flink_triage.options import (
 )
 from flink_triage.settings import MIB
 from flink_triage.signatures import SignaturePack
-from flink_triage.stages import RangeResult
 
 __all__ = [
     "Options",

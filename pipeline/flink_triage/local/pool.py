@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
-from flink_triage.local.work import Bench
-from flink_triage.options import Options
+from flink_triage.local.tasks import Bench
+from flink_triage.run_options import Options
 from flink_triage.signatures import SignaturePack
 
 T = TypeVar("T")

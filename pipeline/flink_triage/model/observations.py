@@ -9,7 +9,7 @@ from datetime import datetime
 from flink_triage.model.log_events import Event
 from flink_triage.model.stack_traces import Fingerprint, StackTrace
 from flink_triage.model.vocabulary import Process, Product
-from flink_triage.spread import Spread, Subtask
+from flink_triage.reach import Spread, Subtask
 
 
 @dataclass(frozen=True, slots=True)

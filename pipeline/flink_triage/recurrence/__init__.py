@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from flink_triage.model import Event, Process
+from flink_triage.recurrence.digit_literals import Sensitive, telling_of
+from flink_triage.recurrence.event_shape import Analysis, Misfit, Shape
 from flink_triage.recurrence.learn import Learner
 from flink_triage.recurrence.outline import Outline, outline_of
 from flink_triage.recurrence.recall import again, line_offset
-from flink_triage.recurrence.sensitive import Sensitive, telling_of
-from flink_triage.recurrence.shape import Analysis, Misfit, Shape
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 

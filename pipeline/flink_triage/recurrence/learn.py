@@ -10,15 +10,15 @@ from typing import Any
 import regex
 
 from flink_triage.model import Event, Match, Process
+from flink_triage.recurrence.digit_literals import Sensitive
+from flink_triage.recurrence.event_shape import Analysis, Misfit, Probe, Recipe, Shape, spans_of
 from flink_triage.recurrence.outline import Outline, holds_quoted_word, line_pattern
 from flink_triage.recurrence.places import in_print, message_place, place_of_task, slots_of
-from flink_triage.recurrence.sensitive import Sensitive
-from flink_triage.recurrence.shape import Analysis, Misfit, Probe, Recipe, Shape, spans_of
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.event_text import MAX_REGEX_CHARS, EventText, Piece, excerpt
-from flink_triage.signatures.literals import LiteralIndex
 from flink_triage.signatures.signature import Alternative, Signature
+from flink_triage.signatures.text_literals import LiteralIndex
 
 
 class Learner:

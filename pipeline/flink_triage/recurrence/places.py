@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from flink_triage.logs.lifecycle import task_in_text
 from flink_triage.logs.text.trace_lines import continues_trace, is_cause, is_suppressed
 from flink_triage.model import Event, StackTrace, Throwable
+from flink_triage.recurrence.event_shape import Analysis, Misfit, Slot
 from flink_triage.recurrence.outline import VARIABLE, Outline
-from flink_triage.recurrence.shape import Analysis, Misfit, Slot
 
 # `traces.fingerprint` cuts longer messages, possibly inside an id.
 _MAX_MESSAGE_CHARS = 800

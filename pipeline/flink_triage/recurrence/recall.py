@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flink_triage.logs.lifecycle import job_id_in_text, task_in_text
 from flink_triage.model import Event, Match
-from flink_triage.recurrence.shape import Analysis, Recipe, Shape, spans_of
+from flink_triage.recurrence.event_shape import Analysis, Recipe, Shape, spans_of
 from flink_triage.settings import Settings
 
 

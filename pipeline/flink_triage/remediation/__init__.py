@@ -2,7 +2,7 @@
 
 from flink_triage.remediation.check import check_pack
 from flink_triage.remediation.merge import merge_changes
-from flink_triage.remediation.options import Option, OptionTable, Setting, options_directory
+from flink_triage.remediation.option_table import Option, OptionTable, Setting, options_directory
 from flink_triage.remediation.patch import PatchForm, default_form, render_patch
 from flink_triage.remediation.resolve import resolve
 from flink_triage.remediation.versions import LINES, NEWEST, flink_line, line_note

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
-from flink_triage.remediation.conditions import is_pattern
-from flink_triage.remediation.options import OptionTable, options_directory
+from flink_triage.remediation.config_conditions import is_pattern
+from flink_triage.remediation.option_table import OptionTable, options_directory
 from flink_triage.remediation.values import is_placeholder
 from flink_triage.remediation.versions import lines_in
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, Signature

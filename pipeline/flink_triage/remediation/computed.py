@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from flink_triage.remediation import values
 from flink_triage.signatures.signature import ComputedValue
-from flink_triage.signatures.stated import Amount, capture_names, evaluate
+from flink_triage.signatures.stated_amounts import Amount, capture_names, evaluate
 
 # Nanoseconds or bytes in one unit of a capture, by the end of its name.
 _UNITS: Mapping[str, tuple[str, int]] = {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from flink_triage.model import ConfigChange
-from flink_triage.remediation.options import OptionTable
+from flink_triage.remediation.option_table import OptionTable
 from flink_triage.remediation.values import is_placeholder
 from flink_triage.remediation.versions import NEWEST, flink_line
 

@@ -12,8 +12,8 @@ import yaml
 from flink_triage.errors import UsageError
 from flink_triage.model import ConfigChange
 from flink_triage.plain_yaml import load_plain_yaml
-from flink_triage.remediation.secrets import hide
-from flink_triage.remediation.texts import one_line
+from flink_triage.remediation.placeholders import one_line
+from flink_triage.remediation.sensitive_options import hide
 from flink_triage.remediation.values import is_placeholder
 from flink_triage.remediation.versions import LINES, flink_line
 

@@ -9,10 +9,10 @@ from typing import Literal
 from flink_triage.model import Action, ConfigChange, Remediation, TriedFix
 from flink_triage.remediation import values
 from flink_triage.remediation.computed import new_amount, outside_text, stated
-from flink_triage.remediation.conditions import Running, check, is_akka
-from flink_triage.remediation.options import OptionTable, Setting
-from flink_triage.remediation.secrets import HIDDEN, hide, is_sensitive
-from flink_triage.remediation.texts import fill, one_line
+from flink_triage.remediation.config_conditions import Running, check, is_akka
+from flink_triage.remediation.option_table import OptionTable, Setting
+from flink_triage.remediation.placeholders import fill, one_line
+from flink_triage.remediation.sensitive_options import HIDDEN, hide, is_sensitive
 from flink_triage.remediation.versions import LINES, line_note
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, RemediationSpec
 

@@ -1,6 +1,5 @@
 """YAML signatures in, matches with evidence out."""
 
-from flink_triage.signatures.episodes import episode_match
 from flink_triage.signatures.matcher import Matcher
 from flink_triage.signatures.pack import (
     SignaturePack,
@@ -10,6 +9,7 @@ from flink_triage.signatures.pack import (
     load_usable_pack,
     read_pack,
 )
+from flink_triage.signatures.repetition import episode_match
 from flink_triage.signatures.signature import (
     Alternative,
     ComputedValue,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flink_triage.signatures.event_text import EventText
-from flink_triage.signatures.literals import LiteralIndex
 from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.signature import Alternative, Signature
+from flink_triage.signatures.text_literals import LiteralIndex
 
 
 @dataclass(frozen=True, slots=True)

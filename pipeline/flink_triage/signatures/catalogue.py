@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
-from flink_triage.signatures.left_out import leave_out, render_left_out
+from flink_triage.signatures.leave_one_out import leave_out, render_left_out
 from flink_triage.signatures.matcher import Matcher
 from flink_triage.signatures.pack import (
     SignaturePack,

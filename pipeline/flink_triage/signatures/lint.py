@@ -17,7 +17,7 @@ from flink_triage.signatures.event_text import MAX_REGEX_CHARS
 from flink_triage.signatures.pack import SignaturePack, read_pack
 from flink_triage.signatures.samples import check_examples
 from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue, Signature
-from flink_triage.signatures.stated import capture_names
+from flink_triage.signatures.stated_amounts import capture_names
 from flink_triage.yaml_documents import Problem
 
 # Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,

@@ -13,7 +13,7 @@ from typing import Any
 
 from flink_triage.model import TriedFix
 from flink_triage.signatures.error_forms import expand, problems_of_error, words_of
-from flink_triage.signatures.schema import Checked, Schema, check
+from flink_triage.signatures.schema_check import Checked, Schema, check
 from flink_triage.signatures.signature import (
     Alternative,
     ComputedValue,

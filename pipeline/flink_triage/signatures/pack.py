@@ -17,13 +17,13 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from flink_triage.errors import SignaturePackError
-from flink_triage.logs.layouts.own import LAYOUT_FILE
+from flink_triage.logs.layouts.custom_layouts import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
+from flink_triage.signatures.builtin_pack import builtin_pack_directory as builtin_pack_directory
 from flink_triage.signatures.error_forms import FORMS_DIRECTORY
 from flink_triage.signatures.loader import load_signature
 from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
-from flink_triage.signatures.schema import Checked, Schema, check, hint, load_schema
-from flink_triage.signatures.shipped import builtin_pack_directory as builtin_pack_directory
+from flink_triage.signatures.schema_check import Checked, Schema, check, hint, load_schema
 from flink_triage.signatures.signature import Ignored, Meaning, Signature
 from flink_triage.yaml_documents import Problem, read_document
 

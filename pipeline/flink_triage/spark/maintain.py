@@ -23,11 +23,16 @@ from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.logs.inputs.storage import use_options
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.query.results import cited_now
-from flink_triage.spark.runtime.errors import explained
+from flink_triage.spark.query.read_result import cited_now
+from flink_triage.spark.runtime.explained_errors import explained
 from flink_triage.spark.runtime.object_stores import options_for
-from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
-from flink_triage.spark.tables.row_types import TEXT
+from flink_triage.spark.tables.arrow_types import TEXT
+from flink_triage.spark.tables.published_runs import (
+    PublishedRun,
+    frame_of,
+    newest_of,
+    published_runs,
+)
 from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     EVENTS,
@@ -39,8 +44,8 @@ from flink_triage.spark.tables.schemas import (
     RUNS,
     STACK_TRACES,
 )
-from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables.table_types import Table
+from flink_triage.spark.tables.table_names import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
@@ -79,26 +84,28 @@ def maintain(
     It can be killed and repeated at any time.  Raises as a run does.
     """
     upkeep = upkeep or Upkeep()
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    warehouse = Warehouse.at(warehouse)
     now = datetime.now(UTC)
-    with explained(house.place), house.hold(now):
-        runs = published_runs(spark, house)
-        newest_of(house, runs)
-        _forget_batches(spark, house, runs, now - timedelta(days=BATCH_DAYS))
+    with explained(warehouse.place), warehouse.hold(now):
+        runs = published_runs(spark, warehouse)
+        newest_of(warehouse, runs)
+        _forget_batches(spark, warehouse, runs, now - timedelta(days=BATCH_DAYS))
         failpoint("maintain.cleaned")
         if upkeep.keep_days is not None:
             old_since = now - timedelta(days=upkeep.keep_days)
-            _forget_missing(spark, house, runs, old_since)
-            _forget(spark, house, runs, old_since)
-        tables = [table for table in STORED.values() if house.exists(spark, table)]
+            _forget_missing(spark, warehouse, runs, old_since)
+            _forget(spark, warehouse, runs, old_since)
+        tables = [table for table in STORED.values() if warehouse.exists(spark, table)]
         before = now - timedelta(hours=upkeep.retention_hours)
 
         def tidy(table: Table) -> None:
             progress(f"joining files of {table.name}")
-            spark.sql(f"OPTIMIZE {house.identifier(table)}")
+            spark.sql(f"OPTIMIZE {warehouse.identifier(table)}")
             failpoint(f"joined.{table.name}")
-            if _has_unused_files(spark, house, table, before):
-                spark.sql(f"VACUUM {house.identifier(table)} RETAIN {upkeep.retention_hours} HOURS")
+            if _has_unused_files(spark, warehouse, table, before):
+                spark.sql(
+                    f"VACUUM {warehouse.identifier(table)} RETAIN {upkeep.retention_hours} HOURS"
+                )
             failpoint(f"vacuumed.{table.name}")
 
         # On a small table the time is all latency.
@@ -107,39 +114,39 @@ def maintain(
 
 
 def _has_unused_files(
-    spark: SparkSession, house: Warehouse, table: Table, before: datetime
+    spark: SparkSession, warehouse: Warehouse, table: Table, before: datetime
 ) -> bool:
     """Whether a folder of this machine has files that VACUUM could remove; elsewhere it may.
 
     It is four fifths of the upkeep of a small table, and removes nothing from most.
     """
-    if house.local_path is None:
+    if warehouse.local_path is None:
         return True
     old: set[str] = set()
-    for folder, folders, names in os.walk(house.location(table.name)):
+    for folder, folders, names in os.walk(warehouse.location(table.name)):
         # Hidden ones are the log's and checksums, which VACUUM leaves alone.
         folders[:] = [name for name in folders if name[0] not in "._"]
         files = [f"{folder}/{name}" for name in names if name[0] not in "._"]
         old.update(file for file in files if os.path.getmtime(file) < before.timestamp())
     if not old:
         return False
-    used = {unquote(urlsplit(uri).path) for uri in house.read(spark, table).inputFiles()}
+    used = {unquote(urlsplit(uri).path) for uri in warehouse.read(spark, table).inputFiles()}
     return not old <= used
 
 
 def _forget_batches(
-    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
+    spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
     """Delete batches whose runs were published before; what is not published stays."""
     old = [run.batch for run in runs if run.finished_at < before]
     if old:
         # Batches are published in their order.
-        house.delete(spark, BATCHES, f"batch <= {max(old)}")
+        warehouse.delete(spark, BATCHES, f"batch <= {max(old)}")
     failpoint("forgotten.batches")
 
 
 def _forget(
-    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
+    spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
     """Delete rows of runs that were published before; those that are still the newest word stay.
 
@@ -149,28 +156,28 @@ def _forget(
     known = frame_of(spark, [run.run_id for run in runs])
 
     def writers_of(name: str) -> set[str]:
-        rows = house.current(spark, name, known).select("run_id").distinct()
+        rows = warehouse.current(spark, name, known).select("run_id").distinct()
         return set(rows.toArrow().column(0).to_pylist())
 
     def forget(table: Table, needed: str = "false") -> None:
-        if old and house.exists(spark, table):
-            house.delete(spark, table, f"run_id IN ({listed(old)}) AND NOT ({needed})")
+        if old and warehouse.exists(spark, table):
+            warehouse.delete(spark, table, f"run_id IN ({listed(old)}) AND NOT ({needed})")
         failpoint(f"forgotten.{table.name}")
 
-    if house.exists(spark, EVENTS):
+    if warehouse.exists(spark, EVENTS):
         # The current value of an option may be an old one.
         printed = "coalesce(lifecycle.kind = 'config', false)"
         forget(EVENTS, f"{printed} AND {_is_of(writers_of(FLINK_CONFIG.name))}")
     forget(REMATCHES)
     forget(LOG_VOLUME)
-    if house.exists(spark, DIAGNOSED):
+    if warehouse.exists(spark, DIAGNOSED):
         forget(DIAGNOSED, _is_of(writers_of(INCIDENTS.name) | writers_of(DEPLOYMENTS.name)))
-    forget(STACK_TRACES, _is_of(cited_now(spark, house, known), "fingerprint"))
+    forget(STACK_TRACES, _is_of(cited_now(spark, warehouse, known), "fingerprint"))
     forget(LOG_FILES, _is_of(writers_of(CONTENTS)))
 
 
 def _forget_missing(
-    spark: SparkSession, house: Warehouse, runs: Sequence[PublishedRun], before: datetime
+    spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
     """Delete what the ledger knows of files that are gone and that no run since found changed.
 
@@ -179,11 +186,11 @@ def _forget_missing(
     files all stays.
     """
     old = [run.run_id for run in runs if run.finished_at < before]
-    if not old or not house.exists(spark, LOG_FILES):
+    if not old or not warehouse.exists(spark, LOG_FILES):
         return
-    files = house.current(spark, CONTENTS, frame_of(spark, [run.run_id for run in runs]))
+    files = warehouse.current(spark, CONTENTS, frame_of(spark, [run.run_id for run in runs]))
     files = files.join(F.broadcast(frame_of(spark, old)), "run_id", "left_semi")
-    inputs = _inputs_since(spark, house, before)
+    inputs = _inputs_since(spark, warehouse, before)
     use_options(options_for(spark, sorted(inputs)))
     roots, paths = _listed_now(inputs)
     there = spark.createDataFrame(pa.table({"path": pa.array(sorted(paths), TEXT)}))
@@ -194,13 +201,13 @@ def _forget_missing(
         is_below |= F.col("path").startswith(within[0]) | F.col("path").startswith(within[1])
     missing = files.where(F.col("is_current") & is_below).join(there, "path", "left_anti")
     gone = files.where(~F.col("is_current")).unionByName(missing)
-    house.delete_matching(spark, LOG_FILES, gone, ("file_id", "generation"))
+    warehouse.delete_matching(spark, LOG_FILES, gone, ("file_id", "generation"))
     failpoint("forgotten.missing")
 
 
-def _inputs_since(spark: SparkSession, house: Warehouse, since: datetime) -> set[str]:
+def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) -> set[str]:
     """The inputs of runs published since, or of the newest run where there were none."""
-    rows = house.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
+    rows = warehouse.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
     since = min(since, max(row["finished_at"] for row in rows))
     told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)
     return {root for options in told for root in options.get("inputs") or ()}

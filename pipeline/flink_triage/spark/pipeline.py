@@ -19,9 +19,8 @@ from flink_triage.local import Options, pack_of, with_layouts
 from flink_triage.logs.inputs.files import Listing, deployment_of, list_inputs, nothing_to_read
 from flink_triage.logs.inputs.storage import StorageOptions, local_path, use_options
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnose.incremental import basis_of
+from flink_triage.spark.diagnose.diagnose_batch import basis_of
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.finish import Progress, finish_batch, options_of, skip_batch
 from flink_triage.spark.ingest.batch import (
     PARCEL_VERSION,
     Header,
@@ -33,15 +32,21 @@ from flink_triage.spark.ingest.batch import (
     header_of,
     open_batch,
 )
-from flink_triage.spark.ingest.identify import Look, Wanted, look_at_all
+from flink_triage.spark.ingest.changed_files import WorkPlan, plan_work
+from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at_all
 from flink_triage.spark.ingest.ledger import TableLedger, planned_rows
-from flink_triage.spark.ingest.plan import WorkPlan, plan_work
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import WorkerConfig, read_ranges
-from flink_triage.spark.runtime.errors import explained
+from flink_triage.spark.publish import Progress, finish_batch, options_of, skip_batch
+from flink_triage.spark.runtime.explained_errors import explained
 from flink_triage.spark.runtime.object_stores import options_for
 from flink_triage.spark.runtime.session import suit
-from flink_triage.spark.tables.published import PublishedRun, frame_of, newest_of, published_runs
+from flink_triage.spark.tables.published_runs import (
+    PublishedRun,
+    frame_of,
+    newest_of,
+    published_runs,
+)
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
@@ -69,7 +74,7 @@ def run(
     ``EnvironmentProblem`` or ``CorruptStateError``.
     """
     options = with_layouts(options or Options())
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    warehouse = Warehouse.at(warehouse)
     pack = pack_of(options)
     storage = options_for(spark, inputs)
     use_options(storage)
@@ -79,15 +84,15 @@ def run(
     failpoint("listed")
 
     def attempt() -> str:
-        runs = _finished(spark, house, pack, options, progress, skipped_batch)
-        plan = _plan(spark, listed, house, runs, options, storage)
+        runs = _finished(spark, warehouse, pack, options, progress, skipped_batch)
+        plan = _plan(spark, listed, warehouse, runs, options, storage)
         failpoint("planned")
         if plan.deferred:
             progress(f"{len(plan.deferred)} files left to the next run: {DEFERRED}")
         again = _tried_again(runs, options, pack)
         if plan.is_empty and not again:
             progress(f"nothing new in {plan.unchanged_count} files")
-            return newest_of(house, runs).run_id
+            return newest_of(warehouse, runs).run_id
         deployments = {work.deployment for work in plan.work if work.profile.problem is None}
         deployments |= again
         header = _header(
@@ -100,10 +105,10 @@ def run(
             suit(spark, sum(task.size_bytes for task in tasks))
             config = WorkerConfig(pack, options.settings, options.timezone, storage)
             staged = read_ranges(spark, tasks, config)
-        batch = commit(spark, house, header, planned_rows(plan, tasks), staged)
-        return finish_batch(spark, house, Work(batch, runs, pack, options), progress).run_id
+        batch = commit(spark, warehouse, header, planned_rows(plan, tasks), staged)
+        return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
 
-    return _until_published(house, listed.began_at, attempt)
+    return _until_published(warehouse, listed.began_at, attempt)
 
 
 def diagnose_again(
@@ -121,72 +126,72 @@ def diagnose_again(
     Results of earlier runs stay unchanged. Raises as `run` does.
     """
     options = options or Options()
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    warehouse = Warehouse.at(warehouse)
     started_at = datetime.now(UTC)
     pack = pack_of(options)
 
     def attempt() -> str:
-        runs = _finished(spark, house, pack, options, progress)
-        newest_of(house, runs)
+        runs = _finished(spark, warehouse, pack, options, progress)
+        newest_of(warehouse, runs)
         known = frame_of(spark, [run.run_id for run in runs])
-        files = house.current(spark, CONTENTS, known)
+        files = warehouse.current(spark, CONTENTS, known)
         named = files.where(F.col("deployment").isNotNull()).select("deployment").distinct()
         work: Kind = "rematch" if is_rematch else "again"
         header = _header(runs, work, started_at, options, named.toArrow().column(0).to_pylist())
-        batch = commit(spark, house, header, (), None)
-        return finish_batch(spark, house, Work(batch, runs, pack, options), progress).run_id
+        batch = commit(spark, warehouse, header, (), None)
+        return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
 
-    return _until_published(house, started_at, attempt)
+    return _until_published(warehouse, started_at, attempt)
 
 
-def _until_published(house: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
+def _until_published(warehouse: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
     """Hold the warehouse and try; tries again when another run, elsewhere, committed first."""
     for _ in range(MAX_TRIES):
-        with explained(house.place), house.hold(now):
+        with explained(warehouse.place), warehouse.hold(now):
             failpoint("held")
             try:
                 return attempt()
             except Overtaken:
                 continue
     raise OutputHeldError(
-        f"{house.location('runs')}: other runs were published {MAX_TRIES} times while this one "
+        f"{warehouse.location('runs')}: other runs were published {MAX_TRIES} times while this one "
         "worked; run it again when they are done"
     )
 
 
 def _finished(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     pack: SignaturePack,
     options: Options,
     progress: Progress,
     skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
     """Publish the batches that were committed but not published; returns the published runs."""
-    runs = published_runs(spark, house)
-    added = house.bring_up_to_date(spark)
+    runs = published_runs(spark, warehouse)
+    added = warehouse.bring_up_to_date(spark)
     if added or not runs or runs[-1].tool_version != __version__:
-        house.create(spark)
+        warehouse.create(spark)
         failpoint("created")
-        if house.directory is None:
-            house.create_views(spark)
-    waiting = committed_after(spark, house, runs[-1].batch if runs else 0)
+        if warehouse.directory is None:
+            warehouse.create_views(spark)
+    waiting = committed_after(spark, warehouse, runs[-1].batch if runs else 0)
     if skipped is not None and skipped not in {*waiting, *(run.batch for run in runs)}:
         allowed = ", ".join(map(str, waiting)) or "none, all batches are published"
         raise UsageError(f"--skip-batch: got {skipped}, allowed: {allowed}")
     for number in waiting:
         is_left_out = number == skipped
-        if not is_left_out and header_of(spark, house, number).parcel_version != PARCEL_VERSION:
+        if not is_left_out and header_of(spark, warehouse, number).parcel_version != PARCEL_VERSION:
             progress(f"batch {number} was committed by another release, which this one cannot open")
             is_left_out = True
         if is_left_out:
             progress(f"batch {number} is left out: what it read is read again if it is still there")
-            done = skip_batch(spark, house, number, runs, pack, options)
+            done = skip_batch(spark, warehouse, number, runs, pack, options)
         else:
             progress(f"finishing batch {number}, which an earlier run read")
-            batch = open_batch(spark, house, number)
+            batch = open_batch(spark, warehouse, number)
             work = Work(batch, runs, pack, options, is_resumed=True)
-            done = finish_batch(spark, house, work, progress)
+            done = finish_batch(spark, warehouse, work, progress)
         runs = (*runs, done)
     failpoint("recovered")
     return runs
@@ -223,7 +228,7 @@ def _header(
 def _plan(
     spark: SparkSession,
     listing: Listing,
-    house: Warehouse,
+    warehouse: Warehouse,
     runs: Sequence[PublishedRun],
     options: Options,
     storage: StorageOptions,
@@ -234,7 +239,7 @@ def _plan(
     return plan_work(
         listing.files,
         listing.quarantined,
-        TableLedger(spark, house, [run.run_id for run in runs]),
+        TableLedger(spark, warehouse, [run.run_id for run in runs]),
         look,
         deployment_of=lambda file: deployment_of(file, options.group_by),
         now=listing.began_at,

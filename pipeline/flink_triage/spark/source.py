@@ -14,19 +14,19 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from flink_triage.analyzer import Analyzer, collector_at_rest
 from flink_triage.diagnosis.timeline.fold import Folder
 from flink_triage.errors import UsageError
 from flink_triage.local import Options, pack_of
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import binned
 from flink_triage.logs.inputs.files import InputFile, deployment_of, list_inputs
-from flink_triage.logs.inputs.plan import binned
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.tables.row_types import spark_schema
-from flink_triage.spark.tables.rows import event_rows
+from flink_triage.spark.tables.arrow_types import spark_schema
+from flink_triage.spark.tables.row_codec import event_rows
 from flink_triage.spark.tables.schemas import EVENTS
-from flink_triage.stages import Analyzer, collector_at_rest
 
 # The file id in a warehouse is not known here.
 _OF_A_WAREHOUSE = ("run_id", "file_id", "generation")

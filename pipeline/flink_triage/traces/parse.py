@@ -18,7 +18,7 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_type,
 )
 from flink_triage.model import StackTrace
-from flink_triage.traces.build import Assembly
+from flink_triage.traces.cause_chain import Assembly
 from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
 from flink_triage.traces.python import read_traceback

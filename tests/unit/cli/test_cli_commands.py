@@ -151,7 +151,7 @@ def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys
 
     pytest.importorskip("pyspark")
     monkeypatch.setattr("flink_triage.spark.runtime.session.get_session", start)
-    monkeypatch.setattr("flink_triage.spark.starting.get_session", start)
+    monkeypatch.setattr("flink_triage.spark.startup.get_session", start)
     (tmp_path / "empty").mkdir()
     places = {"empty": tmp_path / "empty", "none": tmp_path / "none", "logs": HEALTHY}
     filled = [word.format(**places) for word in words]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.cli.task import TaskFailedError, main, values_of, worst_severity
+from flink_triage.cli.scheduler_task import TaskFailedError, main, values_of, worst_severity
 from flink_triage.local import Options, run_local
 from flink_triage.model import Result
 

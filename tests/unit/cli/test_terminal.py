@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.report.facts.clean import columns_of
+from flink_triage.report.facts.sanitize import columns_of
 from tests.unit.report import hostile
 
 COMMAND = "import sys; from flink_triage.cli import main; sys.exit(main())"

@@ -12,11 +12,11 @@ from test_incidents import FULL, NPE, completed, failed, line, state
 
 from flink_triage.diagnosis import diagnose_deployment
 from flink_triage.diagnosis.timeline.fold import Folder, fold
-from flink_triage.grains import grains_of
+from flink_triage.fold_grains import grains_of
 from flink_triage.model import Fingerprint, Incident, Observation
+from flink_triage.reach import Subtask
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
-from flink_triage.spread import Subtask
 
 FEW = Settings(max_observations_per_key=5, max_traces_per_key=4)
 

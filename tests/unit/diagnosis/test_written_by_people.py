@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from flink_triage.logs.formats.marks import whole_frame
+from flink_triage.logs.formats.pasted_lines import whole_frame
 from flink_triage.signatures.respelling import Respelling
 
 NAMED = {

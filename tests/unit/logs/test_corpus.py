@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import list_inputs
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import Event, Throwable
 from flink_triage.settings import DEFAULT_SETTINGS

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flink_triage.logs.lifecycle import LITERALS
-from flink_triage.logs.text.literals import PlainFinder, finder_of, fragments_of
+from flink_triage.logs.text.block_literals import PlainFinder, finder_of, fragments_of
 
 _SOUGHT = (
     *LITERALS,

@@ -17,8 +17,8 @@ import pytest
 
 from flink_triage.errors import UsageError
 from flink_triage.logs.detect.profile import probe
+from flink_triage.logs.inputs.byte_ranges import plan_ranges
 from flink_triage.logs.inputs.files import deployment_of, list_inputs
-from flink_triage.logs.inputs.plan import plan_ranges
 from flink_triage.logs.readers.scan import Scanner
 from flink_triage.model import ByteRange, Event, FileProfile, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS, Settings

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.remediation import LINES, NEWEST, OptionTable, Setting
-from flink_triage.remediation.options import _load, options_directory
+from flink_triage.remediation.option_table import _load, options_directory
 
 TABLE = OptionTable.load()
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flink_triage.report.facts.clean import clean, columns_of, fold, one_line
+from flink_triage.report.facts.sanitize import clean, columns_of, fold, one_line
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from flink_triage.errors import UsageError
 from flink_triage.model import ConfigChange
 from flink_triage.report import render, render_text, wants_color
-from flink_triage.report.facts.clean import columns_of
 from flink_triage.report.facts.patches import already
+from flink_triage.report.facts.sanitize import columns_of
 from tests.unit.report import examples, hostile
 
 OPTION = "execution.checkpointing.tolerable-failed-checkpoints"

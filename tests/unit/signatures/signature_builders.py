@@ -14,7 +14,7 @@ from flink_triage.signatures import (
     builtin_pack_directory,
 )
 from flink_triage.signatures.loader import parse_signature
-from flink_triage.signatures.schema import load_schema
+from flink_triage.signatures.schema_check import load_schema
 
 DATA = Path(__file__).parent / "data"
 SMALL_PACK = DATA / "small"

@@ -13,7 +13,7 @@ from flink_triage.signatures import Matcher, builtin_pack_directory, load_pack
 from flink_triage.signatures.error_forms import Form, expand, families
 from flink_triage.signatures.loader import parse_signature
 from flink_triage.signatures.pack import SCHEMA_FILE
-from flink_triage.signatures.schema import load_schema
+from flink_triage.signatures.schema_check import load_schema
 
 # For each family what its examples show, and what they do not.
 SHOWN: Mapping[str, list[dict[str, object]]] = {

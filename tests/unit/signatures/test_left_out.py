@@ -7,7 +7,7 @@ from dataclasses import replace
 from signature_builders import signature
 
 from flink_triage.signatures import Alternative, Examples, build_pack
-from flink_triage.signatures.left_out import leave_out, library_of, render_left_out
+from flink_triage.signatures.leave_one_out import leave_out, library_of, render_left_out
 
 MYSQL = "com.mysql.cj.jdbc.RefusedException: lost connection, code 7"
 OTHER_MYSQL = "com.mysql.cj.jdbc.RefusedException: lost connection, code 8"

@@ -6,8 +6,8 @@ from typing import get_args
 
 import pytest
 
+from flink_triage.log_product import product_of
 from flink_triage.model import Origin, Process
-from flink_triage.product import product_of
 from flink_triage.traces import origin_of, part_of
 from flink_triage.traces.packages import ORIGINS, PARTS, PROCESSES, PRODUCTS, ROWS
 

@@ -11,7 +11,7 @@ from flink_triage.diagnosis.context.processes import bare_id
 from flink_triage.diagnosis.episodes.episodes import Episode
 from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.diagnosis.ranking.causality import SERIOUS, Candidate
-from flink_triage.diagnosis.ranking.cluster_incidents import taskmanagers_named
+from flink_triage.diagnosis.ranking.shared_faults import taskmanagers_named
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import OtherCause, Verdict
 from flink_triage.signatures import Signature, SignaturePack

@@ -14,11 +14,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, chain
 
-from flink_triage.grains import KEPT_KINDS, SAID_AT_START, Grain, grains_of, period_of
+from flink_triage.fold_grains import KEPT_KINDS, SAID_AT_START, Grain, grains_of, period_of
 from flink_triage.logs.routine import routine_key
 from flink_triage.model import Observation
+from flink_triage.reach import Spread
 from flink_triage.settings import Settings
-from flink_triage.spread import Spread
 
 # Sorts after every fingerprint.
 _OTHERS = "~"

@@ -17,13 +17,13 @@ from typing import BinaryIO
 from flink_triage.logs.detect.documents import DOCUMENT, is_document
 from flink_triage.logs.detect.process import host_of, process_of, version_of
 from flink_triage.logs.formats.carriers import carriers_named, detect_carriers, peel_line
-from flink_triage.logs.formats.exports import MAX_EXPORT_BYTES, export_kind, read_export
+from flink_triage.logs.formats.log_store_exports import MAX_EXPORT_BYTES, export_kind, read_export
 from flink_triage.logs.inputs.compression import missing_package, open_decompressed
 from flink_triage.logs.inputs.files import InputFile, open_binary
+from flink_triage.logs.layouts.custom_layouts import OWN_LAYOUT, OwnLayouts
+from flink_triage.logs.layouts.header_shape import JSON, Shape, shape_of, timestamp_columns
 from flink_triage.logs.layouts.headers import HeaderKind
 from flink_triage.logs.layouts.json_lines import begins_with_its_time, kind_of_line
-from flink_triage.logs.layouts.own import OWN_LAYOUT, OwnLayouts
-from flink_triage.logs.layouts.shape import JSON, Shape, shape_of, timestamp_columns
 from flink_triage.logs.text.decode import clean
 from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_header
 from flink_triage.model import FileProfile, Process

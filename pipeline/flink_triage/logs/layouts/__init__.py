@@ -1,5 +1,6 @@
 """Layouts: what a header line looks like, and how its parts are read."""
 
+from flink_triage.logs.layouts.builtin_layouts import LAYOUTS, Layout
 from flink_triage.logs.layouts.headers import (
     ERROR_AND_ABOVE,
     WARN_AND_ABOVE,
@@ -7,7 +8,6 @@ from flink_triage.logs.layouts.headers import (
     canonical_level,
     parse_header,
 )
-from flink_triage.logs.layouts.known import LAYOUTS, Layout
 from flink_triage.logs.layouts.timestamps import parse_timestamp
 
 __all__ = [

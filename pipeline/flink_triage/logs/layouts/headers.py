@@ -13,7 +13,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
 
-from flink_triage.logs.layouts.known import GROUPED, JUL, LAYOUTS, LEVELS, Layout
+from flink_triage.logs.layouts.builtin_layouts import GROUPED, JUL, LAYOUTS, LEVELS, Layout
 from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_columns, timestamp_of
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 from flink_triage.logs.text.trace_lines import TRACEBACK

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH
-from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH
+from flink_triage.logs.text.block_literals import LiteralFinder
 
 
 @dataclass(frozen=True, slots=True)

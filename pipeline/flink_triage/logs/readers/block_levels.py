@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH, Shape, masks_of
+from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH, Shape, masks_of
 from flink_triage.logs.readers.block_arrays import IS_WORD, WholeEvents, rows_at
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents

@@ -15,7 +15,7 @@ from itertools import compress, repeat
 import numpy as np
 import numpy.typing as npt
 
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH, masks_of
+from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH, masks_of
 from flink_triage.logs.readers.block_arrays import WholeEvents, rows_at, suspects_of
 from flink_triage.logs.readers.block_levels import UNRESOLVED, code_of, count_volumes, quiet_levels
 from flink_triage.logs.readers.byte_account import Tally
@@ -28,7 +28,7 @@ from flink_triage.logs.readers.repeated_events import MET_FROM, Repeats
 from flink_triage.logs.readers.small_block_reader import whole_events
 from flink_triage.logs.readers.stored_text import head_and_tail_bytes, join_cut
 from flink_triage.logs.routine import drop_routine, job_of_completed
-from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.model import Event
 
 # Larger blocks do not fit the processor's cache and get new pages each time (a fifth of the total

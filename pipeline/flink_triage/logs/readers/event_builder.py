@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import lru_cache
 
+from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH, Shape, sub_minute_columns
 from flink_triage.logs.layouts.headers import (
     WARN_AND_ABOVE,
     Header,
@@ -15,7 +16,6 @@ from flink_triage.logs.layouts.headers import (
     parts_of_match,
     with_message_below,
 )
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH, Shape, sub_minute_columns
 from flink_triage.logs.layouts.timestamps import (
     match_timestamp,
     parse_timestamp,
@@ -30,8 +30,8 @@ from flink_triage.logs.readers.stored_text import (
     store_text,
     store_texts,
 )
+from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.logs.text.decode import clean, decode, plain_text
-from flink_triage.logs.text.literals import LiteralFinder
 from flink_triage.logs.text.redact import NONE, Redactions, both, is_open_ended
 from flink_triage.logs.text.trace_line_kinds import holds_trace
 from flink_triage.model import Event

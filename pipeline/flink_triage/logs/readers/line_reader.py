@@ -13,8 +13,9 @@ from datetime import datetime, tzinfo
 
 from flink_triage.logs.detect.prose import mentions_failure
 from flink_triage.logs.formats.carriers import Peel, Peeled
-from flink_triage.logs.formats.marks import record_behind_label, unmarked, whole_frame
+from flink_triage.logs.formats.pasted_lines import record_behind_label, unmarked, whole_frame
 from flink_triage.logs.inputs.path_names import is_output
+from flink_triage.logs.layouts.custom_layouts import OwnLayouts
 from flink_triage.logs.layouts.headers import (
     WARN_AND_ABOVE,
     Header,
@@ -22,14 +23,13 @@ from flink_triage.logs.layouts.headers import (
     with_message_below,
 )
 from flink_triage.logs.layouts.json_lines import parse_json_line
-from flink_triage.logs.layouts.own import OwnLayouts
 from flink_triage.logs.lifecycle import parse_lifecycle
 from flink_triage.logs.operator_status import parse_status
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_end import OpenEvent
 from flink_triage.logs.readers.logical_lines import Logical, is_fence, joined
 from flink_triage.logs.readers.stored_text import store_names, store_texts
-from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.logs.text.physical_lines import PhysicalLine
 from flink_triage.logs.text.redact import both
 from flink_triage.model import Event

@@ -15,8 +15,8 @@ from typing import Any
 import hyperscan
 import numpy as np
 
+from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.logs.text.hyperscan_databases import database_of
-from flink_triage.logs.text.literals import LiteralFinder
 from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime
 
-from flink_triage.grains import KEPT_KINDS, SAID_AT_START, Grain, period_of
+from flink_triage.fold_grains import KEPT_KINDS, SAID_AT_START, Grain, period_of
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.event_form_details import (
     Span,

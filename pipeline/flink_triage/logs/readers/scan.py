@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from datetime import UTC, tzinfo
 from typing import BinaryIO
 
-from flink_triage.grains import Grain
+from flink_triage.fold_grains import Grain
 from flink_triage.logs.detect.documents import DOCUMENT
 from flink_triage.logs.formats.carriers import carriers_named
-from flink_triage.logs.formats.exports import EXPORTS, read_export
+from flink_triage.logs.formats.log_store_exports import EXPORTS, read_export
 from flink_triage.logs.inputs.compression import DecompressedStream
 from flink_triage.logs.inputs.files import open_binary
-from flink_triage.logs.layouts.shape import Shape, shape_named
+from flink_triage.logs.layouts.header_shape import Shape, shape_named
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.readers.block_reader import BLOCK_BYTES, FEW_BYTES, read_blocks
 from flink_triage.logs.readers.byte_account import Tally
@@ -22,7 +22,7 @@ from flink_triage.logs.readers.json_records import JsonEvents
 from flink_triage.logs.readers.line_reader import PastedEvents
 from flink_triage.logs.readers.reference_reader import ByteSource, Window, read_lines
 from flink_triage.logs.readers.repeated_events import Repeats
-from flink_triage.logs.text.literals import finder_of
+from flink_triage.logs.text.block_literals import finder_of
 from flink_triage.logs.text.physical_lines import PhysicalLine, physical_lines
 from flink_triage.model import ByteRange, Event, FileProfile, Quarantined, RangeScan
 from flink_triage.settings import Settings

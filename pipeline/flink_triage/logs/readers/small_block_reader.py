@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from flink_triage.logs.layouts.shape import SHAPE_WIDTH, Shape
+from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH, Shape
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
-from flink_triage.logs.text.literals import LiteralFinder
+from flink_triage.logs.text.block_literals import LiteralFinder
 
 # Levels that never make an event notable by themselves.
 QUIET = ("INFO", "DEBUG", "TRACE")

@@ -21,7 +21,7 @@ import hyperscan
 
 from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.personal import redact_personal
-from flink_triage.logs.text.secret_disguises import DISGUISE, ENCODED, HOLDS_ENCODED, undisguise
+from flink_triage.logs.text.secret_encodings import DISGUISE, ENCODED, HOLDS_ENCODED, undisguise
 from flink_triage.logs.text.secret_forms import (
     AUTHORIZATION,
     GOES_ON,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from flink_triage.logs.text.secret_disguises import ENCODED_LITERALS
+from flink_triage.logs.text.secret_encodings import ENCODED_LITERALS
 from flink_triage.logs.text.secret_tokens import quick_patterns
 
 # A whole word, or a word after "-D", the JVM's flag for a property.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from flink_triage.model import ChangeKind, Incident, ObservedChange, StartOf
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 from flink_triage.report.facts.wording import clock, since
 
 # Each format with room for it says so.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from flink_triage.model import SimilarFailure
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 
 # They appear in place of a diagnosis, so each format says that they are not one.
 HEADING = "No signature matches. Closest known failures, not diagnoses"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from flink_triage.model import ConfigChange, Scope
 from flink_triage.remediation import PatchForm, default_form, flink_line
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 
 PatchRenderer = Callable[[Sequence[ConfigChange], "str | None", PatchForm], str]
 

@@ -20,7 +20,7 @@ from flink_triage.model import (
     Throwable,
     UnknownFailure,
 )
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 from flink_triage.traces import OMITTED_STACKS, extract, part_of, simple_name
 
 _MAX_CHARS = 400

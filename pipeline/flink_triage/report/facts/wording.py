@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from flink_triage.model import SEVERITIES, VERDICTS, Coverage, Diagnosis, Evidence, Incident, Result
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from flink_triage.comparison import CauseChange, Comparison, Recurrence
 from flink_triage.json_values import encode
-from flink_triage.report.facts.clean import clean_values, one_line
+from flink_triage.model.periods import CauseChange, Comparison, Recurrence
+from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.facts.wording import count, instant
 from flink_triage.report.formats.result_json import dump_json
 

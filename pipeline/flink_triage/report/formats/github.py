@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, Severity
 from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts.clean import clean_values, one_line
+from flink_triage.report.facts.sanitize import clean_values, one_line
 
 _COMMANDS: dict[Severity, str] = {
     "critical": "error",

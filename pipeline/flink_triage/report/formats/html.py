@@ -17,10 +17,10 @@ from markupsafe import Markup
 from flink_triage.model import Result
 from flink_triage.remediation import render_patch
 from flink_triage.report.drawings import incident_timeline as timeline
-from flink_triage.report.facts import changed, extent, wording
+from flink_triage.report.facts import changed, impact, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now
+from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
 
 # A larger page opens slowly and is refused by mail servers; it is rendered again with less.
@@ -59,7 +59,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         wording=wording,
         changed=changed,
-        extent=extent,
+        impact=impact,
         resemblance=resemblance,
         timeline=timeline,
         link_of=link_of,

@@ -23,8 +23,8 @@ from flink_triage.model import (
 from flink_triage.remediation import render_patch
 from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import PatchRenderer, now, patches_of
+from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.facts.unnamed_failure import failure_of
 from flink_triage.report.facts.wording import capped, count
 

@@ -15,8 +15,8 @@ from flink_triage.model import Diagnosis, Incident, Result
 from flink_triage.remediation import render_patch
 from flink_triage.report.facts import changed, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts.clean import clean_values, one_line
 from flink_triage.report.facts.patches import patches_of
+from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.formats.markdown import render_markdown
 
 _MAX_ROWS = 50

@@ -13,8 +13,8 @@ from importlib.resources import files
 from json.encoder import encode_basestring_ascii
 from typing import Any, cast
 
+from flink_triage.dataclass_fields import field_names
 from flink_triage.errors import CorruptStateError
-from flink_triage.fields import field_names
 from flink_triage.json_values import decode, encode, encode_time, shown
 from flink_triage.model import JsonObject, Result
 

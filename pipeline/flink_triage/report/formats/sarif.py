@@ -15,7 +15,7 @@ from urllib.parse import quote
 from flink_triage.json_values import encode
 from flink_triage.model import Coverage, Diagnosis, Evidence, Incident, Result, Severity
 from flink_triage.report.facts import wording
-from flink_triage.report.facts.clean import clean_values, one_line
+from flink_triage.report.facts.sanitize import clean_values, one_line
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -13,10 +13,10 @@ from typing import TextIO
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
-from flink_triage.report.facts import changed, extent, wording
+from flink_triage.report.facts import changed, impact, wording
 from flink_triage.report.facts import closest_failures as resemblance
-from flink_triage.report.facts.clean import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts.patches import PatchRenderer, already, now, patches_of
+from flink_triage.report.facts.sanitize import NO_BREAK, clean_values, columns_of, fold, one_line
 from flink_triage.report.facts.unnamed_failure import failure_at, failure_of, naming
 from flink_triage.report.facts.wording import capped, count
 
@@ -200,12 +200,12 @@ class _Writer:
             self._labelled("to be surer", missing)
 
     def _left_open(self, incident: Incident) -> None:
-        if reach := extent.reach(incident):
+        if reach := impact.reach(incident):
             self._labelled("hit", reach)
         others, left_out = capped(incident.other_causes, 99 if self._verbose else _MAX_SHORT)
         for other in others:
             label = "also considered" if other.standing == "considered" else "could be"
-            self._labelled(label, extent.other_cause(other))
+            self._labelled(label, impact.other_cause(other))
             if self._verbose:
                 self._page.add(one_line(other.reason), indent=_INDENT + 2)
         if left_out:
@@ -213,7 +213,7 @@ class _Writer:
         for note in incident.notes:
             self._labelled("note", note)
         for block in patches_of(
-            extent.merged_changes(incident) if self._verbose else (),
+            impact.merged_changes(incident) if self._verbose else (),
             incident.flink_version,
             self._patch,
         ):

@@ -14,19 +14,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage.json_values import decode
-from flink_triage.logs.layouts.shape import JSON
+from flink_triage.logs.layouts.header_shape import JSON
+from flink_triage.match_stored import KnownTrace, rematch
 from flink_triage.model import Frame, StackTrace, Throwable
-from flink_triage.rematch import KnownTrace, rematch
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.batch import Work, append_staged
 from flink_triage.spark.runtime.workers import in_worker
+from flink_triage.spark.tables.arrow_types import spark_schema
 from flink_triage.spark.tables.parcels import STAGED, Standing, opening_function, parcels_of
-from flink_triage.spark.tables.published import frame_of
-from flink_triage.spark.tables.row_types import spark_schema
-from flink_triage.spark.tables.rows import STAGED_REMATCH, array, match_value, observations_of
+from flink_triage.spark.tables.published_runs import frame_of
+from flink_triage.spark.tables.row_codec import STAGED_REMATCH, array, match_value, observations_of
 from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
-from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
@@ -54,33 +54,33 @@ class Rematching:
         )
 
 
-def rematch_batch(spark: SparkSession, house: Warehouse, work: Work) -> Rematching:
+def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rematching:
     """Append to `rematches` the matches of today's signatures in the events of published runs.
 
     The matches are staged in the batch, because they are computed once and read twice.
     """
     header = work.header
-    append_staged(house, header, _match_stored(spark, house, work), "rematch")
+    append_staged(warehouse, header, _match_stored(spark, warehouse, work), "rematch")
     failpoint("rematched")
-    kept = house.read(spark, BATCHES).where(
+    kept = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == header.batch) & (F.col("kind") == "rematch")
     )
     opened = opening_function("rematch", Standing())
     rows = kept.select("rows").mapInArrow(opened, spark_schema(STAGED_REMATCH))
     told = {"signature_set": F.lit(work.pack.digest), "run_id": F.lit(header.run_id)}
-    house.append(rows.where("is_changed").withColumns(told), REMATCHES, header.batch)
-    return _count(spark, house, rows, work.run_ids)
+    warehouse.append(rows.where("is_changed").withColumns(told), REMATCHES, header.batch)
+    return _count(spark, warehouse, rows, work.run_ids)
 
 
-def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
+def _match_stored(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame:
     """Parcels of ``STAGED_REMATCH``: every event of the runs with the pack's matches."""
     runs = frame_of(spark, work.run_ids)
-    events = house.current(spark, EVENTS.name, runs)
+    events = warehouse.current(spark, EVENTS.name, runs)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
-    traces = house.read(spark, STACK_TRACES).select(
+    traces = warehouse.read(spark, STACK_TRACES).select(
         "run_id", "fingerprint", F.struct(*kept).alias("known_trace")
     )
-    layouts = house.current(spark, CONTENTS, runs).groupBy("file_id", "generation")
+    layouts = warehouse.current(spark, CONTENTS, runs).groupBy("file_id", "generation")
     is_json = F.split_part(F.max("layout"), F.lit(" "), F.lit(1)) == JSON
     lines = layouts.agg(is_json.alias("is_on_one_line"))
     rows = events.join(traces, ["run_id", "fingerprint"], "left")
@@ -91,7 +91,7 @@ def _match_stored(spark: SparkSession, house: Warehouse, work: Work) -> DataFram
 
 
 def _count(
-    spark: SparkSession, house: Warehouse, staged: DataFrame, run_ids: Sequence[str]
+    spark: SparkSession, warehouse: Warehouse, staged: DataFrame, run_ids: Sequence[str]
 ) -> Rematching:
     """Count events, not rows: a folded row counts as all its events."""
     found = staged.agg(
@@ -100,7 +100,7 @@ def _count(
         F.coalesce(F.sum("unknown_count"), F.lit(0)).alias("unknown"),
     )
     row = found.toArrow().to_pylist()[0]
-    volume = house.current(spark, LOG_VOLUME.name, frame_of(spark, run_ids))
+    volume = warehouse.current(spark, LOG_VOLUME.name, frame_of(spark, run_ids))
     read = volume.agg(F.sum("event_count").alias("read")).toArrow().to_pylist()[0]["read"] or 0
     return Rematching(**row, without_text=max(0, read - row["events"]))
 

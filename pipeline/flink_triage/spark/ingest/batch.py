@@ -24,9 +24,9 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest.ledger import PLANNED
 from flink_triage.spark.tables.parcels import STAGED, Standing, packed, unpacked
-from flink_triage.spark.tables.published import PublishedRun
-from flink_triage.spark.tables.rows import array
-from flink_triage.spark.tables.stored import BATCHES
+from flink_triage.spark.tables.published_runs import PublishedRun
+from flink_triage.spark.tables.row_codec import array
+from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # Increase this when parcels of an earlier release can no longer be opened.
@@ -112,7 +112,7 @@ class Work:
 
 def commit(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     header: Header,
     files: Sequence[Mapping[str, Any]],
     staged: DataFrame | None,
@@ -132,53 +132,53 @@ def commit(
     frame = spark.createDataFrame(pa.Table.from_pylist(told, STAGED))
     if staged is not None:
         frame = frame.unionByName(staged)
-    append_staged(house, header, frame)
+    append_staged(warehouse, header, frame)
     failpoint("committed")
-    batch = open_batch(spark, house, header.batch)
+    batch = open_batch(spark, warehouse, header.batch)
     if batch.header.run_id != header.run_id:
         raise Overtaken
     return batch
 
 
-def append_staged(house: Warehouse, header: Header, staged: DataFrame, part: str = "") -> None:
+def append_staged(warehouse: Warehouse, header: Header, staged: DataFrame, part: str = "") -> None:
     """Append rows of ``STAGED`` to the batch."""
     of_run = {"run_id": F.lit(header.run_id), "batch": F.lit(header.batch).cast("bigint")}
-    house.append(staged.withColumns(of_run), BATCHES, header.batch, part)
+    warehouse.append(staged.withColumns(of_run), BATCHES, header.batch, part)
 
 
-def header_of(spark: SparkSession, house: Warehouse, number: int) -> Header:
+def header_of(spark: SparkSession, warehouse: Warehouse, number: int) -> Header:
     """The header; raises ``CorruptStateError`` if the batch has none."""
-    rows = house.read(spark, BATCHES).where(
+    rows = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
-    return _only_header(house, number, rows.select("rows").toArrow().column(0).to_pylist())
+    return _only_header(warehouse, number, rows.select("rows").toArrow().column(0).to_pylist())
 
 
-def _only_header(house: Warehouse, number: int, found: Sequence[bytes]) -> Header:
+def _only_header(warehouse: Warehouse, number: int, found: Sequence[bytes]) -> Header:
     if len(found) != 1:
         raise CorruptStateError(
-            f"{house.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
+            f"{warehouse.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
             "expected 1; leave it out with --skip-batch"
         )
     return decode(Header, json.loads(found[0]), "header")
 
 
-def committed_after(spark: SparkSession, house: Warehouse, number: int) -> list[int]:
+def committed_after(spark: SparkSession, warehouse: Warehouse, number: int) -> list[int]:
     """Numbers of the unpublished batches after ``number``, in order."""
-    if not house.exists(spark, BATCHES):
+    if not warehouse.exists(spark, BATCHES):
         return []
-    rows = house.read(spark, BATCHES).where(F.col("batch") > number).select("batch").distinct()
+    rows = warehouse.read(spark, BATCHES).where(F.col("batch") > number).select("batch").distinct()
     return sorted(rows.toArrow().column(0).to_pylist())
 
 
-def open_batch(spark: SparkSession, house: Warehouse, number: int) -> Batch:
+def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
     """Open the batch; raises ``CorruptStateError`` if it has no header."""
-    rows = house.read(spark, BATCHES).where(F.col("batch") == number)
+    rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
     for row in wanted.toArrow().to_pylist():
         told[row["kind"]].append(row["rows"])
-    header = _only_header(house, number, told["header"])
+    header = _only_header(warehouse, number, told["header"])
     files = [row for parcel in told["file"] for row in unpacked(parcel).to_pylist()]
     summaries = [row for parcel in told["summary"] for row in unpacked(parcel).to_pylist()]
     summaries.sort(key=lambda row: int(row["range_number"]))

@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from flink_triage.spark.ingest.batch import Batch
 from flink_triage.spark.ingest.ledger import finished_row
+from flink_triage.spark.tables.arrow_types import spark_schema
 from flink_triage.spark.tables.parcels import OPENED, opening_function
-from flink_triage.spark.tables.row_types import spark_schema
 from flink_triage.spark.tables.schemas import LOG_FILES, LOG_VOLUME, STACK_TRACES
-from flink_triage.spark.tables.table_types import Table, arrow_schema
+from flink_triage.spark.tables.table_spec import Table, arrow_schema
 
 
 def _data_columns(table: Table) -> list[str]:

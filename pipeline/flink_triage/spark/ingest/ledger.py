@@ -17,11 +17,11 @@ from pyspark.sql import functions as F
 
 from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import FileProfile, Process, Quarantined
-from flink_triage.spark.ingest.identity import DIGEST_BYTES, NOTHING, Mark, digest
-from flink_triage.spark.ingest.plan import Alias, FileWork, LedgerEntry, WorkPlan
+from flink_triage.spark.ingest.changed_files import Alias, FileWork, LedgerEntry, WorkPlan
+from flink_triage.spark.ingest.content_identity import DIGEST_BYTES, NOTHING, Mark, digest
 from flink_triage.spark.ingest.ranges import RangeTask
-from flink_triage.spark.tables.published import frame_of
-from flink_triage.spark.tables.row_types import COUNT, TEXT, TIME
+from flink_triage.spark.tables.arrow_types import COUNT, TEXT, TIME
+from flink_triage.spark.tables.published_runs import frame_of
 from flink_triage.spark.tables.schemas import LOG_FILES, RUN_ID
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
@@ -39,11 +39,11 @@ class TableLedger:
     The rows stay in the table: queries join them there.
     """
 
-    def __init__(self, spark: SparkSession, house: Warehouse, run_ids: Sequence[str]) -> None:
+    def __init__(self, spark: SparkSession, warehouse: Warehouse, run_ids: Sequence[str]) -> None:
         self._spark = spark
         # Spark Connect cannot create a data frame without rows.
         known = frame_of(spark, run_ids) if run_ids else None
-        self._rows = None if known is None else house.current(spark, CONTENTS, known)
+        self._rows = None if known is None else warehouse.current(spark, CONTENTS, known)
 
     def changed(self, files: Sequence[InputFile]) -> Iterator[tuple[int, LedgerEntry | None]]:
         if self._rows is None:

@@ -11,8 +11,8 @@ from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings
-from flink_triage.spark.ingest.identity import Mark
-from flink_triage.spark.ingest.plan import FileWork
+from flink_triage.spark.ingest.changed_files import FileWork
+from flink_triage.spark.ingest.content_identity import Mark
 
 # A task takes 0.1 s to start and end, and hands over each of its traces again. Beyond this number
 # of bins, bins grow before more are added.

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
+from flink_triage.analyzer import Analyzer, collector_at_rest
 from flink_triage.diagnosis.timeline.fold import Folder
 from flink_triage.logs.inputs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
 from flink_triage.logs.readers.byte_account import Tally
@@ -28,12 +29,12 @@ from flink_triage.model import Observation, RangeScan
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.ingest.identity import OpenFile
+from flink_triage.spark.ingest.content_identity import OpenFile
 from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
+from flink_triage.spark.tables.arrow_types import COUNT, PROBLEM, SMALL, TEXT, spark_schema
 from flink_triage.spark.tables.parcels import PARCEL_ROWS, STAGED, parcels_of
-from flink_triage.spark.tables.row_types import COUNT, PROBLEM, SMALL, TEXT, spark_schema
-from flink_triage.spark.tables.rows import (
+from flink_triage.spark.tables.row_codec import (
     RANGE_NUMBER,
     array,
     count_rows,
@@ -41,7 +42,6 @@ from flink_triage.spark.tables.rows import (
     trace_rows,
     volume_rows,
 )
-from flink_triage.stages import Analyzer, collector_at_rest
 
 SUMMARY = pa.struct(
     [

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from flink_triage.comparison import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.errors import UsageError
+from flink_triage.model.periods import CauseChange, Comparison, OptionChange, Period, Recurrence
 from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     DIAGNOSES,
@@ -47,11 +47,11 @@ class _Side:
         return self.count / self.hours if self.hours else None
 
 
-def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]:
+def recurrences(spark: SparkSession, warehouse: Warehouse) -> tuple[Recurrence, ...]:
     """Every cause in the warehouse: new causes first, then the latest."""
-    _need_runs(spark, house)
+    _need_runs(spark, warehouse)
     occurred = (
-        _occurrences(spark, house)
+        _occurrences(spark, warehouse)
         .groupBy("cause")
         .agg(
             F.min("logged_at").alias("first"),
@@ -61,12 +61,12 @@ def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]
             F.sort_array(F.collect_set("deployment")).alias("deployments"),
         )
     )
-    newest = house.read(spark, RUNS).agg(F.max_by("run_id", "finished_at")).first()
-    earlier = _causes(house.published(spark, INCIDENTS), house.published(spark, DEPLOYMENTS)).where(
-        F.col("run_id") != F.lit(newest[0] if newest else None)
-    )
+    newest = warehouse.read(spark, RUNS).agg(F.max_by("run_id", "finished_at")).first()
+    earlier = _causes(
+        warehouse.published(spark, INCIDENTS), warehouse.published(spark, DEPLOYMENTS)
+    ).where(F.col("run_id") != F.lit(newest[0] if newest else None))
     known = earlier.select("cause").distinct().withColumn("is_known", F.lit(True))
-    rows = occurred.join(known, "cause", "left").join(_titles(spark, house), "cause", "left")
+    rows = occurred.join(known, "cause", "left").join(_titles(spark, warehouse), "cause", "left")
     found = [
         Recurrence(
             cause=row["cause"],
@@ -87,7 +87,7 @@ def recurrences(spark: SparkSession, house: Warehouse) -> tuple[Recurrence, ...]
 
 def compare(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     before: Period,
     after: Period,
     deployments: Sequence[str] = (),
@@ -96,18 +96,18 @@ def compare(
 
     Raises ``UsageError`` if nothing is published, or a run or deployment is unknown.
     """
-    _need_runs(spark, house)
+    _need_runs(spark, warehouse)
     for period in (before, after):
-        _need_run(spark, house, period)
-    sides = [_counts(spark, house, period) for period in (before, after)]
-    hours = [_hours(spark, house, period) for period in (before, after)]
+        _need_run(spark, warehouse, period)
+    sides = [_counts(spark, warehouse, period) for period in (before, after)]
+    hours = [_hours(spark, warehouse, period) for period in (before, after)]
     seen = [set(of) for of in hours]
     wanted = set(deployments) or seen[0] | seen[1]
     unknown = wanted - (seen[0] | seen[1])
     if unknown:
         known = ", ".join(sorted(seen[0] | seen[1])) or "none"
         raise UsageError(f"--deployment: {min(unknown)!r} has no logs here, allowed: {known}")
-    titles = {row["cause"]: row["title"] for row in _rows(_titles(spark, house))}
+    titles = {row["cause"]: row["title"] for row in _rows(_titles(spark, warehouse))}
     changes = []
     for deployment, cause in sorted({*sides[0], *sides[1]}):
         if deployment in wanted:
@@ -121,7 +121,9 @@ def compare(
             changes.append(_cause_change(deployment, cause, title, left, right, has_logs=has_logs))
     changes.sort(key=lambda c: (_ORDER.index(c.change), -c.after, c.deployment, c.cause))
     both = wanted & seen[0] & seen[1]
-    return Comparison(before, after, tuple(changes), _options(spark, house, before, after, both))
+    return Comparison(
+        before, after, tuple(changes), _options(spark, warehouse, before, after, both)
+    )
 
 
 def _cause_change(
@@ -167,11 +169,13 @@ def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
     return named.unionByName(unnamed).distinct()
 
 
-def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
+def _occurrences(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
     """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
-    now = _causes(house.current(spark, INCIDENTS.name), house.current(spark, DEPLOYMENTS.name))
+    now = _causes(
+        warehouse.current(spark, INCIDENTS.name), warehouse.current(spark, DEPLOYMENTS.name)
+    )
     causes = now.select("deployment", "cause").distinct()
-    events = house.current(spark, EVENTS.name)
+    events = warehouse.current(spark, EVENTS.name)
     named = events.select(
         "deployment", "logged_at", "occurrences", F.explode("matches.signature").alias("cause")
     )
@@ -181,10 +185,10 @@ def _occurrences(spark: SparkSession, house: Warehouse) -> DataFrame:
     return named.unionByName(unnamed).join(F.broadcast(causes), ["deployment", "cause"])
 
 
-def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
+def _titles(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
     """cause, title: the title of a signature, the exception of a fingerprint."""
-    named = house.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
-    unknown = house.current(spark, DEPLOYMENTS.name).select(
+    named = warehouse.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
+    unknown = warehouse.current(spark, DEPLOYMENTS.name).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
     )
     unnamed = unknown.groupBy(F.col("u.fingerprint").alias("cause"))
@@ -194,20 +198,22 @@ def _titles(spark: SparkSession, house: Warehouse) -> DataFrame:
     )
 
 
-def _counts(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple[str, str], int]:
+def _counts(
+    spark: SparkSession, warehouse: Warehouse, period: Period
+) -> dict[tuple[str, str], int]:
     """(deployment, cause) -> occurrences in the period."""
     if period.run_id is None:
-        rows = _occurrences(spark, house).where(_inside("logged_at", period))
+        rows = _occurrences(spark, warehouse).where(_inside("logged_at", period))
     else:
-        rows = _found_by(spark, house, period.run_id)
+        rows = _found_by(spark, warehouse, period.run_id)
     counted = rows.groupBy("deployment", "cause").agg(F.sum("occurrences").alias("count"))
     return {(row["deployment"], row["cause"]): row["count"] for row in _rows(counted)}
 
 
-def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
+def _found_by(spark: SparkSession, warehouse: Warehouse, run_id: str) -> DataFrame:
     """deployment, cause, occurrences as one run found them, over all events up to it."""
-    touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
-    diagnoses = house.current(spark, DIAGNOSES.name, house.runs(spark, run_id)).join(
+    touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
+    diagnoses = warehouse.current(spark, DIAGNOSES.name, warehouse.runs(spark, run_id)).join(
         F.broadcast(touched.select("deployment")), "deployment", "left_semi"
     )
     unknown = touched.select(
@@ -226,12 +232,12 @@ def _found_by(spark: SparkSession, house: Warehouse, run_id: str) -> DataFrame:
     )
 
 
-def _hours(spark: SparkSession, house: Warehouse, period: Period) -> dict[str, float | None]:
+def _hours(spark: SparkSession, warehouse: Warehouse, period: Period) -> dict[str, float | None]:
     """deployment -> hours of the period in which it logged at all; ``None`` for a run."""
     if period.run_id is not None:
-        touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
+        touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         return {row["deployment"]: None for row in _rows(touched.select("deployment"))}
-    volume = house.published(spark, LOG_VOLUME).where(_inside("minute", period, is_minute=True))
+    volume = warehouse.published(spark, LOG_VOLUME).where(_inside("minute", period, is_minute=True))
     minutes = volume.groupBy("deployment").agg(F.count_distinct("minute").alias("minutes"))
     return {row["deployment"]: row["minutes"] / 60 for row in _rows(minutes)}
 
@@ -249,9 +255,9 @@ def _inside(column: str, period: Period, *, is_minute: bool = False) -> Column:
 
 
 def _options(
-    spark: SparkSession, house: Warehouse, before: Period, after: Period, deployments: set[str]
+    spark: SparkSession, warehouse: Warehouse, before: Period, after: Period, deployments: set[str]
 ) -> tuple[OptionChange, ...]:
-    left, right = (_effective(spark, house, period) for period in (before, after))
+    left, right = (_effective(spark, warehouse, period) for period in (before, after))
     changes = []
     for deployment, key in sorted({*left, *right}):
         if deployment not in deployments:
@@ -264,15 +270,19 @@ def _options(
     return tuple(changes)
 
 
-def _effective(spark: SparkSession, house: Warehouse, period: Period) -> dict[tuple[str, str], str]:
+def _effective(
+    spark: SparkSession, warehouse: Warehouse, period: Period
+) -> dict[tuple[str, str], str]:
     """(deployment, option) -> the value printed by the last start before the period's end."""
     if period.run_id is not None:
-        touched = house.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
-        runs = house.runs(spark, period.run_id)
-        rows = house.current(spark, FLINK_CONFIG.name, runs).select("deployment", "key", "value")
+        touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
+        runs = warehouse.runs(spark, period.run_id)
+        rows = warehouse.current(spark, FLINK_CONFIG.name, runs).select(
+            "deployment", "key", "value"
+        )
         rows = rows.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     else:
-        events = house.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")
+        events = warehouse.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")
         if period.end is not None:
             events = events.where(F.col("logged_at") < F.lit(period.end))
         rows = events.groupBy("deployment", F.col("lifecycle.key").alias("key")).agg(
@@ -286,16 +296,16 @@ def _rows(rows: DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def _need_runs(spark: SparkSession, house: Warehouse) -> None:
-    if not house.exists(spark, RUNS) or house.read(spark, RUNS).isEmpty():
-        raise house.unpublished()
+def _need_runs(spark: SparkSession, warehouse: Warehouse) -> None:
+    if not warehouse.exists(spark, RUNS) or warehouse.read(spark, RUNS).isEmpty():
+        raise warehouse.unpublished()
 
 
-def _need_run(spark: SparkSession, house: Warehouse, period: Period) -> None:
+def _need_run(spark: SparkSession, warehouse: Warehouse, period: Period) -> None:
     if period.run_id is None:
         return
-    runs = house.read(spark, RUNS).orderBy(F.desc("finished_at")).select("run_id").limit(5)
+    runs = warehouse.read(spark, RUNS).orderBy(F.desc("finished_at")).select("run_id").limit(5)
     is_known = F.col("run_id") == period.run_id
-    if not house.read(spark, RUNS).where(is_known).limit(1).toArrow().num_rows:
+    if not warehouse.read(spark, RUNS).where(is_known).limit(1).toArrow().num_rows:
         newest = ", ".join(row["run_id"] for row in _rows(runs))
         raise UsageError(f"compare: no published run {period.run_id!r}, the newest are {newest}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from flink_triage.spark.tables.row_types import spark_type
-from flink_triage.spark.tables.table_types import Column, Table
+from flink_triage.spark.tables.arrow_types import spark_type
+from flink_triage.spark.tables.table_spec import Column, Table
 
 
 def create_statement(table: Table, identifier: str) -> str:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.types import DataType, StructType
 
 from flink_triage.errors import CorruptStateError
-from flink_triage.spark.tables.row_types import spark_type
-from flink_triage.spark.tables.table_types import TABLE_VERSION, Column, Table, version_of
+from flink_triage.spark.tables.arrow_types import spark_type
+from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table, version_of
 
 
 def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Column, ...]:

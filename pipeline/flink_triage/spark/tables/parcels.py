@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from flink_triage.settings import MIB
 from flink_triage.spark.runtime.workers import ArrowFunction, in_worker
-from flink_triage.spark.tables.row_types import COUNT, SMALL, TEXT
-from flink_triage.spark.tables.rows import (
+from flink_triage.spark.tables.arrow_types import COUNT, SMALL, TEXT
+from flink_triage.spark.tables.row_codec import (
     RANGE_NUMBER,
     STAGED_EVENT,
     STAGED_REMATCH,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from flink_triage.spark.tables.row_types import (
+from flink_triage.spark.tables.arrow_types import (
     CONFIG_CHANGE,
     COUNT,
     EVIDENCE,
@@ -25,7 +25,7 @@ from flink_triage.spark.tables.row_types import (
     THROWABLE,
     TIME,
 )
-from flink_triage.spark.tables.table_types import TABLE_VERSION, Column, Table
+from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table
 
 RUN_ID = Column(
     "run_id",

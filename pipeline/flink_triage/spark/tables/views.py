@@ -11,7 +11,7 @@ from string import Formatter
 
 import pyarrow as pa
 
-from flink_triage.spark.tables.row_types import CONFIG_CHANGE, TEXT, spark_type
+from flink_triage.spark.tables.arrow_types import CONFIG_CHANGE, TEXT, spark_type
 from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     DIAGNOSES,

@@ -23,8 +23,8 @@ from flink_triage.spark.tables.ddl import column_ddl, create_statement, quoted
 from flink_triage.spark.tables.evolution import missing_columns, other_version, select_list
 from flink_triage.spark.tables.lock import held
 from flink_triage.spark.tables.schemas import RUNS, TABLES
-from flink_triage.spark.tables.stored import DERIVED, STORED
-from flink_triage.spark.tables.table_types import Column, Table
+from flink_triage.spark.tables.table_names import DERIVED, STORED
+from flink_triage.spark.tables.table_spec import Column, Table
 from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer committed first: nothing was written, and a retry may succeed.
@@ -50,6 +50,11 @@ class Warehouse:
         for flag, name in (("--catalog", self.catalog), ("--schema", self.schema)):
             if name is not None and not NAME.fullmatch(name):
                 raise UsageError(f"{flag}: {name!r} is not a name of letters, digits and _")
+
+    @classmethod
+    def at(cls, place: str | Warehouse) -> Warehouse:
+        """The warehouse in a folder given by its path or URI; a warehouse is returned as it is."""
+        return cls(place) if isinstance(place, str) else place
 
     @property
     def local_path(self) -> Path | None:

@@ -20,8 +20,8 @@ from typing import Any, Literal, Protocol
 from flink_triage.logs.detect.profile import PROBE_BYTES
 from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import FileProfile, Quarantined
-from flink_triage.spark.ingest.identify import Look, Wanted
-from flink_triage.spark.ingest.identity import NOTHING, Mark, digest, heads_agree
+from flink_triage.spark.ingest.content_identity import NOTHING, Mark, digest, heads_agree
+from flink_triage.spark.ingest.examine_files import Look, Wanted
 
 State = Literal["new", "append", "new-generation"]
 Looker = Callable[[Sequence[Wanted]], Sequence[Look]]

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import itemgetter
 
+from flink_triage.analyzer import Analyzer, RangeResult, collector_at_rest
 from flink_triage.diagnosis import diagnose
-from flink_triage.diagnosis.guarded import Undiagnosed, guarded
 from flink_triage.diagnosis.incidents.cited_traces import cut_trace, whole_trace
+from flink_triage.diagnosis.resource_limits import Undiagnosed, guarded
 from flink_triage.diagnosis.timeline.fold import Folder, fold
 from flink_triage.logs.detect.profile import probe
 from flink_triage.logs.inputs.files import InputFile
@@ -30,11 +31,10 @@ from flink_triage.model import (
     SkippedSignature,
     UnknownFailure,
 )
-from flink_triage.options import Options, within, witness_of_log
 from flink_triage.remediation import OptionTable
+from flink_triage.run_options import Options, within, witness_of_log
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
-from flink_triage.stages import Analyzer, RangeResult, collector_at_rest
 
 Numbered = tuple[int, ByteRange]
 

@@ -23,7 +23,7 @@ from flink_triage import __version__
 from flink_triage.local import witness_of_log
 from flink_triage.model import SEVERITIES, Observation
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnose.deployment import (
+from flink_triage.spark.diagnose.diagnose_deployment import (
     DIAGNOSED_ROWS,
     STATE,
     DiagnosisConfig,
@@ -33,11 +33,11 @@ from flink_triage.spark.diagnose.deployment import (
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
 from flink_triage.spark.ingest.ledger import profile_of
+from flink_triage.spark.tables.arrow_types import TEXT, spark_schema, spark_type
 from flink_triage.spark.tables.parcels import Standing
-from flink_triage.spark.tables.published import FailedDiagnosis, frame_of
-from flink_triage.spark.tables.row_types import TEXT, spark_schema, spark_type
+from flink_triage.spark.tables.published_runs import FailedDiagnosis, frame_of
 from flink_triage.spark.tables.schemas import DEPLOYMENTS, EVENTS, INCIDENTS, LOG_FILES
-from flink_triage.spark.tables.stored import DIAGNOSED
+from flink_triage.spark.tables.table_names import DIAGNOSED
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
@@ -64,7 +64,7 @@ class _Left:
     run_id: str
 
 
-def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
+def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> None:
     """Diagnose the batch's deployments and append the rows to `diagnosed`.
 
     If the batch read no log, every deployment is diagnosed over all its events. New events are read
@@ -73,42 +73,42 @@ def diagnose_batch(spark: SparkSession, house: Warehouse, work: Work) -> None:
     """
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
-    witnesses = _witnesses(spark, house, work)
-    going = {one.deployment: one for one in _left(spark, house, work, basis)} if is_news else {}
+    witnesses = _witnesses(spark, warehouse, work)
+    going = {one.deployment: one for one in _left(spark, warehouse, work, basis)} if is_news else {}
     whole = set(header.deployments) - set(going)
 
     def append(rows: DataFrame, before: DataFrame | None, part: str) -> None:
-        house.append(_rows(rows, before, basis, header.run_id), DIAGNOSED, header.batch, part)
+        warehouse.append(_rows(rows, before, basis, header.run_id), DIAGNOSED, header.batch, part)
 
     if going:
-        states = _states(spark, house, list(going.values()))
+        states = _states(spark, warehouse, list(going.values()))
         # Closed incidents are not reported again.
-        before = _rows_of(spark, house.read(spark, INCIDENTS), list(going.values()))
+        before = _rows_of(spark, warehouse.read(spark, INCIDENTS), list(going.values()))
         append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
         # Exclude deployments whose new events were enough.
-        whole = set(header.deployments) - _told(spark, house, header.run_id)
+        whole = set(header.deployments) - _told(spark, warehouse, header.run_id)
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
         if is_news and not work.runs:
             rows = _by_news(work, states, len(whole), witnesses)
         else:
-            events = _history(spark, house, work)
+            events = _history(spark, warehouse, work)
             rows = _by_events(events, states, len(whole), work, witnesses)
         known = None
         if any(DIAGNOSED.name in run.tables for run in work.runs):
-            told = house.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
+            told = warehouse.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
             known = told.join(F.broadcast(names), "deployment", "left_semi")
         append(rows, known, "whole")
 
 
-def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, Observation]:
+def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
     """By deployment of the batch, the observation to use when its logs have no notable event."""
     files: Sequence[Mapping[str, Any]] = work.batch.files
     # A deployment that is only retried has no new log files in the batch.
     if set(work.header.deployments) - {file["deployment"] for file in files}:
-        known = house.current(spark, CONTENTS, frame_of(spark, work.run_ids))
+        known = warehouse.current(spark, CONTENTS, frame_of(spark, work.run_ids))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
         columns = F.struct(*(name for name in LOG_FILES.column_names if name != "deployment"))
         newest = of_one.agg(F.max_by(columns, "run_id").alias("file")).select(
@@ -125,18 +125,20 @@ def _witnesses(spark: SparkSession, house: Warehouse, work: Work) -> dict[str, O
     return found
 
 
-def _told(spark: SparkSession, house: Warehouse, run_id: str) -> set[str]:
+def _told(spark: SparkSession, warehouse: Warehouse, run_id: str) -> set[str]:
     """Deployments for which the run wrote a state or a diagnosis failure."""
-    if not house.exists(spark, DIAGNOSED):
+    if not warehouse.exists(spark, DIAGNOSED):
         return set()
-    rows = house.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
+    rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
     told = rows.where("state IS NOT NULL OR failure IS NOT NULL")
     return set(told.select("deployment").toArrow().column(0).to_pylist())
 
 
-def failed_diagnoses(spark: SparkSession, house: Warehouse, work: Work) -> list[FailedDiagnosis]:
+def failed_diagnoses(
+    spark: SparkSession, warehouse: Warehouse, work: Work
+) -> list[FailedDiagnosis]:
     """The deployments that the run could not diagnose."""
-    rows = house.read(spark, DIAGNOSED).where(F.col("run_id") == work.header.run_id)
+    rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == work.header.run_id)
     failed = rows.where("failure IS NOT NULL").select("deployment", "failure")
     basis = basis_of(work.header.options, work.pack)
     found = failed.orderBy("deployment").toArrow().to_pylist()
@@ -153,25 +155,25 @@ def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
     return hashlib.sha256(basis.encode()).hexdigest()
 
 
-def _history(spark: SparkSession, house: Warehouse, work: Work) -> DataFrame:
+def _history(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame:
     """Events of all published runs with their newest matches, plus the events of the batch."""
     if not work.batch.summaries:
         # The run may have rematched the stored events.
-        return house.current(
+        return warehouse.current(
             spark, EVENTS.name, frame_of(spark, [*work.run_ids, work.header.run_id])
         )
     news = derive.events(work.batch).select(*EVENT_COLUMNS)
     if not work.runs:
         return news
-    events = house.current(spark, EVENTS.name, frame_of(spark, work.run_ids))
+    events = warehouse.current(spark, EVENTS.name, frame_of(spark, work.run_ids))
     return events.select(*EVENT_COLUMNS).unionByName(news)
 
 
-def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list[_Left]:
+def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> list[_Left]:
     """Usable states of the batch's deployments, from the newest published run of each."""
-    if not work.runs or not house.exists(spark, DEPLOYMENTS):
+    if not work.runs or not warehouse.exists(spark, DEPLOYMENTS):
         return []
-    rows = house.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
+    rows = warehouse.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
     of_use = rows.where((F.col("basis") == basis) & F.col("in_time_from").isNotNull())
     # The last state of a deployment whose diagnosis failed lacks the events of the failed run.
     failed = {one.deployment for one in work.runs[-1].undiagnosed}
@@ -180,9 +182,9 @@ def _left(spark: SparkSession, house: Warehouse, work: Work, basis: str) -> list
     return [_Left(**row) for row in found if row["deployment"] in wanted]
 
 
-def _states(spark: SparkSession, house: Warehouse, left: Sequence[_Left]) -> DataFrame:
+def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) -> DataFrame:
     """deployment, and the state that its diagnosis continues from."""
-    rows = _rows_of(spark, house.read(spark, DEPLOYMENTS), left)
+    rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), left)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import regex
 
-from flink_triage.remediation.options import OptionTable
+from flink_triage.remediation.option_table import OptionTable
 from flink_triage.remediation.versions import (
     LAST_WITH_AKKA,
     NEWEST,

@@ -31,7 +31,7 @@ from flink_triage.model import (
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ingest.ledger import COUNTED
-from flink_triage.spark.tables.published import frame_of
+from flink_triage.spark.tables.published_runs import frame_of
 from flink_triage.spark.tables.schemas import (
     DEPLOYMENTS,
     FLINK_CONFIG,
@@ -66,23 +66,23 @@ def read_result(
 
     Raises ``UsageError`` when nothing has been published.
     """
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
-    if not house.exists(spark, RUNS):
-        raise house.unpublished()
-    rows = house.read(spark, RUNS).select(*_OF_RUNS).toArrow().to_pylist()
+    warehouse = Warehouse.at(warehouse)
+    if not warehouse.exists(spark, RUNS):
+        raise warehouse.unpublished()
+    rows = warehouse.read(spark, RUNS).select(*_OF_RUNS).toArrow().to_pylist()
     if not rows:
-        raise house.unpublished()
+        raise warehouse.unpublished()
     rows.sort(key=itemgetter("finished_at", "run_id"))
     newest = rows[-1]
     # Every query joins the runs, so they are looked up once.
     known = frame_of(spark, [row["run_id"] for row in rows])
     # Planning, which uses one thread of Spark, takes longer than computing in each of these.
     with ThreadPoolExecutor() as beside:
-        coverage = beside.submit(_coverage, spark, house, newest, known)
-        config = beside.submit(_config, spark, house, known)
-        incidents, unknown = _found(spark, house, newest["run_id"], known)
+        coverage = beside.submit(_coverage, spark, warehouse, newest, known)
+        config = beside.submit(_config, spark, warehouse, known)
+        incidents, unknown = _found(spark, warehouse, newest["run_id"], known)
         merged = merge_unknown(unknown, max_evidence)
-        traces = _traces(spark, house, cited_traces(incidents, merged), known)
+        traces = _traces(spark, warehouse, cited_traces(incidents, merged), known)
         return Result(
             tool={"name": "flink-triage", "version": newest["tool_version"]},
             run=Run(
@@ -100,19 +100,19 @@ def read_result(
 
 
 def _found(
-    spark: SparkSession, house: Warehouse, run_id: str, runs: DataFrame
+    spark: SparkSession, warehouse: Warehouse, run_id: str, runs: DataFrame
 ) -> tuple[list[Incident], list[UnknownFailure]]:
     """The current incidents and unknown failures; statuses are those as of the run ``run_id``."""
-    if not house.exists(spark, INCIDENTS):
+    if not warehouse.exists(spark, INCIDENTS):
         return [], []
-    deployments = house.current(spark, DEPLOYMENTS.name, runs)
+    deployments = warehouse.current(spark, DEPLOYMENTS.name, runs)
     told = deployments.select("deployment", "unknown_json").toArrow().to_pylist()
     unknown = [
         decode(UnknownFailure, value, "unknown_json")
         for row in sorted(told, key=itemgetter("deployment"))
         for value in json.loads(row["unknown_json"])
     ]
-    return _incidents(house.current(spark, INCIDENTS.name, runs), run_id), unknown
+    return _incidents(warehouse.current(spark, INCIDENTS.name, runs), run_id), unknown
 
 
 def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
@@ -133,15 +133,15 @@ def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
 
 
 def _traces(
-    spark: SparkSession, house: Warehouse, wanted: Sequence[str], runs: DataFrame
+    spark: SparkSession, warehouse: Warehouse, wanted: Sequence[str], runs: DataFrame
 ) -> dict[str, str]:
     """The exemplar of each wanted trace, from the run that saw it first."""
-    if not wanted or not house.exists(spark, STACK_TRACES):
+    if not wanted or not warehouse.exists(spark, STACK_TRACES):
         return {}
     names = spark.createDataFrame([(name,) for name in wanted], "fingerprint string")
     thrown = F.col("throwables")[0]
     rows = (
-        house.current(spark, STACK_TRACES.name, runs)
+        warehouse.current(spark, STACK_TRACES.name, runs)
         .join(F.broadcast(names), "fingerprint", "left_semi")
         .select(
             "fingerprint",
@@ -164,12 +164,12 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
 
     Raises ``UsageError`` for a name that is no table's, and where no run has been published yet.
     """
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
+    warehouse = Warehouse.at(warehouse)
     if name not in TABLES:
         raise UsageError(f"no table {name!r}; there are: {', '.join(TABLES)}")
-    if not house.exists(spark, RUNS):
-        raise house.unpublished()
-    return house.current(spark, name)
+    if not warehouse.exists(spark, RUNS):
+        raise warehouse.unpublished()
+    return warehouse.current(spark, name)
 
 
 def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
@@ -178,19 +178,19 @@ def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, 
     In a schema they are views beside the stored tables, which each run keeps up to date; over a
     folder they are temporary views of the session.  Raises ``UsageError`` before the first run.
     """
-    house = Warehouse(warehouse) if isinstance(warehouse, str) else warehouse
-    if not house.exists(spark, RUNS):
-        raise house.unpublished()
-    return house.create_views(spark)
+    warehouse = Warehouse.at(warehouse)
+    if not warehouse.exists(spark, RUNS):
+        raise warehouse.unpublished()
+    return warehouse.create_views(spark)
 
 
-def cited_now(spark: SparkSession, house: Warehouse, runs: DataFrame) -> tuple[str, ...]:
+def cited_now(spark: SparkSession, warehouse: Warehouse, runs: DataFrame) -> tuple[str, ...]:
     """Fingerprints of the stack traces that the newest results, those of ``runs``, cite."""
-    return cited_traces(*_found(spark, house, "", runs))
+    return cited_traces(*_found(spark, warehouse, "", runs))
 
 
 def _coverage(
-    spark: SparkSession, house: Warehouse, run: dict[str, Any], runs: DataFrame
+    spark: SparkSession, warehouse: Warehouse, run: dict[str, Any], runs: DataFrame
 ) -> Coverage:
     columns = (
         "path",
@@ -206,7 +206,7 @@ def _coverage(
         "redactions_by_kind",
         *COUNTED,
     )
-    files = house.current(spark, LOG_FILES.name, runs).select(*columns).toArrow().to_pylist()
+    files = warehouse.current(spark, LOG_FILES.name, runs).select(*columns).toArrow().to_pylist()
     bad = {
         Quarantined(redact_path(file["path"]), file["reason"])
         for file in files
@@ -219,8 +219,8 @@ def _coverage(
     for file in files:
         kinds.update(dict(file["redactions_by_kind"] or ()))
     fingerprints = 0
-    if house.exists(spark, STACK_TRACES):
-        fingerprints = int(house.current(spark, STACK_TRACES.name, runs).count())
+    if warehouse.exists(spark, STACK_TRACES):
+        fingerprints = int(warehouse.current(spark, STACK_TRACES.name, runs).count())
     return Coverage(
         # A path that could not be opened has no compression.
         files=sum(1 for file in files if file["compression"]),
@@ -248,10 +248,14 @@ def _bytes_of(file: Mapping[str, Any]) -> int:
     return int(file["consumed_bytes"] + file["held_back_bytes"])
 
 
-def _config(spark: SparkSession, house: Warehouse, runs: DataFrame) -> dict[str, dict[str, str]]:
+def _config(
+    spark: SparkSession, warehouse: Warehouse, runs: DataFrame
+) -> dict[str, dict[str, str]]:
     config: dict[str, dict[str, str]] = defaultdict(dict)
-    if house.exists(spark, FLINK_CONFIG):
-        rows = house.current(spark, FLINK_CONFIG.name, runs).select("deployment", "key", "value")
+    if warehouse.exists(spark, FLINK_CONFIG):
+        rows = warehouse.current(spark, FLINK_CONFIG.name, runs).select(
+            "deployment", "key", "value"
+        )
         for row in rows.orderBy("deployment", "key").toArrow().to_pylist():
             config[row["deployment"]][row["key"]] = row["value"]
     return dict(config)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from flink_triage.spark.runtime.errors import damaged
-from flink_triage.spark.tables.row_types import TEXT
+from flink_triage.spark.runtime.explained_errors import damaged
+from flink_triage.spark.tables.arrow_types import TEXT
 from flink_triage.spark.tables.schemas import RUNS
-from flink_triage.spark.tables.stored import STORED
+from flink_triage.spark.tables.table_names import STORED
 from flink_triage.spark.tables.warehouse import Warehouse
 
 
@@ -41,20 +41,20 @@ class PublishedRun:
     undiagnosed: tuple[FailedDiagnosis, ...] = ()
 
 
-def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun, ...]:
+def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[PublishedRun, ...]:
     """All published runs, in the order of their batches; empty before the first.
 
     Raises ``CorruptStateError`` if a table that a run wrote to is missing: it would be recreated
     without its rows.
     """
-    if not house.exists(spark, RUNS):
-        log = Path(house.location(RUNS.name)) / "_delta_log"
+    if not warehouse.exists(spark, RUNS):
+        log = Path(warehouse.location(RUNS.name)) / "_delta_log"
         # Delta writes a checksum after a commit, so a checksum proves that there was a commit.
-        if house.local_path is not None and any(log.glob("[0-9]*.crc")):
-            raise damaged(house.location(RUNS.name))
+        if warehouse.local_path is not None and any(log.glob("[0-9]*.crc")):
+            raise damaged(warehouse.location(RUNS.name))
         return ()
     columns = ("run_id", "finished_at", "batch", "row_counts", "tool_version", "undiagnosed")
-    rows = house.read(spark, RUNS).select(*columns).toArrow().to_pylist()
+    rows = warehouse.read(spark, RUNS).select(*columns).toArrow().to_pylist()
     found = (
         PublishedRun(
             row["run_id"],
@@ -68,15 +68,15 @@ def published_runs(spark: SparkSession, house: Warehouse) -> tuple[PublishedRun,
     )
     runs = tuple(sorted(found, key=lambda run: run.batch))
     for name in runs[-1].tables if runs else ():
-        if not house.exists(spark, STORED[name]):
-            raise damaged(house.location(name))
+        if not warehouse.exists(spark, STORED[name]):
+            raise damaged(warehouse.location(name))
     return runs
 
 
-def newest_of(house: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
+def newest_of(warehouse: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRun:
     """The newest run; raises ``UsageError`` if none has been published."""
     if not runs:
-        raise house.unpublished()
+        raise warehouse.unpublished()
     return runs[-1]
 
 

@@ -20,8 +20,8 @@ from flink_triage.diagnosis.ranking.causality import (
     has_stopped_something,
     was_survived,
 )
-from flink_triage.diagnosis.ranking.cluster_incidents import blast_radius
 from flink_triage.diagnosis.ranking.confidence import confidence
+from flink_triage.diagnosis.ranking.shared_faults import blast_radius
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import Diagnosis, Incident, Observation, SimilarFailure, Verdict
 from flink_triage.remediation import OptionTable, merge_changes, resolve

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW
-from flink_triage.grains import SAID_AT_START
-from flink_triage.logs.layouts.own import read_layouts
+from flink_triage.fold_grains import SAID_AT_START
+from flink_triage.logs.layouts.custom_layouts import read_layouts
 from flink_triage.model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack

@@ -30,7 +30,8 @@ from flink_triage.model import (
     TraceRow,
     Volume,
 )
-from flink_triage.spark.tables.row_types import (
+from flink_triage.reach import Spread
+from flink_triage.spark.tables.arrow_types import (
     COUNT,
     FLAG,
     LIFECYCLE,
@@ -40,8 +41,7 @@ from flink_triage.spark.tables.row_types import (
     TEXT,
 )
 from flink_triage.spark.tables.schemas import EVENTS, LOG_VOLUME, REMATCHES, STACK_TRACES
-from flink_triage.spark.tables.table_types import Table
-from flink_triage.spread import Spread
+from flink_triage.spark.tables.table_spec import Table
 from flink_triage.traces import mask, render
 
 R = TypeVar("R")

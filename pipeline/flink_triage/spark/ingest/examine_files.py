@@ -10,17 +10,17 @@ from datetime import datetime
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from flink_triage.analyzer import collector_at_rest
 from flink_triage.logs.detect.profile import PROBE_BYTES, probe
+from flink_triage.logs.inputs.byte_ranges import binned
 from flink_triage.logs.inputs.files import InputFile
-from flink_triage.logs.inputs.plan import binned
 from flink_triage.logs.inputs.storage import StorageOptions, is_uri, use_options
 from flink_triage.model import FileProfile
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import MIB, Settings
-from flink_triage.spark.ingest.identity import NOTHING, Mark, OpenFile
+from flink_triage.spark.ingest.content_identity import NOTHING, Mark, OpenFile
 from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
-from flink_triage.spark.tables.row_types import SMALL, spark_schema
-from flink_triage.stages import collector_at_rest
+from flink_triage.spark.tables.arrow_types import SMALL, spark_schema
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
 # For less work a job costs more than it saves: a full head takes 5 ms, a small file a third of

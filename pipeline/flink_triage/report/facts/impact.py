@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flink_triage.model import ConfigChange, Incident, OtherCause
-from flink_triage.report.facts.clean import one_line
+from flink_triage.report.facts.sanitize import one_line
 from flink_triage.report.facts.wording import capped, clock, count
 
 _MAX_JOBS = 4

@@ -22,12 +22,12 @@ from flink_triage import __version__
 from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnose.incremental import diagnose_batch, failed_diagnoses
+from flink_triage.spark.diagnose.diagnose_batch import diagnose_batch, failed_diagnoses
 from flink_triage.spark.diagnose.rematch import rematch_batch
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest import derive
 from flink_triage.spark.ingest.batch import Work
-from flink_triage.spark.tables.published import FailedDiagnosis, PublishedRun
+from flink_triage.spark.tables.published_runs import FailedDiagnosis, PublishedRun
 from flink_triage.spark.tables.schemas import (
     EVENTS,
     LOG_FILES,
@@ -36,8 +36,8 @@ from flink_triage.spark.tables.schemas import (
     RUNS,
     STACK_TRACES,
 )
-from flink_triage.spark.tables.stored import BATCHES, DIAGNOSED, STORED
-from flink_triage.spark.tables.table_types import Table, arrow_schema
+from flink_triage.spark.tables.table_names import BATCHES, DIAGNOSED, STORED
+from flink_triage.spark.tables.table_spec import Table, arrow_schema
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
 Progress = Callable[[str], None]
@@ -45,7 +45,7 @@ Progress = Callable[[str], None]
 
 def finish_batch(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     work: Work,
     progress: Progress,
 ) -> PublishedRun:
@@ -54,27 +54,27 @@ def finish_batch(
     notes: dict[str, object] = {}
     written: list[Table] = []
     if work.header.work == "rematch":
-        rematched = rematch_batch(spark, house, work)
+        rematched = rematch_batch(spark, warehouse, work)
         notes["rematched"] = asdict(rematched)
         written.append(REMATCHES)
         progress(rematched.sentence)
     # The append of the read rows and the diagnosis run in parallel.
     with ThreadPoolExecutor(1) as beside:
-        appended = beside.submit(_append_read, spark, house, work)
+        appended = beside.submit(_append_read, spark, warehouse, work)
         if work.header.deployments:
             progress(f"diagnosing {len(work.header.deployments)} deployments")
-            diagnose_batch(spark, house, work)
+            diagnose_batch(spark, warehouse, work)
             written.append(DIAGNOSED)
         written += appended.result()
-    counts = _verified(spark, house, work, written)
+    counts = _verified(spark, warehouse, work, written)
     failpoint("verified")
-    failed = failed_diagnoses(spark, house, work) if DIAGNOSED in written else []
+    failed = failed_diagnoses(spark, warehouse, work) if DIAGNOSED in written else []
     for one in failed:
         progress(f"{one.deployment}: {one.reason}")
-    return _publish(spark, house, work, counts, notes, failed)
+    return _publish(spark, warehouse, work, counts, notes, failed)
 
 
-def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Table]:
+def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> list[Table]:
     """Append the read rows to several tables in parallel: a small commit is mostly latency."""
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
@@ -87,7 +87,7 @@ def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Tabl
 
     def append(item: tuple[Table, DataFrame]) -> None:
         table, frame = item
-        house.append(
+        warehouse.append(
             frame.withColumn("run_id", F.lit(work.header.run_id)), table, work.header.batch
         )
 
@@ -98,7 +98,7 @@ def _append_read(spark: SparkSession, house: Warehouse, work: Work) -> list[Tabl
 
 
 def _verified(
-    spark: SparkSession, house: Warehouse, work: Work, written: list[Table]
+    spark: SparkSession, warehouse: Warehouse, work: Work, written: list[Table]
 ) -> dict[str, int]:
     """Rows of this run per table, counted in the tables.
 
@@ -107,7 +107,7 @@ def _verified(
     """
     run_id = work.header.run_id
     counted = [
-        house.read(spark, table)
+        warehouse.read(spark, table)
         .where(F.col("run_id") == run_id)
         .agg(F.count(F.lit(1)).alias("count"))
         .withColumn("name", F.lit(table.name))
@@ -119,15 +119,16 @@ def _verified(
     for name, count in wanted.items():
         if name in found and found[name] != count:
             raise CorruptStateError(
-                f"{house.location(name)}: has {found[name]} rows of run {run_id}, wrote {count}; "
-                "a commit was lost, or another writer changed the table: the run is not published"
+                f"{warehouse.location(name)}: found {found[name]} rows of run {run_id}, expected "
+                f"{count}; a commit was lost or another writer changed the table; the run was not "
+                "published"
             )
     return found
 
 
 def _publish(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     work: Work,
     counts: Mapping[str, int],
     notes: Mapping[str, object],
@@ -155,12 +156,12 @@ def _publish(
     before = work.runs[-1].undiagnosed if work.runs else ()
     others = [one for one in before if one.deployment not in header.deployments]
     undiagnosed = (*others, *failed)
-    return _append_run(spark, house, row, work.runs, work.pack, undiagnosed)
+    return _append_run(spark, warehouse, row, work.runs, work.pack, undiagnosed)
 
 
 def skip_batch(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     number: int,
     runs: tuple[PublishedRun, ...],
     pack: SignaturePack,
@@ -170,11 +171,11 @@ def skip_batch(
 
     The batch's files do not enter the ledger, so the next run plans them again.
     """
-    rows = house.read(spark, BATCHES).where(F.col("batch") == number)
+    rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
     for table in STORED.values():
-        if table not in (BATCHES, RUNS) and house.exists(spark, table):
-            house.delete(spark, table, f"run_id IN ({listed(run_ids)})")
+        if table not in (BATCHES, RUNS) and warehouse.exists(spark, table):
+            warehouse.delete(spark, table, f"run_id IN ({listed(run_ids)})")
     row = {
         "run_id": run_ids[0],
         "batch": number,
@@ -185,12 +186,12 @@ def skip_batch(
         "signatures_skipped": [],
         "options_json": json.dumps({**options_of(options), "skipped_batch": number}),
     }
-    return _append_run(spark, house, row, runs, pack, runs[-1].undiagnosed if runs else ())
+    return _append_run(spark, warehouse, row, runs, pack, runs[-1].undiagnosed if runs else ())
 
 
 def _append_run(
     spark: SparkSession,
-    house: Warehouse,
+    warehouse: Warehouse,
     row: Mapping[str, Any],
     runs: tuple[PublishedRun, ...],
     pack: SignaturePack,
@@ -209,7 +210,7 @@ def _append_run(
         "undiagnosed": [asdict(failed) for failed in undiagnosed],
     }
     rows = spark.createDataFrame(pa.Table.from_pylist([whole], arrow_schema(RUNS)))
-    house.append(rows, RUNS, row["batch"])
+    warehouse.append(rows, RUNS, row["batch"])
     tables = tuple(name for name, _ in row["row_counts"])
     number = row["batch"]
     return PublishedRun(row["run_id"], finished_at, number, tables, __version__, undiagnosed)

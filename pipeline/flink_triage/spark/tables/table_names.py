@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from flink_triage.spark.tables.row_types import TEXT
+from flink_triage.spark.tables.arrow_types import TEXT
 from flink_triage.spark.tables.schemas import (
     BATCH,
     DEPLOYMENT,
@@ -23,7 +23,7 @@ from flink_triage.spark.tables.schemas import (
     RUNS,
     STACK_TRACES,
 )
-from flink_triage.spark.tables.table_types import Column, Table
+from flink_triage.spark.tables.table_spec import Column, Table
 
 BATCHES = Table(
     "batches",

@@ -32,7 +32,7 @@ def run_maintain(arguments: argparse.Namespace) -> int:
     from flink_triage.cli.commands import need_tables
 
     need_tables(arguments)
-    from flink_triage.cli.engines import maintain_tables
+    from flink_triage.cli.spark_commands import maintain_tables
 
     maintain_tables(arguments)
     return 0

@@ -44,7 +44,7 @@ def session_and_listing(
 def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
     """Load modules and signatures, which stay cached, and list the inputs."""
     from flink_triage.spark import pipeline  # noqa: F401
-    from flink_triage.spark.query import results  # noqa: F401
+    from flink_triage.spark.query import read_result  # noqa: F401
 
     options = with_layouts(options)
     pack_of(options)

@@ -26,26 +26,26 @@ Progress = Callable[[str], None]
 def run_on_spark(
     paths: Sequence[str],
     options: Options,
-    warehouse: str | None,
+    folder: str | None,
     arguments: argparse.Namespace | None = None,
 ) -> Result:
-    """Run the pipeline into ``warehouse`` (or the catalog of ``arguments``) and read it back."""
-    house = _house(warehouse, arguments)
+    """Run the pipeline into ``folder`` (or the catalog of ``arguments``) and read it back."""
+    warehouse = _warehouse_of(folder, arguments)
     spark, listing = _session_for(paths, options, arguments)
-    return _run(spark, paths, listing, options, house, arguments)
+    return _run(spark, paths, listing, options, warehouse, arguments)
 
 
 def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
     """Run the pipeline; return the results before (None at first) and after the run."""
-    from flink_triage.spark.query.results import read_result
-    from flink_triage.spark.tables.published import published_runs
+    from flink_triage.spark.query.read_result import read_result
+    from flink_triage.spark.tables.published_runs import published_runs
 
-    house = _house(arguments.warehouse, arguments)
+    warehouse = _warehouse_of(arguments.warehouse, arguments)
     spark, listing = _session_for(paths, options, arguments)
-    before = read_result(spark, house) if published_runs(spark, house) else None
-    return before, _run(spark, paths, listing, options, house, arguments)
+    before = read_result(spark, warehouse) if published_runs(spark, warehouse) else None
+    return before, _run(spark, paths, listing, options, warehouse, arguments)
 
 
 def _run(
@@ -53,46 +53,46 @@ def _run(
     paths: Sequence[str],
     listing: Listing | None,
     options: Options,
-    house: Warehouse,
+    warehouse: Warehouse,
     arguments: argparse.Namespace | None,
 ) -> Result:
     from flink_triage.spark.pipeline import run
-    from flink_triage.spark.query.results import read_result
+    from flink_triage.spark.query.read_result import read_result
 
     skipped = getattr(arguments, "skip_batch", None)
     progress = _progress(arguments)
-    run(spark, paths, house, options, progress, listing=listing, skipped_batch=skipped)
-    return read_result(spark, house)
+    run(spark, paths, warehouse, options, progress, listing=listing, skipped_batch=skipped)
+    return read_result(spark, warehouse)
 
 
 def last_result(arguments: argparse.Namespace) -> Result:
     """The result of the newest published runs."""
-    from flink_triage.spark.query.results import read_result
+    from flink_triage.spark.query.read_result import read_result
 
-    house = _published_house(arguments)
-    return read_result(_session(arguments, size_bytes=0), house)
+    warehouse = _published_warehouse(arguments)
+    return read_result(_session(arguments, size_bytes=0), warehouse)
 
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
     """Match today's signatures against the stored events; return the results before and after."""
     from flink_triage.spark.pipeline import diagnose_again
-    from flink_triage.spark.query.results import read_result
+    from flink_triage.spark.query.read_result import read_result
 
-    house = _published_house(arguments)
+    warehouse = _published_warehouse(arguments)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
-    before = read_result(spark, house)
-    diagnose_again(spark, house, options, _progress(arguments), is_rematch=True)
-    return before, read_result(spark, house)
+    before = read_result(spark, warehouse)
+    diagnose_again(spark, warehouse, options, _progress(arguments), is_rematch=True)
+    return before, read_result(spark, warehouse)
 
 
 def maintain_tables(arguments: argparse.Namespace) -> None:
     """Compact the tables and remove old rows."""
-    house = _published_house(arguments)
+    warehouse = _published_warehouse(arguments)
     from flink_triage.spark.maintain import Upkeep, maintain
 
     upkeep = Upkeep(arguments.keep_days, arguments.retention_hours)
     spark = _session(arguments, size_bytes=_size_of_tables(arguments))
-    maintain(spark, house, upkeep, _progress(arguments))
+    maintain(spark, warehouse, upkeep, _progress(arguments))
 
 
 def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
@@ -106,37 +106,37 @@ def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
 
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
     """A session, and the tables that the flags name."""
-    house = _published_house(arguments)
-    return _session(arguments, size_bytes=0), house
+    warehouse = _published_warehouse(arguments)
+    return _session(arguments, size_bytes=0), warehouse
 
 
 def _size_of_tables(arguments: argparse.Namespace) -> int | None:
-    from flink_triage.spark.starting import bytes_of, files_below
+    from flink_triage.spark.startup import bytes_of, files_below
 
-    warehouse = arguments.warehouse
-    return bytes_of(files_below(warehouse)) if warehouse and not is_uri(warehouse) else None
+    folder = arguments.warehouse
+    return bytes_of(files_below(folder)) if folder and not is_uri(folder) else None
 
 
-def _house(warehouse: str | None, arguments: argparse.Namespace | None) -> Warehouse:
+def _warehouse_of(folder: str | None, arguments: argparse.Namespace | None) -> Warehouse:
     need_spark()
     from flink_triage.spark.tables.warehouse import Warehouse
 
     catalog = getattr(arguments, "catalog", None)
     schema = getattr(arguments, "schema", None)
-    return Warehouse(None, catalog, schema) if schema else Warehouse(warehouse)
+    return Warehouse(None, catalog, schema) if schema else Warehouse(folder)
 
 
-def _published_house(arguments: argparse.Namespace) -> Warehouse:
+def _published_warehouse(arguments: argparse.Namespace) -> Warehouse:
     """The warehouse; raises ``UsageError`` if the local disk shows that no run is published.
 
     The disk of a server cannot be checked.
     """
-    house = _house(arguments.warehouse, arguments)
+    warehouse = _warehouse_of(arguments.warehouse, arguments)
     from flink_triage.spark.tables.schemas import RUNS
 
-    if not getattr(arguments, "remote", None) and house.is_on_disk(RUNS) is False:
-        raise house.unpublished()
-    return house
+    if not getattr(arguments, "remote", None) and warehouse.is_on_disk(RUNS) is False:
+        raise warehouse.unpublished()
+    return warehouse
 
 
 def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) -> SparkSession:
@@ -148,7 +148,7 @@ def _session(arguments: argparse.Namespace | None, *, size_bytes: int | None) ->
 def _session_for(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace | None
 ) -> tuple[SparkSession, Listing | None]:
-    from flink_triage.spark.starting import session_and_listing
+    from flink_triage.spark.startup import session_and_listing
 
     return session_and_listing(paths, options, **_where(arguments))
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flink_triage.diagnosis.incidents.build import MAX_QUOTED_CHARS, incident_id
+from flink_triage.diagnosis.incidents.build_incident import MAX_QUOTED_CHARS, incident_id
 from flink_triage.diagnosis.incidents.evidence import evidence_of
 from flink_triage.diagnosis.moment import Moment
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline
-from flink_triage.grains import SAID_AT_START
+from flink_triage.fold_grains import SAID_AT_START
 from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.logs.routine import COMPLETED

@@ -15,8 +15,9 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import BinaryIO
 
-from flink_triage.grains import grains_of
-from flink_triage.logs.layouts.shape import is_json
+from flink_triage.fold_grains import grains_of
+from flink_triage.log_product import product_of, product_of_thread
+from flink_triage.logs.layouts.header_shape import is_json
 from flink_triage.logs.lifecycle import LITERALS, attempt_of_execution, job_id_in_text, task_in_text
 from flink_triage.logs.readers.block_reader import BLOCK_BYTES
 from flink_triage.logs.readers.byte_account import Tally
@@ -34,11 +35,10 @@ from flink_triage.model import (
     TraceCount,
     TraceRow,
 )
-from flink_triage.product import product_of, product_of_thread
+from flink_triage.reach import Spread, Subtask
 from flink_triage.recurrence import Analysis, Recurrences, line_offset, outline_of, telling_of
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
-from flink_triage.spread import Spread, Subtask
 from flink_triage.traces import extract, fingerprint, first_user_frame
 
 # Distinct texts of no known shape whose analysis is kept per process; each is a few KB.

@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from flink_triage.logs.layouts.known import LEVELS
+from flink_triage.logs.layouts.builtin_layouts import LEVELS
 from flink_triage.logs.layouts.timestamps import match_timestamp
 
 # Seven 64-bit words: a JSON record that begins with "@timestamp", nanoseconds and an offset needs

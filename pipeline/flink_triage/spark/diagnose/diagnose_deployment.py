@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flink_triage.analyzer import collector_at_rest
 from flink_triage.diagnosis import Carried, IncrementalDiagnosis, diagnose_incrementally
 from flink_triage.diagnosis.episodes.unknown_failures import merge_unknown
-from flink_triage.diagnosis.guarded import Undiagnosed, guarded
+from flink_triage.diagnosis.resource_limits import Undiagnosed, guarded
 from flink_triage.diagnosis.timeline.fold import Folder
 from flink_triage.json_values import decode, encode
 from flink_triage.local import Options, within
@@ -26,11 +27,10 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.runtime.workers import ArrowFunction, in_worker
+from flink_triage.spark.tables.arrow_types import FLAG, TEXT, TIME
 from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, packed, unpacked
-from flink_triage.spark.tables.row_types import FLAG, TEXT, TIME
-from flink_triage.spark.tables.rows import STAGED_EVENT, array, event_rows, observations_of
+from flink_triage.spark.tables.row_codec import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.tables.schemas import INCIDENTS
-from flink_triage.stages import collector_at_rest
 
 # State in a row of `deployments` that the next diagnosis continues from; null for a full one.
 STATE = pa.struct(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from flink_triage.fields import field_names
+from flink_triage.dataclass_fields import field_names
 
 T = TypeVar("T")
 
