@@ -13,9 +13,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from flink_triage.alerts import KINDS, Change, address_of, changes_between, messages_for, send
-from flink_triage.alerts.messages import MAX_SLACK_SECTIONS
-from flink_triage.alerts.sending import MAX_TRIES, VARIABLES
+from flink_triage.alerts.changes import Change, changes_between
+from flink_triage.alerts.messages import KINDS, MAX_SLACK_SECTIONS, messages_for
+from flink_triage.alerts.sending import MAX_TRIES, VARIABLES, address_of, send
 from flink_triage.errors import UsageError
 from flink_triage.model import Coverage, Diagnosis, Incident, Remediation, Result, Run
 

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from flink_triage.alerts import KINDS, Message, address_of, changes_between, messages_for, send
-from flink_triage.alerts.messages import Kind
+from flink_triage.alerts.changes import changes_between
+from flink_triage.alerts.messages import KINDS, Kind, Message, messages_for
 from flink_triage.errors import UsageError
 from flink_triage.model import Result
 
@@ -32,6 +32,8 @@ def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
     """The address for each kind of alert; raises ``UsageError`` before anything is started."""
     if arguments.dry_run and not arguments.alert:
         raise UsageError("--dry-run: says what --alert would send; give --alert, too")
+    from flink_triage.alerts.sending import address_of
+
     kinds = dict.fromkeys(arguments.alert)
     return {kind: "" if arguments.dry_run else address_of(kind) for kind in kinds}
 
@@ -49,6 +51,8 @@ def _tell(message: Message, address: str) -> None:
     if not address:
         print(f"--alert {message.kind}: {message.body.decode()}", file=sys.stderr)
         return
+    from flink_triage.alerts.sending import send
+
     problem = send(message, address)
     if problem is not None:
         print(f"--alert {message.kind}: not sent: {problem}; the run is published", file=sys.stderr)

@@ -8,13 +8,14 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TextIO
 
 from flink_triage.diagnosis.resource_limits import UNDIAGNOSED
 from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
 from flink_triage.model import SEVERITIES, Result
-from flink_triage.report import Format, render_pieces, wants_color
+from flink_triage.report import Format, render_pieces
 
 _EXIT_FINDINGS = 1
 _EXIT_NOTHING_TO_READ = 2
@@ -42,6 +43,13 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
     if arguments.on_result is not None:
         arguments.on_result(result)
     return exit_code(result, arguments.fail_on, arguments.strict)
+
+
+def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether to colour text for this stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
 
 
 def _screen_width() -> int:

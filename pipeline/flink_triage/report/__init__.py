@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from flink_triage.errors import UsageError
 from flink_triage.json_values import encode
 from flink_triage.model import Result
-from flink_triage.report.facts.patches import PatchRenderer
-from flink_triage.report.formats.github import render_github
-from flink_triage.report.formats.html import render_html
-from flink_triage.report.formats.markdown import render_markdown
 from flink_triage.report.formats.result_json import (
     dump_json,
     from_json,
@@ -23,28 +19,14 @@ from flink_triage.report.formats.result_json import (
     schema_text,
     to_json,
 )
-from flink_triage.report.formats.sarif import sarif_of
-from flink_triage.report.formats.text import render_text, wants_color
+
+if TYPE_CHECKING:
+    from flink_triage.report.facts.patches import PatchRenderer
 
 Format = Literal["text", "json", "jsonl", "markdown", "html", "sarif", "github"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-__all__ = [
-    "FORMATS",
-    "Format",
-    "PatchRenderer",
-    "from_json",
-    "render",
-    "render_github",
-    "render_html",
-    "render_markdown",
-    "render_pieces",
-    "render_text",
-    "sarif_of",
-    "schema_text",
-    "to_json",
-    "wants_color",
-]
+__all__ = ["FORMATS", "Format", "from_json", "render", "render_pieces", "schema_text", "to_json"]
 
 
 def render(
@@ -74,20 +56,33 @@ def render_pieces(
     width: int = 80,
     patch: PatchRenderer | None = None,
 ) -> Iterable[str]:
-    """What `render` gives, in pieces: JSON tells all, which of thousands of incidents is much."""
+    """`render` in pieces, because the JSON of thousands of incidents is large.
+
+    Only the module of the format is imported: HTML alone needs a template engine.
+    """
     if format == "text":
+        from flink_triage.report.formats.text import render_text
+
         return [render_text(result, verbose=verbose, color=color, width=width, patch=patch)]
     if format == "json":
         return itertools.chain(json_pieces(result), "\n")
     if format == "jsonl":
         return _jsonl_lines(result)
     if format == "markdown":
+        from flink_triage.report.formats.markdown import render_markdown
+
         return [render_markdown(result, patch=patch)]
     if format == "html":
+        from flink_triage.report.formats.html import render_html
+
         return [render_html(result, patch=patch)]
     if format == "sarif":
+        from flink_triage.report.formats.sarif import sarif_of
+
         return [dump_json(sarif_of(result), indent=2) + "\n"]
     if format == "github":
+        from flink_triage.report.formats.github import render_github
+
         return [render_github(result)]
     raise UsageError(f"format: got {format!r}, allowed: {', '.join(FORMATS)}")
 

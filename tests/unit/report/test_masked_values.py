@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flink_triage.alerts import KINDS, changes_between, messages_for
+from flink_triage.alerts.changes import changes_between
+from flink_triage.alerts.messages import KINDS, messages_for
 from flink_triage.api import diagnose
 from flink_triage.cli.main import main
 from flink_triage.model import Coverage, Result

@@ -12,8 +12,8 @@ import jinja2
 import pytest
 
 from flink_triage.model import ConfigChange
-from flink_triage.report import render, render_html
-from flink_triage.report.formats.html import _environment
+from flink_triage.report import render
+from flink_triage.report.formats.html import _environment, render_html
 from flink_triage.report.formats.html_page import Limits, link_of
 from tests.unit.report import examples, hostile
 

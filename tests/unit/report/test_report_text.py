@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from flink_triage.cli.outputs import wants_color
 from flink_triage.errors import UsageError
 from flink_triage.model import ConfigChange
-from flink_triage.report import render, render_text, wants_color
+from flink_triage.report import render
 from flink_triage.report.facts.patches import already
 from flink_triage.report.facts.sanitize import columns_of
+from flink_triage.report.formats.text import render_text
 from tests.unit.report import examples, hostile
 
 OPTION = "execution.checkpointing.tolerable-failed-checkpoints"

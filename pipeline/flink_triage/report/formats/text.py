@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
-from typing import TextIO
 
 from flink_triage.model import Diagnosis, Evidence, Incident, Result, UnknownFailure
 from flink_triage.remediation import render_patch
@@ -39,13 +37,6 @@ _MAX_SHORT = 3
 _MAX_PLACE = 28
 # On a wider page, paths that fit on a line are shown whole.
 _PAGE_WIDTH = 80
-
-
-def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether to colour text for this stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
-    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
-        return False
-    return stream.isatty()
 
 
 def render_text(
