@@ -30,7 +30,7 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "a zip bomb of 512 MiB, lzma",
+        "a zip bomb of 512 MiB, deflate",
         "a zip that asks for 1 GiB",
         "a zip of 9,000 members",
         "a pax header of 256 MiB",

@@ -120,9 +120,7 @@ def test_a_failed_write_leaves_the_old_report_and_no_part(tmp_path: Path) -> Non
     "words",
     [
         ("diagnose", str(LOGS), "--format", "json"),
-        ("diagnose", str(LOGS)),
         ("signatures", "list"),
-        ("signatures", "show", "disk/full"),
     ],
     ids=" ".join,
 )

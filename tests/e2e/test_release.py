@@ -110,13 +110,12 @@ def test_the_bill_of_materials_names_what_is_installed(tmp_path: Path) -> None:
         pytest.skip("cyclonedx-bom is not installed here")
     import json
 
-    texts = []
-    for name in ("one.json", "two.json"):
-        words = ["environment", sys.executable, "--pyproject", str(PROJECT / "pyproject.toml")]
-        words += ["--output-reproducible", "--output-file", str(tmp_path / name)]
-        subprocess.run([program, *words], check=True, capture_output=True, cwd=PROJECT)
-        texts.append((tmp_path / name).read_text(encoding="utf-8"))
-    assert texts[0] == texts[1]
-    bill = json.loads(texts[0])
+    path = tmp_path / "bill.json"
+    words = ["environment", sys.executable, "--pyproject", str(PROJECT / "pyproject.toml")]
+    # `make release` validates it, which takes half a minute.
+    words += ["--output-reproducible", "--no-validate", "--output-file", str(path)]
+    subprocess.run([program, *words], check=True, capture_output=True, cwd=PROJECT)
+    bill = json.loads(path.read_text(encoding="utf-8"))
+    assert not {"serialNumber", "timestamp"} & (bill.keys() | bill["metadata"].keys())
     assert bill["metadata"]["component"]["name"] == "flink-triage"
     assert {"numpy", "PyYAML"} <= {component["name"] for component in bill["components"]}
