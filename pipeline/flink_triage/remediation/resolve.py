@@ -219,7 +219,12 @@ def _reason(
     verb = _VERB.get(entry.action, "set") if current.value is not None else "set"
     now = current.words
     goal = _spoken(key, value, running)
-    head = f"{key} is {now}, {verb} to {goal}" if now else f"{verb} {key} to {goal}"
+    if current.setting is None and current.value == value:
+        head = f"{key} is {goal} by default; set it back if your configuration changes it"
+    elif now:
+        head = f"{key} is {now}, {verb} to {goal}"
+    else:
+        head = f"{verb} {key} to {goal}"
     parts = [f"{head} ({', '.join(unchecked)})" if unchecked else head]
     if (log := _stated_words(entry, running)) is not None:
         parts.append(log)

@@ -26,7 +26,6 @@ from tests.unit.diagnosis.test_incidents import (
     state,
 )
 from tests.unit.diagnosis.test_lost_jobmanager import RUNS
-from tests.unit.diagnosis.test_no_incident import ANSWER, ASKED
 from tests.unit.diagnosis.test_orderly_shutdown import (
     ENDS,
     LOST,
@@ -39,6 +38,7 @@ from tests.unit.diagnosis.test_orderly_shutdown import (
 )
 from tests.unit.diagnosis.test_system_exit import HOOKS, JOBMANAGER, NAME
 from tests.unit.diagnosis.test_unmet_slot_requests import REQUEST, refused, registered
+from tests.unit.diagnosis.test_verdicts import ANSWER, ASKED
 
 TEXT = "Our Flink job fails with java.lang.OutOfMemoryError: Java heap space\n"
 BARE = "java.lang.NullPointerException: null\n"

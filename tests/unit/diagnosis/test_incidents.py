@@ -58,6 +58,13 @@ STRANGE = (
     "org.apache.flink.util.FlinkException: The frobnicator is out of phase\n"
     "\tat org.apache.flink.runtime.frob.Frobnicator.turn(Frobnicator.java:15)\n"
 )
+SUPPRESSED = (
+    "org.apache.flink.runtime.JobException: Recovery is suppressed by"
+    " FixedDelayRestartBackoffTimeStrategy(maxNumberRestartAttempts=1, backoffTimeMS=1000)\n"
+    "\tat org.apache.flink.runtime.executiongraph.failover.flip1.ExecutionFailureHandler"
+    ".handleFailure(ExecutionFailureHandler.java:138)\n"
+)
+
 THRESHOLD = (
     "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure"
     " threshold.\n"
@@ -164,6 +171,30 @@ def test_a_symptom_is_explained_by_its_cause(diagnose):
     assert incident.diagnoses[0].signature == "disk/full"
     assert "checkpoint/tolerable-threshold-exceeded" in incident.diagnoses[0].explains
     assert incident.diagnoses[0].confidence > 0.9
+
+
+def test_options_of_an_explained_symptom_are_not_in_the_patch(diagnose):
+    text = (
+        line(9, "Decline checkpoint", "WARN")
+        + FULL
+        + failed(10, FULL)
+        + line(11, "Job failed", "ERROR")
+    )
+    text += SUPPRESSED + "Caused by: " + FULL
+    incident = diagnose(jobmanager=text).incidents[0]
+    explained = [d for d in incident.diagnoses if d.signature in incident.diagnoses[0].explains]
+    assert any(d.remediation.config for d in explained)
+    cures = [c.key for d in incident.diagnoses if d not in explained for c in d.remediation.config]
+    assert [change.key for change in incident.config] == list(dict.fromkeys(cures))
+
+
+def test_a_cause_holds_the_values_of_the_log(diagnose):
+    text = line(
+        9, "java.lang.IllegalStateException: Unrecognized checkpoint version number: 6", "ERROR"
+    )
+    (diagnosis, *_) = diagnose(jobmanager=text).incidents[0].diagnoses
+    assert diagnosis.signature == "checkpoint/written-by-newer-flink"
+    assert "format version 6," in diagnosis.cause
 
 
 def test_an_unknown_failure_is_undetermined_and_reported(diagnose):

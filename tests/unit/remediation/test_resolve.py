@@ -266,6 +266,14 @@ def test_a_default_is_no_proof_where_no_configuration_was_read() -> None:
     assert _only(_resolved(entry, effective=OTHER)).action == "already-set"
 
 
+def test_a_default_is_set_back_where_no_configuration_was_read() -> None:
+    entry = ConfigSpec("execution.checkpointing.unaligned.enabled", "false")
+    assert _only(_resolved(entry, effective={})).reason == (
+        "execution.checkpointing.unaligned is false by default; set it back if your configuration"
+        " changes it"
+    )
+
+
 def test_captures_fill_every_text_and_are_never_evaluated() -> None:
     spec = RemediationSpec(
         "Free {path}",

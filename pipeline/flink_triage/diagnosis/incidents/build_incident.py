@@ -25,6 +25,7 @@ from flink_triage.diagnosis.ranking.shared_faults import blast_radius
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import Diagnosis, Incident, Observation, SimilarFailure, Verdict
 from flink_triage.remediation import OptionTable, merge_changes, resolve
+from flink_triage.remediation.placeholders import fill
 from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
@@ -88,11 +89,18 @@ def build_incident(
         blast_radius=blast_radius(timeline, episode),
         other_causes=other_causes(answers, wrappers, pack),
         config=merge_changes(
-            [(d.rank, d.remediation.config) for d in diagnoses],
+            [(d.rank, d.remediation.config) for d in diagnoses if not _is_explained(d, diagnoses)],
             version,
             table=options,
         ),
         notes=tuple(_notes(timeline, diagnoses)),
+    )
+
+
+def _is_explained(diagnosis: Diagnosis, diagnoses: Sequence[Diagnosis]) -> bool:
+    """Whether a diagnosis of a better rank explains it; its own options would not cure anything."""
+    return any(
+        diagnosis.signature in other.explains for other in diagnoses if other.rank < diagnosis.rank
     )
 
 
@@ -230,7 +238,7 @@ def _diagnosis(
         captures=captures,
         explains=candidate.explains,
         evidence=tuple(hit_evidence(h, settings) for h in hits[: settings.max_evidence]),
-        cause=signature.cause,
+        cause=fill(signature.cause, captures),
         remediation=resolve(
             signature.remediation,
             flink_version=version,
