@@ -12,9 +12,8 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from flink_triage import __version__
+from flink_triage import __version__, exit_codes
 
-_EXIT_INTERRUPTED = 130
 _RETRY_SECONDS = 0.01
 
 
@@ -56,7 +55,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _end(*_: object) -> NoReturn:
-    os._exit(_EXIT_INTERRUPTED)
+    os._exit(exit_codes.INTERRUPTED)
 
 
 if __name__ == "__main__":

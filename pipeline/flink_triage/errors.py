@@ -14,15 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flink_triage import exit_codes
+
 
 class FlinkTriageError(Exception):
     """Root of the tree; ``exit_code`` is what the command returns for it."""
 
-    exit_code = 70
+    exit_code = exit_codes.BUG
 
 
 class UsageError(FlinkTriageError):
-    exit_code = 2
+    exit_code = exit_codes.USAGE
 
 
 class SignaturePackError(UsageError):
@@ -34,12 +36,12 @@ class SignaturePackError(UsageError):
 
 
 class EnvironmentProblem(FlinkTriageError):
-    exit_code = 4
+    exit_code = exit_codes.ENVIRONMENT
 
 
 class CorruptStateError(FlinkTriageError):
-    exit_code = 4
+    exit_code = exit_codes.ENVIRONMENT
 
 
 class OutputHeldError(FlinkTriageError):
-    exit_code = 5
+    exit_code = exit_codes.HELD

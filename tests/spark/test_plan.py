@@ -14,7 +14,7 @@ import pytest
 
 from flink_triage.logs.inputs.files import InputFile, Listing, list_inputs
 from flink_triage.model import Quarantined
-from flink_triage.settings import Settings
+from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.spark.ingest.changed_files import WorkPlan
 from flink_triage.spark.ingest.content_identity import HEAD_BYTES, OpenFile
 from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
@@ -60,7 +60,7 @@ def read(planned: WorkPlan, but: int = 0) -> list[Row]:
 
 
 def summary(task: RangeTask, but: int) -> dict[str, object]:
-    with OpenFile(task.file) as file:
+    with OpenFile(task.file, DEFAULT_SETTINGS.max_file_bytes) as file:
         text = file.read_at(0, 1 << 30)
         mark = file.mark(len(text) - but)
     assert mark is not None
@@ -156,7 +156,7 @@ def test_identity_is_that_of_the_decompressed_content(tmp_path: Path) -> None:
     (tmp_path / "a.log.1.gz").write_bytes(gzip.compress(FIRST.encode()))
     marks = []
     for file in listed(tmp_path).files:
-        with OpenFile(file) as opened:
+        with OpenFile(file, DEFAULT_SETTINGS.max_file_bytes) as opened:
             marks.append((opened.mark_of_head(), opened.mark(len(FIRST))))
     assert len(marks) == 2
     assert marks[0] == marks[1]

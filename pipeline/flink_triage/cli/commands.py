@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from flink_triage import exit_codes
 from flink_triage.api import diagnose as diagnose_here
 from flink_triage.cli.alerting import addresses_of, alert
 from flink_triage.cli.arguments import options_of
@@ -18,8 +19,6 @@ from flink_triage.errors import UsageError
 from flink_triage.local import Options, pack_of
 from flink_triage.model import Result
 from flink_triage.report.facts.sanitize import clean
-
-_EXIT_ENVIRONMENT = 4
 
 
 def diagnose(arguments: argparse.Namespace) -> int:
@@ -80,7 +79,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     for check in checks:
         if not check.is_ok or not arguments.quiet:
             print(f"{check.state:<8} {check.name}: {check.detail}")
-    return 0 if all(check.is_ok for check in checks) else _EXIT_ENVIRONMENT
+    return 0 if all(check.is_ok for check in checks) else exit_codes.ENVIRONMENT
 
 
 def signatures(arguments: argparse.Namespace) -> int:

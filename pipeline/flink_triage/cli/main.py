@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flink_triage import __version__
+from flink_triage import __version__, exit_codes
 from flink_triage.cli import commands
 from flink_triage.cli.alerting import add_alert_arguments
 from flink_triage.cli.arguments import (
@@ -36,10 +36,6 @@ from flink_triage.report.facts.sanitize import clean
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures.schema_check import hint
 
-_EXIT_ENVIRONMENT = 4
-_EXIT_BUG = 70
-_EXIT_INTERRUPTED = 130
-_EXIT_TERMINATED = 143
 # A full disk, a used-up quota, and the limit of ``ulimit -f``.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -151,7 +147,7 @@ def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.Argume
 
 
 def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    signatures = commands_of.add_parser("signatures", help="list, show, lint, test, draft, export")
+    signatures = commands_of.add_parser("signatures", help="list, show, lint, test, new, export")
     actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, help_ in (
         ("list", "every signature: subsystem/name, severity, role, Flink lines"),
@@ -208,9 +204,9 @@ def main(
         print(f"flink-triage: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        return _EXIT_INTERRUPTED
+        return exit_codes.INTERRUPTED
     except _Terminated:
-        return _EXIT_TERMINATED
+        return exit_codes.TERMINATED
     except Exception as error:
         if isinstance(error, BrokenPipeError) and _is_reader_gone():
             _drop_stdout()
@@ -219,10 +215,10 @@ def main(
             _drop_stdout()
             where = error.filename or "to standard output or a temporary file"
             print(f"flink-triage: cannot write {where}: {error.strerror}", file=sys.stderr)
-            return _EXIT_ENVIRONMENT
+            return exit_codes.ENVIRONMENT
         traceback.print_exc()
         print("flink-triage: this is a bug; please report it with the lines above", file=sys.stderr)
-        return _EXIT_BUG
+        return exit_codes.BUG
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:

@@ -12,14 +12,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+from flink_triage import exit_codes
 from flink_triage.diagnosis.resource_limits import UNDIAGNOSED
-from flink_triage.errors import EnvironmentProblem, FlinkTriageError, UsageError
+from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.model import SEVERITIES, Result
 from flink_triage.report import Format, render_pieces
 
-_EXIT_FINDINGS = 1
-_EXIT_NOTHING_TO_READ = 2
-_EXIT_INCOMPLETE = 3
 _PAGE_WIDTH = 80
 
 
@@ -64,19 +62,19 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
     if fail_on != "none":
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
-            return _EXIT_FINDINGS
+            return exit_codes.FINDINGS
         # A failure without a signature still stopped a job: it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
-            return _EXIT_FINDINGS
+            return exit_codes.FINDINGS
     if not result.incidents and any(q.reason.startswith(UNDIAGNOSED) for q in coverage.quarantined):
-        return FlinkTriageError.exit_code
+        return exit_codes.BUG
     verdicts = {incident.verdict for incident in result.incidents}
     if verdicts and verdicts <= {"no-logs", "empty-window"}:
-        return _EXIT_NOTHING_TO_READ
+        return exit_codes.USAGE
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
     is_partial = not all(quarantined.is_ignored for quarantined in coverage.quarantined)
     is_incomplete = is_partial or coverage.truncated > 0 or gave_up
-    return _EXIT_INCOMPLETE if strict and is_incomplete else 0
+    return exit_codes.INCOMPLETE if strict and is_incomplete else 0
 
 
 def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:

@@ -1,4 +1,4 @@
-"""``flink-triage signatures list|show|lint|test|new``."""
+"""The actions of ``flink-triage signatures``: list, show, lint, test, new and export."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from flink_triage import exit_codes
 from flink_triage.diagnosis.episodes.unknown_failures import is_unknown
 from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.local import Options, scan_inputs
 from flink_triage.report.facts.sanitize import clean, one_line
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
-
-_EXIT_PROBLEMS = 2
 
 
 def _pack(arguments: argparse.Namespace) -> SignaturePack:
@@ -68,7 +67,7 @@ def lint(arguments: argparse.Namespace) -> int:
     for problem in problems:
         print(one_line(problem))
     print(f"{len(problems)} problems", file=sys.stderr)
-    return _EXIT_PROBLEMS if problems else 0
+    return exit_codes.USAGE if problems else 0
 
 
 def test(arguments: argparse.Namespace) -> int:
@@ -85,7 +84,7 @@ def test(arguments: argparse.Namespace) -> int:
         f"{len(pack.signatures)} signatures, {examples} examples, {len(problems)} problems",
         file=sys.stderr,
     )
-    return _EXIT_PROBLEMS if problems else 0
+    return exit_codes.USAGE if problems else 0
 
 
 def new(arguments: argparse.Namespace) -> int:

@@ -16,18 +16,28 @@ def plan_ranges(
 ) -> list[ByteRange]:
     """Ranges of (profile, deployment) pairs that together own every byte exactly once.
 
-    A splittable file is cut every ``settings.range_bytes``; its last range is open-ended.  A last
-    piece of under a quarter of that is joined to the one before it.
+    The last range of a file is open-ended.
     """
     ranges: list[ByteRange] = []
     for profile, deployment in files:
-        cuts = [0]
-        if profile.is_splittable and profile.problem is None:
-            step = max(settings.range_bytes, 1)
-            cuts.extend(range(step, profile.size_bytes - step // 4, step))
-        for start, end in zip(cuts, [*cuts[1:], None], strict=True):
+        starts = range_starts(profile, profile.size_bytes, settings)
+        for start, end in zip(starts, [*starts[1:], None], strict=True):
             ranges.append(ByteRange(profile, deployment, start, end, generation))
     return ranges
+
+
+def range_starts(
+    profile: FileProfile, size_bytes: int, settings: Settings, first: int = 0
+) -> list[int]:
+    """Offsets at which the ranges of a file start, from ``first`` on.
+
+    A splittable file is cut at the multiples of ``settings.range_bytes``. The last piece is joined
+    to the one before it if it is smaller than a quarter of a range.
+    """
+    if not profile.is_splittable or profile.problem is not None:
+        return [first]
+    step = max(settings.range_bytes, 1)
+    return [first, *range((first // step + 1) * step, size_bytes - step // 4, step)]
 
 
 def binned(items: Iterable[T], work: Callable[[T], int], size: float) -> list[list[T]]:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 from flink_triage.logs.inputs.compression import DecompressedStream, compression_of
 from flink_triage.logs.inputs.files import InputFile, open_binary
 from flink_triage.logs.inputs.storage import is_uri, stat_stored
-from flink_triage.settings import DEFAULT_SETTINGS, KIB, MIB
+from flink_triage.settings import KIB, MIB
 
 # Lengths at which the head of a file is hashed. Files of different lengths are compared at the
 # longest length that both reach.
@@ -80,12 +80,13 @@ def heads_agree(one: bytes, other: bytes) -> bool:
 
 
 class OpenFile:
-    """A file held open: every look sees the same file, even after its path is replaced.
+    """A file held open: every read sees the same file, even after its path is replaced.
 
-    Opening raises ``OSError``.
+    At most ``max_bytes`` of a compressed file are decompressed. Opening raises ``OSError``.
     """
 
-    def __init__(self, listed: InputFile) -> None:
+    def __init__(self, listed: InputFile, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._listed = listed
         self.raw: BinaryIO = open_binary(listed.path)
         try:
@@ -140,7 +141,7 @@ class OpenFile:
             self.raw.seek(offset)
             return _read(self.raw, size)
         if self._plain is None or self._at > offset:
-            self._plain = DecompressedStream(self.rewound(), DEFAULT_SETTINGS.max_file_bytes)
+            self._plain = DecompressedStream(self.rewound(), self._max_bytes)
             self._at = 0
         while self._at < offset:
             skipped = len(self._plain.read(min(offset - self._at, _READ_BYTES)))

@@ -69,7 +69,7 @@ def look_at(wanted: Wanted, settings: Settings) -> Look:
     """Look at one file; unreadable content and paths are reported in the result, never raised."""
     listed = wanted.file
     try:
-        with OpenFile(listed) as file:
+        with OpenFile(listed, settings.max_file_bytes) as file:
             stamp = file.stamp()
             now = replace(listed, size_bytes=stamp.size_bytes, modified_at=stamp.modified_at)
             head = file.mark_of_head()

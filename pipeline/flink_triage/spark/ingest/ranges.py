@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from flink_triage.logs.inputs.byte_ranges import range_starts
 from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange
 from flink_triage.pickles import pickled_by_position
@@ -55,7 +56,9 @@ def cut_ranges(
         if work.profile.problem is not None:
             continue
         age = (now - work.file.modified_at).total_seconds()
-        starts = _starts(work, settings)
+        starts = range_starts(
+            work.profile, work.file.size_bytes, settings, work.known.consumed_bytes
+        )
         for index, start in enumerate(starts):
             is_last = index == len(starts) - 1
             end = None if is_last else starts[index + 1]
@@ -82,15 +85,6 @@ def cut_ranges(
                 )
             )
     return tuple(tasks)
-
-
-def _starts(work: FileWork, settings: Settings) -> list[int]:
-    start, step = work.known.consumed_bytes, max(settings.range_bytes, 1)
-    if not work.profile.is_splittable:
-        return [start]
-    first_cut = (start // step + 1) * step
-    # A last piece of under a quarter of a range is not worth a task.
-    return [start, *range(first_cut, work.file.size_bytes - step // 4, step)]
 
 
 def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTask]]:

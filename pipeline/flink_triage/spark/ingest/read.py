@@ -150,7 +150,7 @@ def stage_range(
     with a ``failure`` means that no row of the range counts.
     """
     try:
-        with OpenFile(task.file) as file:
+        with OpenFile(task.file, settings.max_file_bytes) as file:
             _verify(file, task)
             yield from _stage_open(file, task, analyzer, settings, told)
     except FileNotFoundError:
