@@ -1,4 +1,4 @@
-# Every target makes the environment it needs; Python 3.11 to 3.13, Java 17 and make are enough.
+# Every target creates the environment that it needs, from Python 3.11 to 3.13, Java 17 and make.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -6,13 +6,13 @@ VENV ?= .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# The versions that were tested together; empty for the newest that pyproject.toml allows.
+# The tested versions; empty for the newest versions that pyproject.toml allows.
 PINNED ?= --constraint constraints.txt
 # Additional folders of labelled logs, if present.
 SHARED ?= ../shared
 EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases) \
   $(wildcard $(SHARED)/failing)
-# all, or names of benchmarks/bench.py; megabytes of a corpus, and how many times that for slopes.
+# all, or names of benchmarks/bench.py; size of a corpus in MB, and the factor of the larger one.
 BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
 BENCH_SCALE ?= 5
@@ -22,9 +22,9 @@ HOURS ?= 30
 FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
-# Where the tables of `make crash` are: local, s3 or catalog.
+# Storage of the tables of `make crash`: local, s3 or catalog.
 CRASH_BACKEND ?= local
-# The classes of a run, loaded once for all JVMs that the tests start; without it they start slower.
+# An archive of the classes of a run; the JVMs of the tests start faster with it.
 CLASSES := $(VENV)/classes.jsa
 
 .PHONY: help demo test crash unit check lint timing calibrate eval ablate left-out closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
@@ -47,13 +47,13 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
-# Files with few tests are the long ones: by default they come last, and one worker waits.
+# Files with few tests take longest. By default they are scheduled last, and one worker is idle.
 test: java unit $(CLASSES) ## every test, with real Spark and Delta
 	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))" \
 	  $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
 	  --no-loadscope-reorder
 
-# The JVM writes it when it ends, a little after the command; it holds the pipe until then.
+# The JVM writes the archive when it exits, shortly after the command; `cat` waits for that.
 $(CLASSES): $(STAMP)
 	@rm -rf $@ $@.tables
 	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:ArchiveClassesAtExit=$(abspath $@)" \
@@ -61,7 +61,7 @@ $(CLASSES): $(STAMP)
 	  --warehouse $@.tables --fail-on none --quiet | cat >/dev/null
 	@rm -rf $@.tables
 
-crash: java $(STAMP) ## kill runs (CRASH_BACKEND local, s3, catalog); local: rotate logs, run six at once, fill disks (two hours)
+crash: java $(STAMP) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six at once, fills disks (two hours)
 	CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
@@ -69,7 +69,7 @@ crash: java $(STAMP) ## kill runs (CRASH_BACKEND local, s3, catalog); local: rot
 unit: $(STAMP) ## the tests without a JVM, in seconds
 	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
 
-check: lint unit ## all that takes seconds: format, lint, types, the signature pack, unit tests
+check: lint unit ## the checks that take seconds: format, lint, types, the signature pack, unit tests
 
 lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/ruff format --check .
@@ -81,25 +81,25 @@ lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/flink-triage signatures lint
 	$(BIN)/flink-triage signatures test
 
-timing: $(STAMP) ## that hostile text costs no more than its length; for a quiet machine
+timing: $(STAMP) ## test that time is linear in the length of hostile input; needs an idle machine
 	$(BIN)/python -m pytest tests/unit -m timing
 
-calibrate: $(STAMP) ## fit the stated confidence to the labelled logs again
+calibrate: $(STAMP) ## fit the confidence to the labelled logs
 	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs %/shared/failing,$(EVAL_TREES))
 
-eval: $(STAMP) ## accuracy on every labelled log there is, and each miss
+eval: $(STAMP) ## accuracy on all labelled logs, and each miss
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
 
-ablate: $(STAMP) ## what each scoring and context rule decides on labelled logs
+ablate: $(STAMP) ## the effect of each scoring and context rule on labelled logs
 	$(BIN)/python -m benchmarks.ablate $(filter-out %/failing,$(EVAL_TREES))
 
-left-out: $(STAMP) ## the share of examples that are named without what was written for them (LEFT_OUT)
+left-out: $(STAMP) ## the share of examples that match without their own alternatives (LEFT_OUT)
 	$(BIN)/python -m benchmarks.left_out $(LEFT_OUT)
 
-closest: $(STAMP) ## how often the closest known failures hold the right one
+closest: $(STAMP) ## how often the closest known failures include the right one
 	$(BIN)/python -m benchmarks.closest
 
-fuzz: java $(STAMP) ## damaged, hostile and heavy logs, archives, folders and files of users (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
+fuzz: java $(STAMP) ## test with damaged, hostile and heavy logs, archives, folders and user files (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.streams $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.archives $(FUZZ_RUNS) $(FUZZ_SEED)
@@ -114,17 +114,17 @@ $(STAMP)-bench: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
-bench: java $(STAMP)-bench ## time runs against peers, in turn (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
+bench: java $(STAMP)-bench ## compare the time of runs with other tools (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
 	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
 
-bench-incremental: java $(STAMP) ## time hourly runs while history grows (HOURS)
+bench-incremental: java $(STAMP) ## measure hourly runs while the history grows (HOURS)
 	$(BIN)/python -m benchmarks.incremental --runs $(HOURS)
 
-profile: java $(STAMP)-bench ## where the time of a run goes, in process and on Spark (BENCH_MB)
+profile: java $(STAMP)-bench ## profile a run, in one process and on Spark (BENCH_MB)
 	$(BIN)/python -m benchmarks.profile --megabytes $(BENCH_MB)
 
-catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md again
+catalogue: $(STAMP) ## generate docs/signatures.md and docs/signature-quality.md
 	$(BIN)/python -m flink_triage.signatures.catalogue --quality tests/logs/healthy \
 	  > docs/signature-quality.md.new
 	mv docs/signature-quality.md.new docs/signature-quality.md
@@ -134,7 +134,7 @@ catalogue: $(STAMP) ## write docs/signatures.md and docs/signature-quality.md ag
 wheel: $(STAMP) ## build the wheel and the source distribution
 	$(BIN)/python -m build
 
-release: $(STAMP) ## both, reproducibly, with their digests and a bill of materials, in dist/
+release: $(STAMP) ## build both reproducibly in dist/, with digests and a bill of materials
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
 	$(PYTHON) -m venv build/released
@@ -155,10 +155,10 @@ matrix: ## the tests without a JVM on every Python of PYTHONS
 	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
 	done
 
-# Always a new environment: that of last week does not have this week's releases.
+# Always a new environment, because an existing one does not have the newest releases.
 newest: ## every test, with the newest versions that pyproject.toml allows
 	rm -rf build/newest
 	$(MAKE) test VENV=build/newest PINNED=
 
-clean: ## remove what the targets made
+clean: ## remove the files that the targets created
 	rm -rf $(VENV) build dist report.html .mypy_cache .ruff_cache .pytest_cache

@@ -1,4 +1,4 @@
-"""What ``spark-submit`` starts: the command ``flink-triage`` with all its arguments."""
+"""Runs the command ``flink-triage`` with all its arguments, for ``spark-submit``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import sys
 from flink_triage.cli.main import main
 
 if __name__ == "__main__":
-    # A successful ``sys.exit(0)`` would be reported as a failure by some schedulers.
+    # Some schedulers report even ``sys.exit(0)`` as a failure.
     if code := main():
         sys.exit(code)

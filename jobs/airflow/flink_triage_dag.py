@@ -1,4 +1,4 @@
-"""Airflow 3: every hour read what is new in the logs and render the report; daily maintenance."""
+"""Airflow 3: reads new log data and renders the report every hour, and maintains tables daily."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TABLES = "--warehouse=s3a://lake/flink-triage"
 RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
 REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
 MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
-# The environment failed, or another run held the tables: a retry may help.
+# The environment failed, or a different run held the lock of the tables: a retry may help.
 RETRIED = (4, 5)
 
 
 def call(*arguments: str) -> None:
-    """Run the command; a failure that a retry cannot cure raises ``AirflowFailException``."""
+    """Run the command; raise ``AirflowFailException`` if a retry would not help."""
     code = subprocess.run(["flink-triage", *arguments], check=False).returncode
     message = f"flink-triage {arguments[0]} ended with exit code {code}"
     if code < 0 or code in RETRIED:
