@@ -1,7 +1,7 @@
-"""Message text in; out, what a line of a startup banner states of the process' JVM.
+"""Parses a line of a startup banner into a property of the process's JVM.
 
-The lines are those of EnvironmentInformation.logEnvironmentInfo of Flink 1.0 to 2.3. Program
-arguments are not read: nothing distinguishes the line of one argument from other text.
+The lines are printed by EnvironmentInformation.logEnvironmentInfo of Flink 1.0 to 2.3. Program
+arguments are not read, because the line of one argument looks like any other text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from flink_triage.model import Lifecycle
 
 KINDS = ("java-version", "jvm-option", "classpath")
 _JVM, _CLASSPATH = "JVM: ", "Classpath: "
-# Options are indented by four blanks, and program arguments, too: a "-D" among them is alone on its
-# line, with its key on the next, which these literals leave out.
+# Options are indented by four spaces, and so are program arguments. A "-D" among the arguments is
+# alone on its line, and its key is on the next line, so these literals do not match it.
 LITERALS = (
     _JVM,
     _CLASSPATH,

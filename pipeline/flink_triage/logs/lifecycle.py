@@ -1,8 +1,8 @@
-"""Message text in, ``Lifecycle`` out: lines that report a job's state changes.
+"""Parses messages that report state changes of a job into ``Lifecycle``.
 
-The texts are those of Flink 1.9 to 2.3 (class names beside each entry), and for failures also those
-of 1.0 to 1.8. ``LITERALS`` feed the scanner, so that these lines are kept although most are logged
-at INFO.
+The messages are those of Flink 1.9 to 2.3 (class names above each entry), and failure messages also
+of 1.0 to 1.8. The scanner also searches for ``LITERALS``, so that these lines are kept although
+most are logged at INFO.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flink_triage.logs import banner, operator_status
 from flink_triage.model import Lifecycle
 
 _ID = r"[0-9a-f]{32}"
-# "Map -> Sink (2/4)#1 (attempt id)", the JobManager prints no "#1" and 1.16+ ends the id in "_1".
+# "Map -> Sink (2/4)#1 (attempt id)"; the JobManager omits "#1", and since 1.16 the id ends in "_1".
 _EXECUTION = (
     r"(?P<task>.{1,2000}?) ?\((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)"
     r"(?:#(?P<attempt>\d{1,9}))?(?: - execution #(?P<attempt_>\d{1,9}))?"
@@ -23,7 +23,7 @@ _EXECUTION = (
 )
 
 
-# Clients up to 1.4 print the state changes that the JobManager reports to them.
+# Clients up to 1.4 print the state changes that they receive from the JobManager.
 _CLIENT_TIME = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[\t ]"
 
 
@@ -39,7 +39,7 @@ def _kind(name: str, literal: str, pattern: str) -> _Kind:
 
 
 _TABLE: tuple[_Kind, ...] = (
-    # Execution and Task (1.16+): the first subtask in its first attempt stands for the task
+    # Execution and Task (1.16+): the first subtask in its first attempt represents the task
     _kind(
         "task-running",
         "_0_0) switched from INITIALIZING to RUNNING",
@@ -122,7 +122,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Starting execution of job ",
         rf"Starting execution of job '?(?P<job_name>.{{0,2000}}?)'? \((?P<job_id>{_ID})\)",
     ),
-    # DefaultExecutionGraphBuilder (1.15+): ties execution attempt ids to a job
+    # DefaultExecutionGraphBuilder (1.15+): maps execution attempt ids to a job
     _kind(
         "execution-graph",
         "Created execution graph ",
@@ -162,7 +162,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Could not resolve ResourceManager address",
         r"Could not resolve ResourceManager address (?P<value>[^\s,]+)",
     ),
-    # ConnectionUtils, which looks for the network interface by connecting to the JobManager.
+    # ConnectionUtils, which finds the network interface by connecting to the JobManager.
     _kind(
         "resourcemanager-sought",
         "Failed to connect from address",
@@ -194,7 +194,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Requesting new TaskManager pod with",
         r"Requesting new TaskManager (?P<value>pod) with",
     ),
-    # RpcService: in every process, some ten times at startup
+    # RpcService: in every process, about ten times at startup
     _kind(
         "endpoint-started",
         "Starting RPC endpoint for ",
@@ -228,7 +228,7 @@ _TABLE: tuple[_Kind, ...] = (
         "RECEIVED SIGNAL ",
         r"RECEIVED SIGNAL (?P<key>\d+): (?P<value>\w+)",
     ),
-    # Shutdown hooks of a TaskManager, whichever logs first: AbstractBlobCache, TaskExecutor,
+    # Shutdown hooks of a TaskManager, in any order: AbstractBlobCache, TaskExecutor,
     # TaskExecutorLocalStateStoresManager, FileChannelManagerImpl
     _kind(
         "process-closing",
@@ -250,13 +250,13 @@ _TABLE: tuple[_Kind, ...] = (
         "FileChannelManager removed spill file directory",
         r"^(?P<value>FileChannelManager) removed spill file directory",
     ),
-    # TaskManager and JobManager of before 1.5, behind the line above
+    # TaskManager and JobManager before 1.5, after the line above
     _kind(
         "signal",
         "because it was killed from the outside",
         r"This JVM will shut down because it was (?P<value>killed from the outside)",
     ),
-    # JobManager of before 1.5
+    # JobManager before 1.5
     _kind(
         "job-state",
         "Status of job ",
@@ -295,10 +295,11 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
-    """The state change in ``message`` (a header line's message), or ``None`` for any other line.
+    """The state change in ``message`` (the message of a header line), or ``None`` for any other
+    line.
 
-    ``logger`` is not needed to distinguish the texts and may be ``None``: pasted excerpts and short
-    layouts do not have it.
+    ``logger`` may be ``None``, because the message alone identifies the state change: pasted
+    excerpts and short layouts have no logger.
     """
     del logger
     for literal, kind in _BY_LITERAL:
@@ -325,7 +326,7 @@ _TASK_IN_TEXT = re.compile(
 
 
 def task_in_text(text: str) -> tuple[str, int, int, int | None] | None:
-    """(task, subtask from 1, parallelism, attempt from 0) that other messages name.
+    """(task, subtask from 1, parallelism, attempt from 0) in other messages.
 
     Flink prints ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
     """
@@ -347,7 +348,7 @@ _JOB_ID = re.compile(rf"\bjob(?:_|[ -]?[iI][dD]|)[=: ]*(?P<job_id>{_ID})\b")
 
 
 def job_id_in_text(text: str) -> str | None:
-    """The job id that a message names ("... for job <id>", "job_<id>_op_..."), or ``None``."""
+    """The job id in a message ("... for job <id>", "job_<id>_op_..."), or ``None``."""
     start = text.find("job", 0, _MAX_MESSAGE_CHARS)
     while start >= 0:
         found = _JOB_ID.match(text, start, _MAX_MESSAGE_CHARS)

@@ -1,4 +1,4 @@
-"""The status of a FlinkDeployment or FlinkSessionJob in, the state of its job out."""
+"""Parses the status of a FlinkDeployment or FlinkSessionJob into the state of its job."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A file in, its layout, encoding, process and product out."""
+"""Detects the encoding, layout, process and Flink version of a file."""

@@ -1,7 +1,8 @@
-"""The lines of a file without log headers in, whether they are a document about failures out.
+"""Recognizes documents about failures among the files without log headers.
 
 Runbooks, change logs, commented configurations, diffs, source code and alert rules quote the
-messages of failing programs. They report no failure, unlike a person's description of an incident.
+messages of failing programs. Unlike a person's description of an incident, they do not report a
+failure.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _MAX_LINES = 400
 _OF_A_TRACE = {LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE}
 
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
-# The mark of a comment; a pasted trace may stand in one.
+# The marker of a comment, which may contain a pasted trace.
 _MARK = re.compile(r"\s*(?:\*|//|#) (?=\s)")
 _COMMENT = re.compile(r"\s*(?:#(?!#)|//|--\s|;|\*\s|/\*)")
 _OPTION = re.compile(r"\s*[+-]?[a-z][\w-]{0,60}(?:\.[a-z0-9*][\w*-]{0,60}){1,12}\s*[:=]")
@@ -28,7 +29,7 @@ _CODE = re.compile(
     r"\s*(?:(?:public|private|protected|static|final|package|import|class|interface|enum|return"
     r"|throw new|try|catch|def|async def|from \S+ import|val|var|fun|func|@Override|@Test|assert"
     r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/\*|\*(?:[ /]|$))"
-    # A constant of an enum, and commands of a shell.
+    # An enum constant, and shell commands.
     r"|\s*[A-Z][A-Z0-9_]{2,80}\(.*\)[,;]\s*$"
     r"|\s*(?:fi|done|then|else|esac|echo .*|local \w+=.*|if \[.*|\|? ?grep .*)\s*\\?\s*$"
     r"|.*[;{}]\s*$"
@@ -40,7 +41,8 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"\s*(?:A|Answer|\*\*A)\s*[:.]\s", re.IGNORECASE)
-# A sentence ends at its mark before a blank, or at the line end: class names contain dots.
+# A sentence ends at a punctuation mark before a space, or at the line end: class names contain
+# dots.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|in case|should|unless|where|every time|as soon as)\b", re.IGNORECASE
@@ -57,7 +59,7 @@ _OVER = re.compile(
     r"|prevent(?:s|ed|ing)?|protects?|keeps? (?:\w+ )?(?:clear|away|safe))\b",
     re.IGNORECASE,
 )
-# A report by somebody who has the failure, regardless of conditions around it.
+# A report by a user who has the failure, regardless of conditions around it.
 _TOLD = re.compile(
     r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
     r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
@@ -68,7 +70,7 @@ _TOLD = re.compile(
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
-# Labels of a guide: what is seen, and what to do about it.
+# Section labels of a guide: symptoms and solutions.
 _LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
 _SYMPTOM = re.compile(
     rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|causes?|reasons?){_LABEL_END}", re.IGNORECASE
@@ -78,7 +80,7 @@ _SOLUTION = re.compile(
     rf"|what to do|actions?|recommendations?){_LABEL_END}",
     re.IGNORECASE,
 )
-# An entry of release notes: an item of a list that begins with an issue's key.
+# An entry of release notes: a list item that starts with an issue key.
 _RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
 _MANUAL_HEADINGS = 3
 _MIN_QUESTIONS = _MIN_REFERENCES = 3
@@ -169,7 +171,7 @@ def _is_guide(lines: Sequence[str]) -> bool:
 
 
 def _is_case(sentence: str, at: int) -> bool:
-    # Messages contain such words, too: only those before a message count.
+    # Messages also contain such words: only words before the message count.
     before = sentence[:at]
     return any(said.search(before) for said in (_CONDITION, _OVER)) or bool(
         _EXPLAINED.search(sentence)

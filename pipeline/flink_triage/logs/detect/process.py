@@ -1,4 +1,4 @@
-"""The text and the file name of a log in, its process, Flink version and host out."""
+"""Detects the process, Flink version and host from the text and the file name of a log."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _STATED_VERSION = re.compile(
     r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
     r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
 )
-# Without a banner, stack traces name jars: those released with Flink itself, and connectors, whose
-# names end in the Flink version line that they are built for.
+# Without a banner, jar names in stack traces show the version: jars released with Flink itself, and
+# connectors, whose names end in the Flink version line that they are built for.
 _JAR_VERSION = re.compile(
-    # What is looked for comes before what must not stand before it: so it is found by its letters.
+    # The literal precedes the lookbehind, so that the regex engine can search for its letters.
     r"flink-(?<![\w-]flink-)(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
     r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
-# Each with words of which every match contains one, for a much faster search.
+# Each match contains one of the words: searching for them first is much faster.
 _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "operator",
@@ -54,7 +54,7 @@ _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend"),
     ),
 )
-# Loggers of only one kind of process; they decide if there is no banner.
+# Loggers that exist in only one kind of process; used if there is no banner.
 _LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
     (
         "jobmanager",
@@ -101,7 +101,7 @@ _STANDALONE_NAME = re.compile(
 
 
 def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Process | None:
-    """The process that wrote a log, by its banner, its file name, or the loggers of its headers."""
+    """The process that wrote a log, determined from its banner, its file name, or its loggers."""
     possible = [
         (process, pattern)
         for process, words, pattern in _PROCESSES

@@ -1,4 +1,4 @@
-"""The head of a file in, its profile out: compression, encoding, carrier, layout, process, version.
+"""Profiles the head of a file: compression, encoding, carrier, layout, process and Flink version.
 
 Content takes precedence over names: a TaskManager's log is identified by its banner, and by its
 file name only if it has no banner.
@@ -31,7 +31,7 @@ from flink_triage.settings import Settings
 
 PROBE_BYTES = 256 * 1024
 _PROBE_LINES = 2000
-# This many first lines identify a file, if the rest of its head continues in the same shape.
+# This many first lines identify a file if the rest of its head continues in the same shape.
 _SAMPLE_LINES = 400
 # A file is read by its header shape only if its layout explains nearly all of its head.
 _SHAPED_CONFIDENCE = 0.8
@@ -50,7 +50,7 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"FLR\x00", "Java Flight Recorder file"),
 )
 _CONTROL = bytes((*range(1, 7), *range(14, 27), 28, 29))
-# Our own output, left beside the logs: the log lines it quotes are not events.
+# A result of flink-triage next to the logs: the log lines that it quotes are not events.
 _OWN_RESULT = re.compile(
     rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
 )
@@ -212,23 +212,23 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
         if head.startswith(magic):
             return f"binary: {name}"
     if _OWN_RESULT.match(head):
-        return "no log: a result of flink-triage"
+        return "not a log: a result of flink-triage"
     if head[257:262] == b"ustar":
         return "binary: tar archive"
     if encoding != "utf-8":
         return None
-    # A crash leaves runs of NUL in a text; a binary file also has other control bytes.
+    # A crash leaves runs of NUL in a log; a binary file also has other control bytes.
     sample = head[: 64 * 1024]
     control = len(sample) - len(sample.translate(None, _CONTROL))
     if control * 50 > len(sample):
-        return "binary: too many control bytes for a text"
+        return "binary: too many control bytes for text"
     if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
         return "binary: mostly NUL bytes"
     return None
 
 
 def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
-    # A document is held in memory; one beyond the limit is read line by line.
+    # A document is kept in memory; a document above the limit is read line by line.
     if size_bytes > MAX_EXPORT_BYTES:
         return None
     return export_kind(head.decode(encoding, errors="replace"))

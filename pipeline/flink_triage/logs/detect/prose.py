@@ -1,6 +1,4 @@
-"""A text that is not a log in; whether it mentions a failure, or reports that no log was found,
-out.
-"""
+"""Classifies text that is not a log: it may mention a failure, or report that no log was found."""
 
 from __future__ import annotations
 
@@ -24,8 +22,8 @@ FAILURE = re.compile(
 _IS_EMPTY = re.compile(
     r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
 )
-# Messages of programs that fetch logs and find none: kubectl, docker, yarn, aws, journalctl, and
-# the tools of Unix ("tail: cannot open ...: No such file or directory").
+# Messages of programs that fetch logs but find none: kubectl, docker, yarn, aws, journalctl, and
+# Unix tools ("tail: cannot open ...: No such file or directory").
 _NO_LOG = re.compile(
     r"\s*(?:Error from server(?: \(\w+\))?: |Error response from daemon: "
     r"|Error: No such (?:container|object)"
@@ -43,7 +41,7 @@ _NO_LOG = re.compile(
 
 
 def mentions_failure(text: str) -> bool:
-    """Whether ``text`` reports a failure and does not negate it."""
+    """Whether ``text`` reports a failure without negating it."""
     text = text[:_MAX_CHARS]
     return any(
         _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None
@@ -53,5 +51,5 @@ def mentions_failure(text: str) -> bool:
 
 
 def is_of_collector(text: str) -> bool:
-    """Whether ``text`` is the output of a program that should fetch logs and found none."""
+    """Whether ``text`` is the output of a program that tried to fetch logs and found none."""
     return _NO_LOG.match(text[:_MAX_CHARS]) is not None

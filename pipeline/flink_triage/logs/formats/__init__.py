@@ -1,1 +1,1 @@
-"""The text around log lines: carriers, exports, stack trace lines."""
+"""Extracts log lines from the text around them: prefixes, exports of log stores, Markdown."""

@@ -1,4 +1,4 @@
-"""A line with the prefix of its transport in, the line as the program wrote it out."""
+"""Removes the prefixes that transports add to log lines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_hea
 class Peeled:
     """A line without its prefix.
 
-    ``source`` separates streams that share a file. ``is_partial``: the next line of the same source
-    continues this line. ``may_end``: it does so only if it does not start a line of its own.
-    ``times`` are the transports' times as written, innermost last; they are parsed only on demand,
-    because most lines state their own time.
+    ``source`` separates streams that share a file. If ``is_partial`` is set, the next line of the
+    same source continues this line; with ``may_end``, only if that line does not start a line of
+    its own. ``times`` are the transports' times as written, innermost last; they are parsed only on
+    demand, because most lines contain their own time.
     """
 
     text: str
@@ -59,12 +59,12 @@ _SYSLOG_5424 = re.compile(
     r"^<\d{1,3}>1 (\S{10,40}) (\S{1,255} \S{1,128} \S{1,128}) \S{1,64} (?:-|\[.{0,2000}?\]) ?(.*)$",
     re.DOTALL,
 )
-# journalctl -o short-iso, and rsyslog's own file format.
+# journalctl -o short-iso, and rsyslog's default file format.
 _SYSLOG_ISO = re.compile(
     r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
     re.DOTALL,
 )
-# fluentd's out_file with tabs, its stdout with spaces.
+# fluentd's out_file (separated by tabs) and its stdout (separated by spaces).
 _FLUENTD = re.compile(
     r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,20}(?: [+-]\d{4})?)[\t ][\w.*/-]{1,255}:?[\t ]"
     r"(\{.*\})$",
@@ -76,7 +76,7 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
-# The pod name of a Deployment: its name, its template's hash, and five letters of the pod.
+# The pod name of a Deployment: its name, the hash of its template, and five random characters.
 _POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
 # The time that web consoles put before each line of a container, in the browser's language.
 _CONSOLE_TIME = re.compile(
@@ -84,7 +84,7 @@ _CONSOLE_TIME = re.compile(
     r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
     re.DOTALL,
 )
-# Output of a client as a scheduler prints it, with a time and a level for each line.
+# Client output as a scheduler prints it, with a time and a level before each line.
 _STAMPED = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
     re.DOTALL,
@@ -93,7 +93,7 @@ _STAMPED = re.compile(
 _PYTHON_LOGGING = re.compile(
     r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
 )
-# An element of an array, or a piece of a text in a program.
+# An element of an array, or a piece of a string literal in a program.
 _JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
@@ -121,7 +121,8 @@ def _peel_docker_json(line: str) -> Peeled | None:
     # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which add
     # their own fields, may omit all newlines.
     return Peeled(
-        # JSON escapes restore characters cleaned from the line: colours, NULs, half characters.
+        # JSON escapes restore characters that were cleaned from the line: colours, NULs, lone
+        # surrogates.
         clean(text.removesuffix("\n")),
         str(fields["stream"]),
         not text.endswith("\n") and fields.keys() <= _DOCKER_FIELDS and "time" in fields,
@@ -157,7 +158,7 @@ def _peel_json_string(line: str) -> Peeled | None:
 
 
 def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
-    """A peel for a prefix with a time, if ``is_timed``, and a source, if there is one more group.
+    """A peel for a prefix with a source, if there is one more group, and a time, if ``is_timed``.
 
     The last group is the text.
     """
@@ -184,11 +185,11 @@ def _indented(width: int) -> Peel:
 
 
 def _wrapped(width: int) -> Peel:
-    """A line as long as the terminal is wide continues on the next line."""
+    """A peel for a line as long as the terminal is wide, which continues on the next line."""
     return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
 
 
-# Code in Markdown and in web questions; from shallow to deep, so that the shallowest is found
+# Code in Markdown and in questions on the web; sorted by depth, so that the shallowest is found
 # first.
 _INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
 
@@ -216,7 +217,7 @@ CARRIERS: dict[str, Peel] = {
     "comment": _prefix(_COMMENT),
     **_INDENTS,
 }
-# Some layouts and some prose also start with these prefixes: the text after them must be a log.
+# Some layouts and some prose also start with these prefixes, so the text after them must be a log.
 _AMBIGUOUS = frozenset(
     {
         "json-line",
@@ -240,7 +241,7 @@ _DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
-# Mostly terminals; narrower text is wrapped between words.
+# Usual widths of terminals; narrower text is wrapped between words.
 _WIDTHS = range(60, 501)
 _WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
 
@@ -263,10 +264,10 @@ def detect_carriers(lines: Sequence[str]) -> str:
 
 
 def _wrap_width(lines: Sequence[str]) -> int | None:
-    """The width at which a terminal broke these lines.
+    """The width at which a terminal wrapped these lines.
 
-    No line is longer, and few lines of this length are followed by a line that starts a new one. A
-    repeated message always has the same length, so two of these lines must differ.
+    No line is longer, and lines of this length are rarely followed by a line that starts a new
+    event. A repeated message always has the same length, so two of these lines must differ.
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
@@ -281,7 +282,7 @@ def _wrap_width(lines: Sequence[str]) -> int | None:
 
 
 def begins_line(line: str) -> bool:
-    """Whether a line is the first of an event, a line of a trace, or a row of a table."""
+    """Whether a line is the first line of an event, a line of a trace, or a row of a table."""
     return (
         line.startswith(("|", "+"))
         or _is_header(line)
@@ -312,7 +313,9 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
 
 
 def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]:
-    """The texts after the prefix, if at least that share of the lines has it; otherwise empty."""
+    """The text after the prefix of each line, or an empty list if fewer than ``share`` have the
+    prefix.
+    """
     spare = len(lines) - max(1, share * len(lines))
     texts: list[str] = []
     for line in lines:
@@ -327,9 +330,9 @@ def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]
 
 
 def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether headers start at the indentation, and none before it except on line 1.
+    """Whether headers start at the indentation, and no header starts before it except on line 1.
 
-    A copy that starts in the middle of a line loses the indentation of that line.
+    A copy that starts in the middle of a line lacks the indentation of that line.
     """
     return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
 
@@ -341,7 +344,7 @@ def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
 
 
 def _is_counting(lines: Sequence[str]) -> bool:
-    """Whether line numbers grow; years at the start of "2026-11-21 …" lines do not."""
+    """Whether the line numbers increase; years at the start of "2026-11-21 …" lines do not."""
     numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
     growing = sum(1 for one, other in pairwise(numbers) if one < other)
     return growing * 10 >= 8 * (len(numbers) - 1)
@@ -358,8 +361,8 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
     headers = sum(1 for text in sample if _is_header(text))
     traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
     if name in ("kubectl-time", "stamped"):
-        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; a second time, or a
-        # time before each frame, makes a carrier.
+        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; with a second time,
+        # or a time before each frame, the prefix is a carrier.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
         frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
         return times * 5 >= len(sample) or frames * 5 >= len(sample)

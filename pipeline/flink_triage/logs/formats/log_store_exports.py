@@ -1,8 +1,8 @@
-"""A file exported from a log store in, its records as JSON lines out.
+"""Reads a file exported from a log store, and returns its records as JSON lines.
 
 Consoles and APIs of CloudWatch, Elastic, Loki and similar stores return one document instead of
-lines: a JSON array (often pretty-printed), an object around one, or CSV whose quoted fields hold
-newlines. They often list the newest record first. The order is then reversed: otherwise a trace
+lines: a JSON array (often pretty-printed), an object around an array, or CSV whose quoted fields
+contain newlines. Many list the newest record first. The order is then reversed; otherwise a trace
 with one record per line would be upside down.
 """
 
@@ -24,7 +24,7 @@ from flink_triage.logs.text.physical_lines import PhysicalLine
 JSON_EXPORT = "json-export"
 CSV_EXPORT = "csv-export"
 LOGCLI_EXPORT = "logcli-export"
-# A document is held in memory; stores return some thousands of records at once.
+# A document is kept in memory; stores return some thousands of records at once.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
@@ -60,14 +60,14 @@ _CSV_TIMES = frozenset(
     ("@timestamp", "timestamp", "time", "date", "_time", "ts", "tsns", "datetime",
      "_source.@timestamp", "@ingestiontime")
 )  # fmt: skip
-# Output of Loki's logcli: time, labels, the line; newest first by default.
+# Output of Loki's logcli: time, labels and line; newest first by default.
 _LOGCLI = re.compile(
     r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
 )
 _DELIMITERS = ",;\t"
 _TURNED_LINES = 100
 _MAX_HEAD_CHARS = 16 * 1024
-# A trace may fill a field; the reader's own limit is 128 KiB, for the whole process.
+# A trace may fill a field; the default limit of the csv module is 128 KiB, for the whole process.
 csv.field_size_limit(MAX_EXPORT_BYTES)
 
 
@@ -81,7 +81,7 @@ class _Record:
 
 
 def export_kind(text: str) -> str | None:
-    """The kind of export, if the document's first lines identify one."""
+    """The kind of export, or ``None`` if the first lines of the document do not identify one."""
     first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
     if _LOGCLI.match(first):
         return LOGCLI_EXPORT
@@ -94,13 +94,13 @@ def export_kind(text: str) -> str | None:
 
 
 def _is_json_document(first: str, rest: str) -> bool:
-    """Whether the text is not JSON lines: the first line is no whole object, or wraps many
-    records.
+    """Whether the text is one JSON document and not JSON lines: its first line is not a complete
+    object, or wraps many records.
     """
     try:
         fields = json.loads(first)
     except (ValueError, RecursionError):
-        # A damaged first line of JSON lines is followed by whole ones.
+        # In JSON lines, a damaged first line is followed by complete objects.
         following = rest.partition("\n")[0].lstrip()
         is_open = first.rstrip().endswith(("{", "[", ",")) and not following.startswith("{")
         names = (match["name"] for match in _NAMED.finditer(first, 0, 2000))
@@ -109,7 +109,7 @@ def _is_json_document(first: str, rest: str) -> bool:
 
 
 def _is_turned(text: str) -> bool:
-    """Whether the text is JSON lines, newest first."""
+    """Whether the text is JSON lines with the newest record first."""
     records: list[_Record] = []
     for line in text.split("\n")[:_TURNED_LINES]:
         try:
@@ -123,7 +123,7 @@ def _is_turned(text: str) -> bool:
 
 
 def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
-    """One line per record, as JSON, in the order of time; together they own every byte.
+    """One line per record, as JSON, in chronological order; together the lines own every byte.
 
     A truncated document is read as far as possible.
     """
@@ -138,7 +138,7 @@ def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
 def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
     if encoding == "utf-8":
         _, errors = decode(data)
-        # Each byte that is not UTF-8 stays one character, so that offsets match the file.
+        # Each byte that is not UTF-8 becomes one character, so that offsets match the file.
         return data.decode("utf-8", "surrogateescape"), errors
     text = data.decode(encoding, "replace")
     return text, text.count("\ufffd")
@@ -227,7 +227,7 @@ def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | No
 
 
 def _inside_of_array(text: str, position: int) -> int | None:
-    """The column after the bracket of an array of records; ``None`` for other text."""
+    """The column after the bracket of an array of records, or ``None`` for other text."""
     if text[position : position + 1] != "[" or _INSIGHTS_ROW.match(text, position):
         return None
     following = _SKIPPED.match(text, position + 1)
@@ -236,7 +236,7 @@ def _inside_of_array(text: str, position: int) -> int | None:
 
 
 def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The record in a value; ``None`` if the value is not a record or holds many."""
+    """The record in a value, or ``None`` if the value is not a record or contains many."""
     if isinstance(value, dict):
         if _wraps(value):
             return None
@@ -278,7 +278,7 @@ def _wraps(fields: Mapping[str, Any]) -> bool:
 
 
 def _csv_columns(first: str) -> tuple[str, list[str]] | None:
-    """Delimiter and names, if the line is the header of a table of log events."""
+    """Delimiter and column names, if the line is the header of a table of log events."""
     line = first.rstrip("\r")
     if len(line) > _MAX_HEAD_CHARS:
         return None

@@ -1,4 +1,6 @@
-"""A line as a person copied it in, as a program wrote it out: unmarked, without a label, whole."""
+"""Restores a pasted line to its original form: without Markdown, without a label, with whole
+frames.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 _RECORD = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 )
-# A frame that lost its bracket, or all of its file.
+# A frame that lacks its closing bracket or its whole source.
 _METHOD = (
     r"(?:[\w.-]{1,60}(?:@[\w.-]{1,30})?/)?(?:[a-z]\w{0,60}\.){1,12}"
     r"[A-Z][\w$]{0,200}\.[\w$<>]{1,200}"
@@ -26,9 +28,9 @@ _CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s
 
 
 def unmarked(text: str) -> str:
-    """Without the marks that Markdown has around a line, or around the class that it begins with.
+    """The text without Markdown around the line, or around the class name at its start.
 
-    One backtick alone opens or closes a quotation of several lines.
+    A single backtick opens or closes a quotation of several lines.
     """
     bare = text.lstrip()
     if bare.startswith("`"):
@@ -42,9 +44,9 @@ def unmarked(text: str) -> str:
 
 
 def whole_frame(text: str) -> str | None:
-    """The whole frame of a stack-trace line that lacks the word, the file or a bracket.
+    """The complete frame for a stack-trace line that lacks "at", the source or a bracket.
 
-    ``None`` for any other line, including whole frames.
+    ``None`` for any other line, including complete frames.
     """
     if "." not in text or len(text) > _MAX_FRAME_CHARS:
         return None
@@ -57,7 +59,7 @@ def whole_frame(text: str) -> str | None:
 
 
 def record_behind_label(text: str) -> str | None:
-    """The log record after a label, in quotes or in a tag, without them."""
+    """The log record after a label, without the quotes or the tag around it."""
     found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
     if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
         return None

@@ -1,1 +1,1 @@
-"""Which files there are, and how they are opened."""
+"""Lists and opens the input files."""

@@ -1,4 +1,4 @@
-"""Profiles in, the byte ranges to read out; work in, tasks of about equal size out."""
+"""Plans the byte ranges to read from file profiles, and groups work into tasks of similar size."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def range_starts(
 
 
 def binned(items: Iterable[T], work: Callable[[T], int], size: float) -> list[list[T]]:
-    """Neighbours together, in bins of about ``size`` in ``work``."""
+    """Group adjacent items into bins of about ``size``, measured by ``work``."""
     bins: list[list[T]] = []
     room = 0.0
     for item in items:

@@ -1,8 +1,8 @@
-"""Compressed bytes in, plain bytes out; detected by magic bytes, never by the file's name.
+"""Decompresses byte streams; the format is detected by magic bytes, never by the file name.
 
 Memory does not depend on the compression ratio: decoders return one small piece at a time, and a
-stream that asks for a window of more than 128 MiB is refused. ``problem`` states why a stream ended
-early; all data before the damage in a truncated or damaged stream is returned.
+stream that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream
+ended early; all data before the damage in a truncated or damaged stream is returned.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PACKAGES = {
     "zstd": (("compression.zstd", "backports.zstd"), "backports.zstd"),
     "lz4": (("lz4.frame",), "lz4"),
 }
-# First bytes of frames without data, of zstd and of lz4.
+# First bytes of zstd and lz4 frames without data.
 _SKIPPABLE = bytes(range(0x50, 0x60))
 _CHUNK = 64 * 1024
 _PIECE = 128 * 1024
-# The default limit of zstd itself. `xz -9` needs half of it.
+# The default limit of zstd. `xz -9` needs half of it.
 _WINDOW_LOG = 27
 _XZ_MEMORY = (1 << _WINDOW_LOG) + MIB
 
@@ -44,7 +44,7 @@ def compression_of(head: bytes) -> str:
     """``gzip``, ``zstd``, ``lz4``, ``bz2``, ``xz`` or ``none``, by the first bytes."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
-            # A text may start with "BZh"; a block size digit and the block magic must follow.
+            # Text may start with "BZh"; a block size digit and the block magic must follow.
             if name == "bz2" and not (head[3:4].isdigit() and head[4:6] in (b"1A", b"\x17r")):
                 continue
             return name
@@ -52,7 +52,7 @@ def compression_of(head: bytes) -> str:
 
 
 def missing_package(compression: str) -> str | None:
-    """The package to install to read this compression, or ``None`` when it can be read."""
+    """The package to install to read this compression, or ``None`` if it can be read."""
     if compression not in _PACKAGES or _module_of(compression) is not None:
         return None
     return _PACKAGES[compression][1]
@@ -81,7 +81,7 @@ class DecompressedStream:
         # last input of its decoder.
         self._member = (0, 0)
         self._fed_at = 0
-        # Data of a damaged stream that is still to be returned.
+        # Data of a damaged stream that has not been returned yet.
         self._rest = b""
         if self.compression != "none":
             package = missing_package(self.compression)
@@ -92,7 +92,7 @@ class DecompressedStream:
                 self._decoder = _new_decoder(self.compression)
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end; all of them when ``size`` is negative."""
+        """Up to ``size`` bytes, fewer only at the end; all bytes if ``size`` is negative."""
         wanted = self._left if size < 0 else min(size, self._left)
         parts: list[bytes] = []
         while wanted > 0:
@@ -162,7 +162,7 @@ class DecompressedStream:
     def _before_damage(self) -> bytes:
         """The bytes between the returned data and the damage.
 
-        A decoder that meets damage drops the whole piece. The member is therefore decoded again: as
+        A decoder that finds damage drops the whole piece. The member is therefore decoded again: as
         before up to this piece, and byte by byte from there. Requires a seekable ``raw``.
         """
         position, at = self._member
@@ -173,8 +173,8 @@ class DecompressedStream:
             while len(found) < _PIECE:
                 data = b""
                 if decoder.needs_input:
-                    # zlib and others verify a checksum as soon as they have it, before they return
-                    # the last bytes, so the input is also passed byte by byte.
+                    # zlib and others verify a checksum as soon as they have read it, before they
+                    # return the last bytes, so the input is also passed byte by byte.
                     data = self._raw.read(min(max(self._fed_at - position, 1), _CHUNK))
                     position += len(data)
                     if not data:
@@ -186,9 +186,9 @@ class DecompressedStream:
         return bytes(found)
 
     def _next_member(self) -> _Decoder | None:
-        """The decoder of the next member of a file made of several; ``None`` at the end."""
+        """The decoder of the next member of a file with several members, or ``None`` at the end."""
         while True:
-            # Like gzip(1), ignore zero padding, which tapes leave.
+            # Like gzip(1), ignore zero padding, which tapes add.
             if self.compression == "gzip":
                 self._input = self._input.lstrip(b"\0")
             more = self._read_raw(_CHUNK) if len(self._input) < 16 else b""
@@ -207,7 +207,7 @@ class DecompressedStream:
         return _new_decoder(self.compression)
 
     def _is_member(self, head: bytes) -> bool:
-        # pzstd and the seekable formats put frames with their own data between the others.
+        # pzstd and the seekable formats insert frames with their own data.
         is_skippable = head[0] in _SKIPPABLE and head[1:4] == b"\x2a\x4d\x18"
         return compression_of(head) == self.compression or (
             is_skippable and self.compression in _PACKAGES
@@ -225,7 +225,7 @@ def _reason(error: Exception, given: int) -> str:
 
 
 def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
-    """A stream of the plain bytes of ``raw``, with any compression or none."""
+    """A stream of the plain bytes of ``raw``, which may be compressed."""
     return DecompressedStream(raw, max_bytes)
 
 
@@ -245,7 +245,7 @@ class _Decoder(Protocol):
 
 
 class _ZlibDecoder:
-    """The decoder of zlib behind the same interface."""
+    """Adapts the zlib decoder to this interface."""
 
     def __init__(self, wbits: int) -> None:
         self._zlib = zlib.decompressobj(wbits=wbits)

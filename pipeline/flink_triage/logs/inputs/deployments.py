@@ -1,4 +1,4 @@
-"""Paths and URIs of files in, names of deployments out; never one name for two folders."""
+"""Names deployments after the paths and URIs of their files; no two folders get the same name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from flink_triage.logs.inputs.storage import is_uri, split_uri
 if TYPE_CHECKING:
     from flink_triage.logs.inputs.files import InputFile
 
-# A folder that is only called so is named for the one that holds it; so is a YARN container's.
+# A log folder or the folder of a YARN container is named after its parent folder.
 _LOG_FOLDERS = frozenset({"log", "logs"})
 _CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
-# An archive is a folder with its own name.
+# An archive counts as a folder with its own name.
 _ARCHIVE_NAME = re.compile(
     r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ Parts = tuple[str, ...]
 
 
 def parts_of(path: str) -> Parts:
-    """The folders and the name of an absolute path; of a URI, bucket or host come first."""
+    """The folders and the name of an absolute path; for a URI, the bucket or host comes first."""
     if is_uri(path):
         _, authority, rest = split_uri(path)
         return tuple(part for part in (authority, *rest.split("/")) if part)
@@ -36,22 +36,22 @@ def parts_of(path: str) -> Parts:
 
 
 def name_of_folder(path: str, root: str) -> str:
-    """The folder below the input (the input's own name for files right in it)."""
+    """The folder below the input, or the name of the input for files directly in it."""
     return "/".join(_folder(path, root)[1]) or "default"
 
 
 def name_of_file(path: str, root: str) -> str:
-    """The path below the input, or the file's own name when it is the input."""
+    """The path below the input, or the file's own name if the input is the file."""
     return "/".join(_file(path, root)[1])
 
 
 def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
-    """The same files; those that share a name with another folder or file get a longer one.
+    """The same files; those whose name is shared by a different folder or file get a longer name.
 
-    The name then begins as many folders earlier as it takes to tell all that share it apart.
+    A longer name includes as many parent folders as needed to make all of them different.
     """
     folders = _longer_names(files, _folder)
-    # Below one folder all paths differ.
+    # All paths below one folder differ.
     is_one_folder = len({file.root for file in files}) == 1 and not any(
         _is_alone(file.path, file.root) for file in files
     )
@@ -69,7 +69,7 @@ def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
 
 
 def _folder(path: str, root: str) -> tuple[Parts, Parts]:
-    """The whole folder that names a file's deployment, and that name."""
+    """The full path of the folder that a deployment is named after, and the name."""
     is_member = path.startswith(f"{root}{SEPARATOR}")
     folder = _from_here(os.path.dirname(path))
     return _folder_below(folder, None if path == root else _from_here(root), is_member)
@@ -79,10 +79,10 @@ def _from_here(path: str) -> str:
     return path if os.path.isabs(path) or is_uri(path) else os.path.join(os.getcwd(), path)
 
 
-# Asked several times for each file, and of many files of one folder.
+# Called several times for each file, with the same folder for many files.
 @lru_cache(maxsize=4096)
 def _folder_below(path: str, root: str | None, is_member: bool) -> tuple[Parts, Parts]:
-    """The same for a folder; ``root`` is None where the input is the file itself."""
+    """The same for a folder; ``root`` is ``None`` if the input is the file itself."""
     folder = parts_of(path)
     base = len(folder) if root is None else len(parts_of(root)) - is_member
     folder = tuple(_ARCHIVE_NAME.sub("", part) for part in folder)
@@ -106,14 +106,14 @@ def _file(path: str, root: str) -> tuple[Parts, Parts]:
 
 
 def _is_alone(path: str, root: str) -> bool:
-    """Whether the input is the file itself, or the archive that holds it."""
+    """Whether the input is the file itself, or the archive that contains it."""
     return path == root or path.startswith(f"{root}{SEPARATOR}")
 
 
 def _longer_names(
     files: Sequence[InputFile], named: Callable[[str, str], tuple[Parts, Parts]]
 ) -> Mapping[Parts, str]:
-    """Whole paths with shared names, and the names that separate them."""
+    """A unique longer name for each full path that shares its name with others."""
     sharing: dict[Parts, set[Parts]] = defaultdict(set)
     for file in files:
         whole, name = named(file.path, file.root)

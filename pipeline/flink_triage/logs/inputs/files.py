@@ -1,4 +1,4 @@
-"""Input arguments in, a sorted listing of the files to read out; nothing is skipped silently."""
+"""Lists the files to read for the input arguments, sorted; skipped files are always reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flink_triage.model import Quarantined
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
-# Found in a folder, files of these names are not logs; named on the command line, they are read.
+# Files with these names are ignored in a folder, but read if they are given on the command line.
 _NOT_LOGS = frozenset(
     {
         ".class", ".css", ".csv", ".html", ".ipynb", ".jar", ".java", ".js", ".md", ".parquet",
@@ -36,10 +36,10 @@ _NO_LOG = "ignored: not a log by its name; name it to read it"
 class InputFile:
     """One file to read; ``root`` is the input argument through which it was found.
 
-    ``path`` is a path or a URI.  ``host`` is where it was written, if what holds it says so;
-    ``is_seekable`` is false where to read a part means to read all before it.  ``folder_name``
-    and ``file_name`` name its deployment by folder and by file where the usual name would also be
-    that of another folder or file of the inputs.
+    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if its container
+    states it. ``is_seekable`` is false if everything before a part must be read to read that part.
+    ``folder_name`` and ``file_name`` are the names of its deployment by folder and by file, if the
+    usual name is ambiguous among the inputs.
     """
 
     path: str
@@ -64,9 +64,9 @@ class Listing:
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
     """All regular files below the inputs (paths or URIs), each once, sorted by path.
 
-    Of an archive its members are listed, as ``archive!/member``; behind a URI archives are files.
-    Links inside a directory are not followed out of it.  Raises ``UsageError`` for an input that
-    does not exist.
+    An archive is replaced by its members, as ``archive!/member``; behind a URI, an archive is read
+    as a file. Links that lead out of a directory are not followed. Raises ``UsageError`` for an
+    input that does not exist.
     """
     began_at = datetime.now(UTC)
     files: dict[str, InputFile] = {}
@@ -111,10 +111,10 @@ def open_binary(path: str) -> BinaryIO:
 def deployment_of(file: InputFile, group_by: str = "directory") -> str:
     """The deployment that a file belongs to.
 
-    ``directory`` names its folder below the input (the input's own name for files right in it),
-    ``file`` the file; anything else is a regex whose first group, or whole match, on the path is
-    the name.  Secrets in it are masked, and names that differ in nothing else are one.  Raises
-    ``UsageError`` for a regex that does not compile.
+    ``directory`` is the folder below the input (or the name of the input for files directly in it),
+    and ``file`` is the file. Any other value is a regex that is matched against the path; the name
+    is its first group, or the whole match. Secrets in the name are masked, so names that differ
+    only in a secret become one. Raises ``UsageError`` for a regex that does not compile.
     """
     return redact_path(_deployment_of(file, group_by))
 
@@ -137,7 +137,7 @@ def _deployment_of(file: InputFile, group_by: str) -> str:
 
 
 def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
-    """The paths of the files below a folder, each with the real one."""
+    """The paths of the files below a folder, each with its real path."""
     found: list[tuple[str, str]] = []
     inside = os.path.realpath(root)
     folders = [(root, inside)]
@@ -145,7 +145,7 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
         folder, real_folder = folders.pop()
         below: list[tuple[str, str]] = []
         for entry in _entries(folder, quarantined):
-            # One that no link leads to, since links are not followed.
+            # Contains no link, since links are not followed.
             real_path = os.path.join(real_folder, entry.name)
             if entry.is_symlink():
                 reason = _refused_link(entry.path, inside)
@@ -171,7 +171,7 @@ def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[st
 
 
 def _refused_link(path: str, inside: str) -> str | None:
-    """Why a link is not followed; ``None`` if its target is listed under its own name."""
+    """Why a link is not followed, or ``None`` if its target is listed under its own name."""
     target = os.path.realpath(path)
     if not os.path.exists(target):
         return "a broken link"
@@ -185,7 +185,7 @@ def _is_no_log(name: str) -> bool:
 
 
 def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
-    """What lies behind a URI: no links, no rights that a listing would tell."""
+    """Add the files behind a URI, which has no links or permissions that a listing could show."""
     try:
         found = list_stored(root)
     except OSError as error:
@@ -238,7 +238,7 @@ def _add_members(
     try:
         listed = list_members(path, settings)
     except OSError:
-        return False  # Whoever reads it will say why it cannot be read.
+        return False  # The error is reported when the file is read.
     if listed is None:
         return False
     members, problem = listed
@@ -252,7 +252,7 @@ def _add_members(
         elif _is_no_log(member.name):
             quarantined.append(Quarantined(path, "ignored: not a log by its name"))
         else:
-            # No member was written to after its archive was.
+            # No member was modified after its archive.
             at = min(member.modified_at or archive.modified_at, archive.modified_at)
             # File names on disk never contain a NUL.
             files[f"{key}\0{member.name}"] = InputFile(

@@ -1,9 +1,9 @@
-"""URIs such as ``s3a://bucket/key`` in, file listings and byte streams out.
+"""Lists and opens files behind URIs such as ``s3a://bucket/key``.
 
-Uses Arrow's file systems, because they come with Spark's own requirements and run in the driver and
-in Python workers alike; Spark does not let workers read a part of a file. Local paths are handled
-elsewhere. Credentials come from the usual chain of each store (environment, profile, role of the
-machine), unless ``use_options`` sets others; no message shows them.
+Uses Arrow's file systems, because Spark requires Arrow anyway, and they work in the driver and in
+Python workers; Spark does not let workers read a part of a file. Local paths are handled elsewhere.
+Credentials come from the default chain of each store (environment, profile, role of the machine),
+unless ``use_options`` sets others; messages never contain them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ SCHEMES: Mapping[str, str] = {
     "hdfs": "hdfs",
     "viewfs": "hdfs",
 }
-# A request costs as much as reading about a MiB. Heads are read alone, so read-ahead starts small
-# and doubles during sequential reads.
+# A request costs as much as reading about 1 MiB. Heads are read separately, so read-ahead starts
+# small and doubles during sequential reads.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
 _SECRET_ENDINGS = ("key", "token", "windows.net")
@@ -40,12 +40,12 @@ _SECRET_ENDINGS = ("key", "token", "windows.net")
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """Settings under the names of Hadoop's file systems (``fs.s3a.endpoint``); never printed."""
+    """Settings named like those of Hadoop's file systems (``fs.s3a.endpoint``); never printed."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def get(self, name: str, bucket: str) -> str | None:
-        """The value for the bucket (``fs.s3a.bucket.NAME.…``), or that for all of them."""
+        """The value for the bucket (``fs.s3a.bucket.NAME.…``), or the general value."""
         own = self.values.get(name.replace("fs.s3a.", f"fs.s3a.bucket.{bucket}.", 1))
         return self.values.get(name) if own is None else own
 
@@ -57,8 +57,8 @@ class StoredFile:
     modified_at: datetime
 
 
-# Global to the process, like the environment that it replaces: streams are opened in code that has
-# no access to a session.
+# Global to the process, like the environment variables that it replaces: streams are opened in code
+# that cannot access a session.
 NO_OPTIONS = StorageOptions()
 _OPTIONS = NO_OPTIONS
 
@@ -80,23 +80,24 @@ def is_object(path: str) -> bool:
 
 
 def local_path(path: str) -> str:
-    """``/logs`` for ``file:/logs`` and ``file:///logs``; any other path as it is."""
+    """``/logs`` for ``file:/logs`` and ``file:///logs``; any other path is returned unchanged."""
     if not path.startswith("file:/"):
         return path
     return "/" + path.removeprefix("file:").lstrip("/")
 
 
 def split_uri(uri: str) -> tuple[str, str, str]:
-    """Scheme, authority and the rest without slashes around it; nothing is decoded."""
+    """Scheme, authority, and the rest without leading and trailing slashes; nothing is decoded."""
     scheme, _, rest = uri.partition("://")
     authority, _, path = rest.partition("/")
     return scheme, authority, path.strip("/")
 
 
 def list_stored(root: str) -> Iterator[StoredFile] | None:
-    """All files below ``root`` (or itself, if it is a file); None if nothing exists there.
+    """All files below ``root`` (or ``root`` itself, if it is a file); ``None`` if it does not
+    exist.
 
-    Raises ``UsageError`` for an unknown scheme, ``OSError`` if the listing fails.
+    Raises ``UsageError`` for an unknown scheme, and ``OSError`` if the listing fails.
     """
     from pyarrow import fs
 
@@ -121,7 +122,7 @@ def _stored(uri: str, info: Any) -> StoredFile:
 
 
 def stat_stored(uri: str) -> StoredFile:
-    """Current size and time of ``uri``; raises ``OSError`` if there is no file."""
+    """Current size and modification time of ``uri``; raises ``OSError`` if it is not a file."""
     system, place = _place(uri)
     with _in_words(uri):
         info = system.get_file_info(place)
@@ -198,7 +199,7 @@ class _StoredStream(io.RawIOBase):
 
 
 def _place(uri: str) -> tuple[Any, str]:
-    """The file system of ``uri``, and the path in it."""
+    """The file system of ``uri``, and the path in that file system."""
     scheme, authority, path = split_uri(uri)
     kind = SCHEMES.get(scheme)
     if kind is None:
@@ -235,7 +236,9 @@ class _Hidden:
 
 @lru_cache(maxsize=64)
 def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
-    """Create one per place and process, because the clients inside do not survive a fork."""
+    """Create a file system; one per place and process, because the clients in it do not survive a
+    fork.
+    """
     del process
     from pyarrow import fs
 
@@ -246,7 +249,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
         return fs.AzureFileSystem(**_azure_arguments(options, authority))
     if kind == "gcs":
         return fs.GcsFileSystem()
-    # libhdfs takes name node, users and Kerberos from the machine's Hadoop configuration.
+    # libhdfs takes the name node, users and Kerberos from the Hadoop configuration of the machine.
     host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "0")
     if scheme == "viewfs":
         return fs.HadoopFileSystem(f"viewfs://{authority}", 0)
@@ -254,7 +257,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
 
 
 def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
-    """The S3A options for endpoint and credentials; the rest is Arrow's usual chain."""
+    """The S3A options for endpoint and credentials; Arrow's default chain provides the rest."""
     found: dict[str, Any] = {}
     for argument, name in (
         ("access_key", "fs.s3a.access.key"),
@@ -279,7 +282,9 @@ def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
 
 
 def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
-    """``container@account.dfs.core.windows.net``; a key of the account, or Azure's usual chain."""
+    """Arguments for ``container@account.dfs.core.windows.net``: an account key, or Azure's default
+    chain.
+    """
     _, _, host = authority.rpartition("@")
     account = host.split(".")[0]
     found: dict[str, Any] = {"account_name": account}

@@ -1,4 +1,4 @@
-"""Layouts: what a header line looks like, and how its parts are read."""
+"""Parses header lines by their layout."""
 
 from flink_triage.logs.layouts.builtin_layouts import LAYOUTS, Layout
 from flink_triage.logs.layouts.headers import (

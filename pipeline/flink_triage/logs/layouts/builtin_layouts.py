@@ -1,6 +1,6 @@
-"""The named layouts: header formats of Flink, its users and related systems.
+"""The built-in layouts: header formats of Flink, its users and related systems.
 
-Each is one verbose regex of a whole line.
+Each layout is one verbose regex for a whole line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from flink_triage.logs.layouts.timestamps import TIMESTAMP
 LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
 _LEVEL = rf"(?P<level>{LEVELS})"
 _LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
-# Nested brackets occur in thread names: "[Writer[1] (1/2)#0]".
+# Thread names contain nested brackets: "[Writer[1] (1/2)#0]".
 _BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
 # A bare %X prints a map of the MDC: "{flink-job-id=…, tenant=acme}".
 GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
@@ -31,10 +31,10 @@ JUL = "java-util-logging"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One header layout: its name, an example, and the regex of a whole line.
+    """One header layout: its name, an example, and the regex for a whole line.
 
-    ``after_time`` is the part of that regex behind the timestamp, for readers that know where the
-    timestamp ends; ``None`` where the layout states no time.
+    ``after_time`` is the part of that regex after the timestamp, for readers that know where the
+    timestamp ends; ``None`` if the layout has no time.
     """
 
     name: str
@@ -59,21 +59,21 @@ LAYOUTS: tuple[Layout, ...] = (
         "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
         rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
     ),
-    # FLIP-251 / FLINK-31080: MDC with the job id, and whatever else a house puts in brackets.
+    # FLIP-251 / FLINK-31080: MDC with the job id, and other bracketed context of custom patterns.
     _layout(
         "log4j2-mdc",
         "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",
         rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?P<groups>{_BRACKETS})[ ]*"
         rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
     ),
-    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and ISO forms of it.
+    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and its ISO variants.
     _layout(
         "logback",
         "06:47:23.468 [main] INFO  o.a.f.runtime.Foo - message",
         rf"\[?{TIMESTAMP}\]?[ ]+(?P<groups>{_BRACKETS})[ ]+\[?{_LEVEL}[ ]*\]?[ ]+"
         rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
     ),
-    # log4j 1 of Hadoop and Spark distributions: %d{yy/MM/dd HH:mm:ss} %p %c{2}: %m%n
+    # log4j 1 in Hadoop and Spark distributions: %d{yy/MM/dd HH:mm:ss} %p %c{2}: %m%n
     _layout(
         "log4j1",
         "26/11/21 06:40:14 INFO taskexecutor.TaskManagerRunner: message",
@@ -101,14 +101,14 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"\[?(?P<level>TRACE|DEBUG|INFO|WARN|ERROR|FATAL)[ ]*\]?[ ]+"
         rf"(?:(?P<groups>{_BRACKET})[ ]*)?{_LOGGER}(?:[ ]+{_NDC})?[ ]+-(?:[ ]|$){_MESSAGE}",
     ),
-    # logging.BASIC_FORMAT of Python.
+    # Python's logging.BASIC_FORMAT.
     _layout(
         "python-basic",
         "INFO:pyflink.table:message",
         r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger>[\w.]{1,200}):(?P<message>.*)",
     ),
-    # Columns between bars: %d | %-5p | %t | %c{1} | %m. A thread's name may hold blanks; what could
-    # be a logger is one, so that bars in messages do not move it.
+    # Columns between bars: %d | %-5p | %t | %c{1} | %m. A thread name may contain spaces. Text that
+    # could be a logger is read as one, so that bars in messages do not shift the columns.
     _layout(
         "barred",
         "2026-11-21 06:47:23.468 | INFO  | Map (1/2)#0 | TaskManagerRunner | message",
@@ -120,8 +120,9 @@ LAYOUTS: tuple[Layout, ...] = (
         "2026-11-21 06:47:23.468 | Map (1/2)#0 | INFO  | TaskManagerRunner | message",
         rf"{TIMESTAMP}[ ]*\|{_BARRED_THREAD}[ ]*{_LEVEL}[ ]*\|{_BARRED_LOGGER}[ ]?{_MESSAGE}",
     ),
-    # Log4j's own StatusLogger, on stderr: no pattern of the user's, no logger, and the bare name of
-    # the thread, which of a task is "Source: a -> b (1/2)#0". The words are those of its appenders.
+    # Log4j's own StatusLogger, on stderr: the user's pattern does not apply, there is no logger,
+    # and the thread name has no brackets; for a task it is "Source: a -> b (1/2)#0". The message
+    # texts are those of the appenders.
     _layout(
         "log4j-status",
         "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
@@ -129,13 +130,13 @@ LAYOUTS: tuple[Layout, ...] = (
         r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
         r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
     ),
-    # The same before Log4j has read a configuration, and where it finds none.
+    # The same before Log4j has read a configuration, or if it finds none.
     _layout(
         "log4j-status-simple",
         "ERROR StatusLogger No Log4j 2 configuration file found.",
         r"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>(?!))?(?P<message>StatusLogger[ ].*)",
     ),
-    # java.util.logging's SimpleFormatter; level and message are on the line below.
+    # SimpleFormatter of java.util.logging; level and message are on the next line.
     _layout(
         JUL,
         "Nov 21, 2026 6:47:23 AM org.apache.flink.runtime.Foo bar",

@@ -1,7 +1,7 @@
-"""Header layouts of one's own: a regex with named groups in, a ``Header`` for its lines out.
+"""Parses header lines with user-defined layouts: regexes with named groups.
 
-A layout comes from ``--layout`` or from a ``layouts.yaml`` beside the signatures of a team: a list
-of ``name``, ``regex`` and an ``example`` line that it must explain.
+A layout comes from ``--layout`` or from a ``layouts.yaml`` next to a team's signatures: a list of
+``name``, ``regex`` and an ``example`` line that the regex must match.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _GROUPS = ("at", "level", "logger", "thread", "message", "job")
 
 
 def check_layout(pattern: str) -> str:
-    """The pattern of ``--layout``, if it can be used; raises ``UsageError`` that says why not."""
+    """Return the pattern of ``--layout``; raises ``UsageError`` with the reason if it cannot be
+    used.
+    """
     problem = _problem_of(pattern)
     if problem is not None:
         raise UsageError(f"--layout: {pattern[:_SHOWN_CHARS]!r} {problem}")
@@ -63,7 +65,7 @@ def _problem_of(pattern: str) -> str | None:
 def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
     """The layouts of every ``layouts.yaml`` in these folders.
 
-    Raises ``UsageError`` with all problems of all files, as ``path:line: field: reason``.
+    Raises ``UsageError`` with all problems in all files, as ``path:line: field: reason``.
     """
     found: list[str] = []
     problems: list[Problem] = []
@@ -121,7 +123,7 @@ def _layout_of(item: Node, label: str, problems: list[Problem]) -> str | None:
 
 
 class OwnLayouts:
-    """Tries the layouts of one's own, in their order; one that is too slow is switched off."""
+    """Tries the user-defined layouts in order; a layout that is too slow is switched off."""
 
     def __init__(self, patterns: Sequence[str], timeout_seconds: float) -> None:
         self._patterns = [regex.compile(pattern, regex.DOTALL) for pattern in patterns]
@@ -129,7 +131,7 @@ class OwnLayouts:
         self.problem: str | None = None
 
     def parse(self, line: str, default_timezone: tzinfo | None) -> Header | None:
-        """The header on this line; without a time zone its time is not read."""
+        """The header on this line; without a time zone, its time is not parsed."""
         for pattern in self._patterns:
             try:
                 match = pattern.match(line[:MAX_HEADER_CHARS], timeout=self._timeout)
@@ -149,7 +151,8 @@ def _header_of(match: regex.Match[str], line: str, default_timezone: tzinfo | No
     parts = match.groupdict()
     at = parts.get("at")
     message = parts.get("message")
-    # The regex sees the head of a long line only; what it took to the end of that goes on.
+    # The regex sees only the head of a long line; a group that reached the end of the head
+    # continues.
     if message is None:
         message = line[match.end() :].lstrip()
     elif match.end("message") == MAX_HEADER_CHARS:

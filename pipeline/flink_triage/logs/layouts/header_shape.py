@@ -1,9 +1,9 @@
-"""Header lines of a file in, their fixed columns out, so that a scanner finds headers unparsed.
+"""Derives a shape, the fixed columns of a file's header lines, so that headers are found unparsed.
 
-A shape is text with one character per column: ``9`` is a digit, any other character is literal
-(``9999-99-99 99:99:99,999 ``). The anchor gives the position of the level: ``@24`` is a column,
-``]2`` is one blank after the second ``]``. Both are part of the layout's name in a profile, such as
-``log4j2 9999-99-99 99:99:99,999 @24``, so a range can be read without the rest of its file.
+A shape has one character per column: ``9`` is a digit, any other character is literal (``9999-99-99
+99:99:99,999 ``). The anchor is the position of the level: ``@24`` is a column, ``]2`` is one space
+after the second ``]``. Both are part of the layout name in a profile, such as ``log4j2 9999-99-99
+99:99:99,999 @24``, so that a range can be read without the rest of its file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from flink_triage.logs.layouts.builtin_layouts import LEVELS
 from flink_triage.logs.layouts.timestamps import match_timestamp
 
-# Seven 64-bit words: a JSON record that begins with "@timestamp", nanoseconds and an offset needs
+# Seven 64-bit words: a JSON record that starts with "@timestamp", nanoseconds and an offset needs
 # 52 columns.
 SHAPE_WIDTH = 56
 _LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
@@ -33,14 +33,14 @@ _LEVEL_WITHIN = 400
 # Maximum length of a timestamp, with a leading bracket and the inspected text after it.
 _TIMESTAMP_CHARS = SHAPE_WIDTH + 8
 _BEHIND = re.compile(r"[ \])>|\t]*")
-# Everything before the time of a JSON record that begins with its time.
+# The text before the time in a JSON record that starts with its time.
 _JSON_START = re.compile(r'\{ ?"[@A-Za-z_]{1,16}" ?: ?"')
 _PLAIN_TIME = re.compile(
     r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? |"
     rf"{_JSON_START.pattern}(?P<json_time>(?P<json_second>9999-99-99[ T]99:99:99)"
     r'[.,](?P<json_fraction>9{1,9})(?:Z|[+-]99:?99)?)"'
 )
-# What the minute is read from; the fraction may have any number of digits.
+# The columns that determine the minute; the fraction may have any number of digits.
 _JSON_SECOND = re.compile(rf"{_JSON_START.pattern}9999-99-99[T ]99:99:99")
 JSON = "json"
 
@@ -78,7 +78,7 @@ class Shape:
         return _text_pattern(self.columns).match(line) is not None
 
     def level_of(self, line: bytes) -> bytes | None:
-        """The level word at the anchor, or ``None`` when there is other text."""
+        """The level at the anchor, or ``None`` if there is other text."""
         column = self._anchor_column(line)
         if column is None:
             return None
@@ -102,8 +102,8 @@ class Shape:
     def time_columns(self) -> tuple[int, int, int] | None:
         """Columns of date and time, of the fraction's digits, and of the timestamp's end.
 
-        ``None`` unless the shape is a whole timestamp of a plain form, followed by a blank, or by a
-        quote in JSON. In JSON the timestamp includes the offset.
+        ``None`` unless the shape is a whole timestamp of a plain form, followed by a space, or by a
+        quote in JSON. In JSON, the timestamp includes the offset.
         """
         return _time_columns(self.columns)
 
@@ -138,19 +138,19 @@ def _following(columns: str) -> re.Pattern[bytes]:
 
 
 def is_json(layout: str) -> bool:
-    """Whether the layout's name in a profile is that of JSON records, with or without a shape."""
+    """Whether a layout name from a profile denotes JSON records, with or without a shape."""
     return layout.partition(" ")[0] == JSON
 
 
 @lru_cache(maxsize=64)
 def shape_named(name: str) -> Shape | None:
-    """The shape stated in a profile's layout name, or ``None``."""
+    """The shape in a profile's layout name, or ``None``."""
     match = _SHAPE_IN_NAME.match(name)
     return Shape(match["layout"], match["shape"], match["anchor"]) if match else None
 
 
 def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
-    """The shape shared by all these header lines; ``None`` if there are too few, or no such shape.
+    """The shape of all these header lines; ``None`` if there are too few, or they share no shape.
 
     ``starts`` are their ``timestamp_columns``.
     """
@@ -168,13 +168,13 @@ def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shap
 def timestamp_columns(line: str) -> str | None:
     """The columns of the timestamp at the start of a line and of the text directly after it.
 
-    A bracket may precede the timestamp, or the key of a JSON record. Digits are written as ``9``.
+    A bracket or the key of a JSON record may precede the timestamp. Digits are written as ``9``.
     ``None`` if there is no timestamp or its form has no fixed columns.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 
 
-# Lines of one logger start alike, except for their digits.
+# Lines of one logger start with the same text, except for their digits.
 @lru_cache(maxsize=4096)
 def _columns_of(line: str) -> str | None:
     json_start = _JSON_START.match(line)
@@ -202,7 +202,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _anchor_of(lines: Sequence[bytes]) -> str | None:
-    """The level's position in nine of ten lines: a column, or after the n-th bracket."""
+    """The position of the level in nine of ten lines: a column, or after the n-th bracket."""
     found: Counter[str] = Counter()
     for line in lines:
         match = _LEVEL.search(line, 0, _LEVEL_WITHIN)
@@ -220,7 +220,9 @@ def _anchor_of(lines: Sequence[bytes]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ShapeMasks:
-    """A shape as 64-bit words: header tests and minute keys for many lines at once."""
+    """Bit masks of a header shape, in 64-bit words. They test many lines for a header, and extract
+    their minute keys, in one numpy operation.
+    """
 
     literal_mask: npt.NDArray[np.uint64]
     literal_value: npt.NDArray[np.uint64]
@@ -266,6 +268,8 @@ def masks_of(shape: Shape) -> ShapeMasks:
 
 @lru_cache(maxsize=64)
 def sub_minute_columns(columns: str) -> frozenset[int]:
-    """Columns of the seconds and of the fraction; date, hours, minutes and offset tell minutes."""
+    """Columns of the seconds and the fraction; date, hours, minutes and offset determine the
+    minute.
+    """
     match = re.search(r"(?<=99:99:)99(?:[.,:]9+)?", columns)
     return frozenset(range(*match.span())) if match else frozenset()

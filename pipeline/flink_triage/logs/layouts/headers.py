@@ -1,7 +1,7 @@
-"""One header line of text in, its parts out: time, level, logger, thread, job and message.
+"""Parses one header line into its time, level, logger, thread, job and message.
 
-A cheap test precedes the known layouts. A line that matches none of them goes through
-``_parse_house_layout``, a grammar of tokens for patterns such as ``[%d] [%t] %-5level %logger{36} -
+A cheap test precedes the built-in layouts. A line that matches none of them is parsed by
+``_parse_house_layout``, a token grammar for patterns such as ``[%d] [%t] %-5level %logger{36} -
 %m``.
 """
 
@@ -18,14 +18,14 @@ from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_column
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 from flink_triage.logs.text.trace_lines import TRACEBACK
 
-# Maximum length of a header's fixed part: operator names occur in thread names and reach some
+# Maximum length of the fixed part of a header: thread names contain operator names of up to some
 # hundreds of characters. The message is not inspected.
 MAX_HEADER_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The parts of a header line. ``layout`` names the layout that matched it."""
+    """The parts of a header line. ``layout`` is the name of the matching layout."""
 
     layout: str
     logged_at: datetime | None
@@ -85,7 +85,7 @@ _TIME_ONLY = re.compile(
 
 
 def canonical_level(word: str | None) -> str | None:
-    """The level as log4j2 names it; unknown words are kept in upper case."""
+    """The level under its log4j2 name; unknown words are kept in upper case."""
     if not word:
         return None
     upper = word.upper()
@@ -95,7 +95,7 @@ def canonical_level(word: str | None) -> str | None:
 def parse_header(
     line: str, default_timezone: tzinfo = UTC, layout: str | None = None
 ) -> Header | None:
-    """The header on this line, or ``None``; ``layout`` names the one to try first."""
+    """The header on this line, or ``None``; the layout named ``layout`` is tried first."""
     first = _BY_NAME.get(layout) if layout else None
     if first is not None:
         header = _try(first, line, default_timezone)
@@ -112,7 +112,7 @@ def parse_header(
 
 
 def header_kind_of(line: str) -> HeaderKind | None:
-    """The kind of the header that ``parse_header`` would read on this line, in half the time."""
+    """The kind of the header that ``parse_header`` would return for this line, in half the time."""
     if not _CHEAP.match(line):
         return None
     for layout in LAYOUTS:
@@ -129,7 +129,7 @@ def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     return _parse_house_layout(line, default_timezone)
 
 
-# A timestamp that nothing in a layout but a blank, a bracket or a level can follow.
+# A timestamp that, in every layout, only a space, a bracket or a level can follow.
 _PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+[A-Z\[])", re.ASCII)
 
 
@@ -146,7 +146,7 @@ def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
 
 
 def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
-    """The match of a layout, and that of the time if only the text after the time was matched."""
+    """The match of a layout, and the match of the time if only the text after it was matched."""
     if layout.after_time is not None and (time := _PLAIN_TIME.match(line)) is not None:
         behind = layout.after_time.match(line, time.end())
         if behind is not None:
@@ -166,7 +166,7 @@ def is_below(header: Header, line: str) -> bool:
 def with_message_below(header: Header, below: str) -> Header | None:
     """The header with the message on the line ``below``; ``None`` if that line has no message.
 
-    Some layouts break the line in front of the message.
+    Some layouts break the line before the message.
     """
     is_blank = not below or below.isspace()
     if header.logger is None or header.message.strip() or is_blank:
@@ -227,7 +227,7 @@ def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
 
 @lru_cache(maxsize=1024)
 def job_id_of(context: str) -> str | None:
-    """The 32-digit job id in an MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
+    """The 32-digit job id in MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
     match = _JOB_ID.search(context.strip(" []{}"))
     return match["id"] if match else None
 
@@ -250,7 +250,7 @@ _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
 def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
-    """The header of a line whose timestamp or level word is preceded by brackets at most.
+    """The header of a line whose timestamp or level is preceded only by brackets, if by anything.
 
     Tokens are consumed from the left: brackets, separators, the level, one logger. The message
     starts after the first `` - ``, ``: `` or `` | `` that follows the level and the logger.
@@ -284,7 +284,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 class _Tokens:
-    """The parts found so far by the token grammar; it exists for a single parse."""
+    """The parts found so far by the token grammar; used for a single parse."""
 
     __slots__ = ("context", "has_time", "is_complete", "level", "logged_at", "logger", "thread")
 
@@ -298,7 +298,7 @@ class _Tokens:
         self.context: list[str] = []
 
     def eat(self, line: str, column: int, zone: tzinfo) -> int | None:
-        """The column after the token at ``column``, or ``None`` when the message starts here."""
+        """The column after the token at ``column``, or ``None`` if the message starts here."""
         separator = _SEPARATOR.match(line, column)
         if separator:
             ends = separator[0].strip(" \t") in ("-", ":", "|", "--", "---", "\u2014")
@@ -337,7 +337,7 @@ class _Tokens:
         return self.has_time or self.logger is not None
 
     def _is_before_message(self, line: str, column: int) -> bool:
-        """Whether the text before ``column`` is a whole header.
+        """Whether the text before ``column`` is a complete header.
 
         That is a level and a logger, or time, thread and logger if no level follows.
         """
@@ -347,7 +347,7 @@ class _Tokens:
         return is_whole and _NO_LEVEL.match(line, column) is not None
 
     def _goes_on(self, rest: str) -> bool:
-        """Whether a bracketed logger is followed by another part rather than by the message.
+        """Whether a bracketed logger is followed by a further part rather than by the message.
 
         Kafka's messages also start with a bracket: "[Consumer clientId=a, groupId=b] …".
         """

@@ -1,7 +1,7 @@
-"""One JSON log line in, a ``Header`` with its stack out.
+"""Parses one JSON log line into a ``Header`` that includes its stack trace.
 
-ECS, GELF, Logstash, GCP, log4j2's old ``JSONLayout`` and ``JsonTemplateLayout``, and what Amazon
-Managed Service for Apache Flink writes to CloudWatch differ in names only; all are tried.
+ECS, GELF, Logstash, GCP, log4j2's old ``JSONLayout`` and ``JsonTemplateLayout``, and the CloudWatch
+format of Amazon Managed Service for Apache Flink differ only in field names; all names are tried.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ _JOB = (
     "contextMap.flink-job-id",
     "_flink-job-id",
 )
-# GELF levels are those of syslog.
+# GELF uses the levels of syslog.
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
 _RAW = ("@message", "message", "log", "line", "_raw", "msg", "body", "content", "event.original",
         "textPayload", "textpayload", "_source.message", "MESSAGE")  # fmt: skip
@@ -123,7 +123,7 @@ _MAX_CAUSES = 50
 
 
 def kind_of_line(text: str) -> HeaderKind | None:
-    """The kind of the header on a line without its carrier, in JSON or in words."""
+    """The kind of the header on a line without its carrier, in JSON or plain text."""
     if not text.startswith("{"):
         return header_kind_of(text)
     header = parse_json_line(text)
@@ -152,7 +152,7 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
     logger = _first_text(flat, _LOGGER)
     if message is None and stack is None:
         return None
-    # Kafka records and configuration are JSON too; a log line states a time or a level.
+    # Kafka records and configuration are also JSON; a log line has a time or a level.
     if level is None and logged_at is None:
         return None
     job_id = _first_text(flat, _JOB)
@@ -176,7 +176,7 @@ def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | N
 
 
 def begins_with_its_time(line: str) -> bool:
-    """Whether the first field of a JSON record holds the time of the event."""
+    """Whether the first field of a JSON record contains the time of the event."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -196,9 +196,10 @@ class Wrapped:
 
 
 def unwrap_json_line(line: str) -> Wrapped | None:
-    """The raw line that a collector put into a JSON object; ``None`` for an event of its own.
+    """The raw line that a collector wrapped in a JSON object, or ``None`` if the object is an
+    event.
 
-    An event states its level, its logger or its stack; a collector knows only where and when.
+    An event has a level, a logger or a stack trace; a collector adds only place and time.
     """
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
@@ -272,7 +273,9 @@ def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
 
 
 def _from_number(number: float, nanos: int = 0) -> datetime | None:
-    """Seconds, or any thousandth of them, since 1970; JSON's numbers have no bounds."""
+    """A time in seconds since 1970, or in milli-, micro- or nanoseconds; JSON numbers are
+    unbounded.
+    """
     try:
         value = float(number) + nanos / 1e9
     except OverflowError:
@@ -308,7 +311,9 @@ def _stack_text(value: Any) -> str | None:
 
 
 def _element_text(item: Any) -> str:
-    """A frame as an object: log4j2 says ``class``, ``method``; logback ``className`` and so on."""
+    """A frame from an object: log4j2 writes ``class`` and ``method``, logback ``className`` and so
+    on.
+    """
     if not isinstance(item, dict):
         return str(item)
     method = item.get("method", item.get("methodName"))
@@ -326,7 +331,7 @@ _OMITTED = ("commonElementCount", "commonFramesCount")
 
 
 def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
-    """The trace of a throwable written as nested objects, by log4j2's layouts or logback's."""
+    """The trace of a throwable written as nested objects by the layouts of log4j2 or logback."""
     name = next((thrown[key] for key in _NAMES if isinstance(thrown.get(key), str)), None)
     if name is None or depth > _MAX_CAUSES:
         return None
@@ -334,7 +339,7 @@ def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
     lines = [f"{name}: {message}" if message else name]
     frames = next((thrown[key] for key in _FRAMES if thrown.get(key)), None)
     if isinstance(frames, str):
-        # A trace as text includes its causes.
+        # A trace written as text includes its causes.
         return frames if frames.startswith(name) else "\n".join([*lines, frames])
     if isinstance(frames, list):
         lines.append(_stack_text(frames) or "")

@@ -1,11 +1,11 @@
-"""The time at the start of a log line: text in, aware UTC ``datetime`` and the end column out.
+"""Parses the time at the start of a log line into an aware UTC ``datetime`` and its end column.
 
-Understood: ISO 8601 with ``T`` or a blank, ``-`` or ``/``, ``.`` or ``,`` fractions of up to nine
-digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month names
-(``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``); the year last (``21.11.2026 06:54:27``,
-``11/21/2026 06:54:27,012``), where the month comes before the day if slashes divide them and it
-can; epoch seconds and milliseconds; a bare time of day, which states no date and therefore yields
-``None``.
+Supported formats: ISO 8601 with ``T`` or a space, ``-`` or ``/``, ``.`` or ``,`` fractions of up to
+nine digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month
+names (``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``); the year last (``21.11.2026
+06:54:27``, ``11/21/2026 06:54:27,012``), with the month before the day if they are separated by
+slashes and the date is valid; epoch seconds and milliseconds; a bare time of day, which has no date
+and therefore yields ``None``.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def match_timestamp(text: str, start: int = 0) -> re.Match[str] | None:
-    """The timestamp that begins at column ``start``, as a match of ``TIMESTAMP``."""
+    """The timestamp that starts at column ``start``, as a match of ``TIMESTAMP``."""
     return _TIMESTAMP.match(text, start)
 
 
 def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | None:
-    """UTC time of a match of ``TIMESTAMP``; ``None`` when it names no date or an impossible one.
+    """UTC time of a match of ``TIMESTAMP``; ``None`` if it has no date or an impossible one.
 
-    A second of 60 or more is read as 59: a leap second must not lose its event's time.
+    A second of 60 or more is read as 59: a leap second must not lose the time of its event.
     """
     kind = match.lastgroup
     if match["ymd"]:
@@ -107,7 +107,7 @@ def _ymd_of_year_last(date: str) -> str:
 
 
 def _of_day(hms: str, half: str | None) -> str:
-    """The time of day, two digits each, from a time that may use the 12-hour clock."""
+    """The time of day, with two digits each, from a time that may use the 12-hour clock."""
     hour, _, rest = hms.partition(":")
     if half is None:
         return f"{hour:>02}:{rest}"
@@ -126,10 +126,10 @@ def _numeric(date: str) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-# Neighbouring events share their second: one parse serves them all.
+# Adjacent events share their second, so one parse serves all of them.
 @lru_cache(maxsize=4096)
 def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
-    # Flink did not run outside of these years; damage gives 0000 and 9999, where sums overflow.
+    # Flink did not run outside of these years; damaged times contain 0000 and 9999, which overflow.
     if not "1970" <= ymd[:4] <= "2199":
         return None
     zone = _zone(offset) if offset else default_timezone
@@ -154,7 +154,7 @@ def _zone(offset: str) -> tzinfo:
         return UTC
     digits = offset[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])
-    # No zone offset is a day or more; `timezone` refuses such offsets.
+    # No zone offset is a day or more; `timezone` rejects such offsets.
     minutes = min(minutes, 23 * 60 + 59)
     return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
 
@@ -173,8 +173,8 @@ def _from_epoch(text: str) -> datetime | None:
     return _with_fraction(moment, fraction)
 
 
-# How nearly all of Flink's logs begin their events, and no line with something before the event;
-# a record of fluentd's has fields in braces where the logger stands here.
+# The start of nearly all events in Flink logs, but not of a line with a prefix before the event: a
+# record of fluentd has fields in braces in place of the logger.
 _PLAIN_START = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{1,9} +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +[\w\[]",
     re.ASCII,

@@ -1,9 +1,9 @@
-"""An archive in, the log files inside it out, each under the path ``archive!/member``.
+"""Lists the log files inside an archive, each under the path ``archive!/member``, and opens them.
 
-Archives are tar (plain or compressed), zip, and the output of ``yarn logs``: the files of all
-containers one after another. They are detected by content. No file is unpacked under a name chosen
-by the archive: a member is a stream, so no member can be written anywhere. Memory does not depend
-on an archive's claims about itself; a hostile or damaged member is refused with its reason.
+Archives are tar (plain or compressed), zip, and the output of ``yarn logs``, which concatenates the
+files of all containers. They are detected by content. No file is unpacked under a name from the
+archive: a member is read as a stream, so it cannot be written anywhere. Memory usage does not
+depend on sizes stated in an archive; a hostile or damaged member is rejected with a reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHUNK = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Index:
-    """``flat`` holds the archive's plain bytes; ``None`` for zip."""
+    """``flat`` contains the plain bytes of the archive; ``None`` for zip."""
 
     places: dict[str, Place]
     refused: tuple[Member, ...]
@@ -45,14 +45,15 @@ class _Index:
 def split_member(path: str) -> tuple[str, str] | None:
     """Archive and member of a path such as ``bundle.tgz!/logs/jm.log``; ``None`` for a file.
 
-    ``path_names.shown`` must have written the path, so that no folder's name ends in ``!``.
+    The path must come from ``path_names.shown``, so that the name of a folder does not end in
+    ``!``.
     """
     archive, separator, member = path.partition(SEPARATOR)
     return (on_disk(archive), member) if separator else None
 
 
 def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str | None] | None:
-    """The members of an archive in its order, and the problem if a part of it is unreadable.
+    """The members in archive order, and the problem if a part of the archive is unreadable.
 
     ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read at all.
     """
@@ -114,7 +115,7 @@ def _read_index(path: str, settings: Settings) -> _Index | None:
 
 
 def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
-    """``zip``, ``tar``, ``yarn`` or ``None`` for any other file; and whether to decompress.
+    """``zip``, ``tar``, ``yarn``, or ``None`` for any other file; and whether it is compressed.
 
     ``raw`` is positioned at its start.
     """
@@ -148,7 +149,7 @@ def _index(
     flat: BinaryIO | None = None,
     problem: str | None = None,
 ) -> _Index:
-    """List the members; ``problem`` is the known problem of the bytes."""
+    """List the members; ``problem`` is an already known problem of the bytes."""
     size = os.fstat(flat.fileno()).st_size if flat is not None else None
     places: dict[str, Place] = {}
     refused: list[Member] = []

@@ -1,4 +1,4 @@
-"""What the formats of archives share: a member, where it lies, and why it is not read."""
+"""Types shared by the archive formats: a member, its position, and why it is not read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import BinaryIO
 
-# The longest path that Linux opens. The names of all members are kept.
+# The longest path that Linux can open. The names of all members are kept in memory.
 MAX_NAME_BYTES = 4096
 # Length of the displayed part of a longer name.
 _SHOWN_NAME = 200
@@ -21,9 +21,9 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file inside an archive; ``refusal`` is why it is not read, or ``None``.
+    """A file inside an archive; ``refusal`` is the reason for not reading it, or ``None``.
 
-    ``is_seekable`` is false where to read a part means to decompress all before it.
+    ``is_seekable`` is false if everything before a part must be decompressed to read that part.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A member and where it lies: bytes [start, start + size) of a flat archive.
+    """A member and its position: bytes [start, start + size) of a flat archive.
 
-    Of a zip ``start`` is where the member's own header begins; ``packed_bytes``, ``method``,
-    ``flags`` and ``checksum`` are those of the directory.
+    In a zip, ``start`` is the offset of the member's own header; ``packed_bytes``, ``method``,
+    ``flags`` and ``checksum`` are copied from the directory.
     """
 
     member: Member
@@ -75,7 +75,7 @@ def shortened(name: str) -> str:
 
 
 class Part(io.RawIOBase):
-    """Bytes [start, start + size) of a file that others read too, some in forked processes."""
+    """Bytes [start, start + size) of a file with several readers, some in forked processes."""
 
     def __init__(self, flat: BinaryIO, start: int, size: int) -> None:
         self._flat = flat

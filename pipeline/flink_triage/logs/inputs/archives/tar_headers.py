@@ -1,8 +1,9 @@
-"""An uncompressed tar in, its members out, in the order in which they lie there.
+"""Lists the members of an uncompressed tar, in archive order.
 
-``tarfile`` parses a member's header; what precedes it (long names, pax records) is read here, with
-limits: ``tarfile`` reads it whole, calls itself for each, keeps every member and gives each a copy
-of the archive's pax records.  Behind a damaged header the next one is looked for.
+``tarfile`` parses the header of each member. The headers before it (long names, pax records) are
+read here, with limits, because ``tarfile`` reads them whole, recursively, and keeps every member
+with its own copy of the archive's pax records. After a damaged header, the next valid header is
+searched for.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from flink_triage.logs.inputs.path_names import shown
 from flink_triage.settings import KIB, MIB
 
 _BLOCK = tarfile.BLOCKSIZE
-# Two names of 4 KiB, and what the tools of Solaris, macOS and SELinux add.
+# Room for two names of 4 KiB, and the records that Solaris, macOS and SELinux add.
 _MAX_RECORDS_BYTES = 64 * KIB
 _RECORD = re.compile(rb"(\d{1,20}) ([^=\n]{1,255})=")
 _KNOWN_RECORDS = frozenset({b"path", b"size", b"mtime", b"GNU.sparse.name"})
@@ -114,7 +115,7 @@ def _place(
 
 
 def _said(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
-    """The records of a pax header, or a long name as one."""
+    """The records of a pax header; a long name is returned as one record."""
     if info.size > _MAX_RECORDS_BYTES:
         kind = "name" if info.type == tarfile.GNUTYPE_LONGNAME else "header"
         return _Announced(problem=f"a {kind} of {info.size} bytes, allowed: {_MAX_RECORDS_BYTES}")
@@ -139,7 +140,9 @@ def _said(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
 
 
 def _behind_sparse_map(flat: BinaryIO, offset: int, block: bytes) -> int:
-    """The map of old GNU tar goes on for as long as a flag in its blocks says so."""
+    """The offset after the sparse map of old GNU tar; a flag in each block states whether it
+    continues.
+    """
     is_continued = bool(block[482])
     while is_continued:
         more = _read_at(flat, offset, _BLOCK)
@@ -149,7 +152,7 @@ def _behind_sparse_map(flat: BinaryIO, offset: int, block: bytes) -> int:
 
 
 def _next_header(flat: BinaryIO, offset: int) -> int:
-    """Offset of the next block that looks like a header; the end if there is none."""
+    """Offset of the next block that looks like a header, or of the end."""
     while data := _read_at(flat, offset, _CHUNK):
         for match in _MAGIC.finditer(data):
             if match.start() % _BLOCK == _MAGIC_AT:

@@ -1,4 +1,4 @@
-"""The output of ``yarn logs`` in, its sections out: one file of a container each."""
+"""Splits the output of ``yarn logs`` into its sections, each a file of one container."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _PORT = re.compile(r"(?:[_:]\d{1,20}){1,2}$")
 
 
 def yarn_places(flat: BinaryIO) -> Iterator[Place]:
-    """Sections tile the file: each owns the lines that announce it, the first what precedes it."""
+    """Yield the sections, which together cover the file. Each starts at its heading; the first one
+    also owns the text before it.
+    """
     names: dict[str, int] = {}
     container, host = "unknown", None
     # The section that ends at the next heading or at the end of the file.
@@ -46,13 +48,13 @@ def yarn_places(flat: BinaryIO) -> Iterator[Place]:
 
 
 def _headings(flat: BinaryIO) -> Iterator[tuple[int, re.Match[bytes] | None]]:
-    """Each heading with its offset, and at last the offset of the end."""
+    """Each heading with its offset, followed by the offset of the end."""
     flat.seek(0)
     data, offset, start = b"", 0, 0
     while True:
         more = flat.read(_CHUNK)
         data += more
-        # A heading that begins later is looked for again, with what follows it.
+        # A heading that starts later is searched for again with the text after it.
         sure = len(data) - _LONGEST if more else len(data)
         for match in HEADING.finditer(data, start):
             if match.start() >= sure:

@@ -1,7 +1,7 @@
-"""A zip in, its members out, and the plain bytes of one: each decoded in bounded memory.
+"""Lists the members of a zip, and decodes a member in bounded memory.
 
 ``zipfile`` reads the directory, once. Its bz2 and lzma decoding has no output limit, so members are
-opened here and sent through the decoders of ``compression``.
+opened here and decoded by ``compression``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from flink_triage.logs.inputs.compression import DecompressedStream
 from flink_triage.logs.inputs.path_names import shown
 from flink_triage.settings import MIB
 
-# 10,000 members with names of 700 bytes; `zipfile` takes ten times as much memory.
+# 10,000 members with names of 700 bytes; `zipfile` needs ten times as much memory.
 _MAX_DIRECTORY_BYTES = 8 * MIB
-# The numbers are those of APPNOTE.TXT.
+# Method numbers from APPNOTE.TXT.
 _METHODS = {0: "none", 8: "deflate", 12: "bz2", 14: "lzma", 93: "zstd", 95: "xz"}
 _HEADER_BYTES = 30
 _IS_ENCRYPTED = 1
@@ -76,7 +76,7 @@ def zip_places(path: str) -> Iterator[Place]:
 
 
 class _Directory(io.FileIO):
-    """A zip of which ``zipfile`` reads the directory, in one piece of whatever size it states."""
+    """A zip file whose directory ``zipfile`` reads at once, if its stated size is allowed."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > _MAX_DIRECTORY_BYTES:
@@ -107,9 +107,9 @@ def _moment(parts: tuple[int, int, int, int, int, int]) -> datetime | None:
 
 
 class ZipStream(io.RawIOBase):
-    """The plain bytes of one member; damage is an ``OSError`` like that of any file.
+    """The plain bytes of one member; damage is an ``OSError``, as for any file.
 
-    The error follows all bytes that could be decoded.
+    The error is raised after all bytes that could be decoded.
     """
 
     def __init__(self, path: str, place: Place) -> None:
@@ -132,7 +132,7 @@ class ZipStream(io.RawIOBase):
         if method == "lzma":
             raw = _as_lzma_file(raw, place)
         size = place.member.size_bytes
-        # Read one more byte, to see whether there is one.
+        # Read one more byte to check that the member ends there.
         self._stream = DecompressedStream(cast(BinaryIO, raw), size + 1, method)
         self._position = 0
         self._checksum = 0
@@ -173,7 +173,7 @@ class ZipStream(io.RawIOBase):
         return data
 
     def _problem(self) -> str | None:
-        """The problem of the bytes, all of which have been read."""
+        """The problem of the bytes, after all of them have been read."""
         size = self._place.member.size_bytes
         if self._position < size:
             return self._stream.problem or f"ends after {self._position} of {size} bytes"
@@ -189,7 +189,7 @@ class ZipStream(io.RawIOBase):
 
 
 class _Joined(io.RawIOBase):
-    """Some bytes, followed by those of a stream."""
+    """Some bytes, followed by the bytes of a stream."""
 
     def __init__(self, head: bytes, rest: io.RawIOBase) -> None:
         self._head = head
@@ -201,9 +201,9 @@ class _Joined(io.RawIOBase):
 
 
 def _as_lzma_file(raw: io.RawIOBase, place: Place) -> _Joined:
-    """The member as a file of ``lzma``, whose decoder, unlike that of bare streams, has a limit.
+    """The member as an ``lzma`` file, because the decoder for bare streams has no limit.
 
-    A zip puts its own version, and not the plain size, before the properties of the stream.
+    A zip stores its own version instead of the plain size before the properties of the stream.
     """
     head = raw.read(9) or b""
     if len(head) < 9 or struct.unpack("<H", head[2:4])[0] != 5:
