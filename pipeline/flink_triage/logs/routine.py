@@ -1,8 +1,9 @@
-"""Completed checkpoints of a healthy job in, the first and the last of each minute out.
+"""Drops routine events: of the completed checkpoints of a healthy job, only the first and the last
+of each minute are kept.
 
-They are the most frequent lines that a diagnosis reads. It needs them for two questions: when was
-the job last healthy before a failure, and since when is it healthy again. A checkpoint between two
-others of the same minute, without other events in between, answers neither.
+Completed checkpoints are the most frequent lines that a diagnosis reads. They show when the job was
+last healthy before a failure, and since when it is healthy again. A checkpoint between two others
+of the same minute, without other events in between, shows neither.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from flink_triage.model import Event
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, with no text after it: the line ends,
+# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, without text after it: the line ends,
 # or the message of a JSON record.
 _LINE = re.compile(
     rb"Completed checkpoint [0-9]{1,19} for job ([0-9a-f]{32})"
@@ -27,9 +28,9 @@ _LINE = re.compile(
 
 
 def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> list[T]:
-    """All items but those with a neighbour of their own key on both sides; ``None`` is no key.
+    """All items except those with a neighbour of the same key on both sides; ``None`` is not a key.
 
-    Doing it twice, or to the parts first, gives the same.
+    Repeating it, or applying it to the parts first, does not change the result.
     """
     kept: list[T] = []
     run: Hashable | None = None

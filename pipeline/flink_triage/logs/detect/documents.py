@@ -1,4 +1,4 @@
-"""Recognizes documents about failures among the files without log headers.
+"""Detects documents about failures among the files without log headers.
 
 Runbooks, change logs, commented configurations, diffs, source code and alert rules quote the
 messages of failing programs. Unlike a person's description of an incident, they do not report a

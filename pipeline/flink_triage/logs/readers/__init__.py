@@ -1,1 +1,1 @@
-"""Byte ranges to events."""
+"""Reads byte ranges of files into events."""

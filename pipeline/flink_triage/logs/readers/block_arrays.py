@@ -1,4 +1,4 @@
-"""A buffer in, its events as arrays out: their offsets, and the first bytes of each."""
+"""Splits a buffer into its events, as arrays: their offsets, and the first bytes of each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 
 @dataclass(frozen=True, slots=True)
 class WholeEvents:
-    """Whole events of a buffer: ``bounds`` and ``lines`` have one entry more than events.
+    """Complete events of a buffer: ``bounds`` and ``lines`` have one entry more than events.
 
-    All of them begin with a header, but for the first where ``begins_with_header`` is false.
+    All of them start with a header, except the first one if ``begins_with_header`` is false.
     """
 
     data: bytes
@@ -58,7 +58,7 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Suspects of the finder among the events that are not judged anyway."""
+    """Events that may contain a literal according to the finder and are not judged anyway."""
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

@@ -1,4 +1,4 @@
-"""The events of a block in, their levels and their volumes by level and minute out."""
+"""Determines the levels of a block's events, and counts their volumes by level and minute."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def quiet_levels(
         value = np.uint64(int.from_bytes(word, "little"))
         following = ((words >> np.uint64(8 * len(word))) & np.uint64(0xFF)).astype(np.uint8)
         levels[((words & mask) == value) & ~IS_WORD[following]] = code
-    # A header is what has the shape; the file's first line may be none.
+    # A header is a line with the shape, which the first line of the file may lack.
     if not view.begins_with_header:
         levels[0] = UNRESOLVED
     return levels
@@ -48,7 +48,7 @@ def quiet_levels(
 def _anchor_columns(
     view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
 ) -> npt.NDArray[np.int64] | None:
-    """Offset of the level word of each event; the data's end where there is none."""
+    """Offset of the level word of each event; the end of the data for events without one."""
     if anchor is None:
         return None
     starts = view.bounds[:-1]

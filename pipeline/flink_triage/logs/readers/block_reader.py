@@ -1,8 +1,8 @@
-"""Bytes of a file whose header lines have a fixed shape in, portions of its notable events out.
+"""Reads a file whose header lines have a fixed shape, and yields portions of its notable events.
 
-The file is read in large blocks. numpy and one literal scan inspect each block; Python runs for
-notable events only. The result equals that of ``reference_reader.read_lines``. A range owns the
-events whose first byte lies in it; reading continues past its end to complete the last one.
+The file is read in large blocks. Each block is inspected with numpy and one scan for literals;
+Python code runs only for notable events. The result equals that of ``reference_reader.read_lines``.
+A range owns the events whose first byte lies in it; reading continues to the end of the last one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.model import Event
 
 # Larger blocks do not fit the processor's cache and get new pages each time (a fifth of the total
-# time); smaller ones pay numpy's start-up cost more often.
+# time); smaller blocks pay numpy's start-up cost more often.
 BLOCK_BYTES = 1024 * 1024
 
 # Below this size, numpy's start-up cost per call exceeds that of a loop over the events.
 FEW_BYTES = 16 * 1024
 
-# Larger portions fold better, but hold more in memory.
+# Larger portions fold better, but need more memory.
 MAX_PORTION_BLOCKS = 16
 # Completed checkpoints are trimmed when this many are waiting.
 MAX_ROUTINE = 16 * 1024
@@ -60,8 +60,8 @@ def read_blocks(
 ) -> Iterator[Sequence[Event]]:
     """Read ``source``, positioned at ``window.start``, block by block.
 
-    Yields portions of the events that ``tally`` keeps; the caller takes the last one. ``repeats``,
-    if given, must have begun the range; events that another event represents are then only counted.
+    Yields portions of the events that ``tally`` keeps; the caller takes the last portion.
+    ``repeats``, if given, must have begun the range; it counts events that others represent.
     """
     return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
@@ -94,7 +94,7 @@ class _Blocks:
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
         self._repeats = repeats
-        # Blocks of a portion: few at first, because later portions use what earlier ones learned.
+        # Blocks of a portion: few at first, because later portions use forms learned earlier.
         self._portion_blocks = 1
         self._blocks = 0
         # Completed checkpoints of the portion: offset, line, bytes, minute and job.
@@ -114,8 +114,7 @@ class _Blocks:
                 return
             carry = self._take(data)
             if len(carry) > self._giant_bytes:
-                # The remainder that was read to the end may be the last block, and hold many
-                # events.
+                # The rest after the oversized event may be the last block, and contain many events.
                 carry = self._take(self._take_giant(carry))
             if self._is_portion():
                 self._settle()
@@ -133,7 +132,7 @@ class _Blocks:
         return False
 
     def _settle(self) -> None:
-        """Build the events that are known to be kept only at the end of the portion."""
+        """At the end of the portion, build the events that are kept only then."""
         if self._repeats is not None:
             for offset, line, data in self._repeats.lasts():
                 self._keep_notable(offset, line, data)
@@ -154,14 +153,14 @@ class _Blocks:
         )
 
     def _take(self, data: bytes) -> bytes:
-        """Count and keep all events but the last; return the rest of ``data``."""
+        """Count and keep all events except the last; return the rest of ``data``."""
         take = self._take_few if len(data) < self._few_bytes else self._take_events
         taken = take(data) if data else 0
         self._offset += taken
         return data[taken:]
 
     def _finish(self, data: bytes) -> None:
-        """Handle the end of the source: the remaining bytes are one event."""
+        """At the end of the source, treat the remaining bytes as one event."""
         if not data:
             return
         if self._window.is_active:
@@ -195,7 +194,7 @@ class _Blocks:
         settings = self._build.settings
         head_bytes, tail_bytes = head_and_tail_bytes(settings)
         head = carry[:head_bytes]
-        # The tail may already hold the start of the next header: keep room to return it.
+        # The tail may already contain the start of the next header: keep room to return it.
         kept_bytes = tail_bytes + SHAPE_WIDTH + 1
         tail = carry[-kept_bytes:]
         size, newlines = len(carry), carry.count(b"\n")
@@ -246,7 +245,7 @@ class _Blocks:
         return rest
 
     def _take_events(self, data: bytes) -> int:
-        """Count and keep all events of ``data`` but the last, and return their size."""
+        """Count and keep all events of ``data`` except the last, and return their size."""
         newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0
@@ -353,7 +352,7 @@ class _Blocks:
         return built
 
     def _take_few(self, data: bytes) -> int:
-        """Do the work of ``_take_events`` for little data."""
+        """Does the work of ``_take_events`` for small amounts of data."""
         limit = None if self._window.end is None else self._window.end - self._offset
         events = whole_events(data, self._build.shape, limit)
         if events is None:

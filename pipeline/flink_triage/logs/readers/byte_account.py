@@ -1,6 +1,6 @@
-"""Events of a range in, the account of its bytes out: every event is added once, notable or not.
+"""Accounts for every byte of a range: each of its events is added once, whether notable or not.
 
-Notable events are handed over in portions during reading, because a range may be a whole file.
+Notable events are returned in portions while reading, because a range may be a whole file.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from flink_triage.logs.text.redact import Redactions
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 from flink_triage.settings import MIB
 
-# What is held of a range at a time: its text, and the traces that it is parsed to, at some 25 times
-# that.  As many events with little text.
+# Limits the memory for one portion: its text, and the parsed traces, which need about 25 times as
+# much. The number of events is limited as well, because events may have little text.
 PORTION_BYTES = 4 * MIB
 PORTION_EVENTS = 8_192
 
 
 class Tally:
-    """Adds up one range: ``take`` returns events, ``finish`` the ``RangeScan`` without them.
+    """Sums up one range: ``take`` returns events, ``finish`` the ``RangeScan`` without them.
 
     With ``is_whole``, all events form one portion.
     """
@@ -30,7 +30,7 @@ class Tally:
         self._is_whole = is_whole
         self._waiting: list[Event] = []
         self._waiting_bytes = 0
-        # Offset of the first byte that is accounted for.
+        # Offset of the first accounted byte.
         self.began_at = 0
         self.newline_count = 0
         self.event_bytes = 0
@@ -46,7 +46,7 @@ class Tally:
     def count(
         self, level: str | None, minute: datetime | None, lines: int, size: int, events: int
     ) -> None:
-        """Add to the volume of a level and minute; not to the sums of bytes."""
+        """Add to the volume of a level and minute, but not to the sums of bytes."""
         volume = self._volumes.get((level, minute))
         if volume is None:
             volume = self._volumes[(level, minute)] = [0, 0, 0]
@@ -64,7 +64,7 @@ class Tally:
         self.truncated += event.is_truncated
 
     def keep_counted(self, size: int) -> None:
-        """Count notable events that other events represent, so far counted among the rest."""
+        """Move notable events that others represent from the counted to the event bytes."""
         self.event_bytes += size
         self.counted_bytes -= size
 
@@ -84,7 +84,7 @@ class Tally:
         return is_much and not self._is_whole
 
     def take(self) -> list[Event]:
-        """Return the waiting events in file order, without routine ones."""
+        """Return the waiting events in file order, without routine events."""
         waiting = sorted(self._waiting, key=lambda event: event.offset)
         self._waiting, self._waiting_bytes = [], 0
         events = drop_routine(waiting, routine_key)

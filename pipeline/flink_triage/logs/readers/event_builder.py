@@ -1,4 +1,4 @@
-"""The bytes of one event of a shaped file in, the ``Event`` out if it is notable."""
+"""Builds an ``Event`` from the bytes of one event of a shaped file, if the event is notable."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from flink_triage.settings import Settings
 # Precedes the message in most layouts.
 _MESSAGE_FOLLOWS = b" - "
 _MAX_HEADERS = 4096
-# The blanks of `bytes.isspace`.
+# The whitespace of `bytes.isspace`.
 _BLANKS = " \t\n\r\x0b\f"
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltEvent:
-    """A judged event: ``event`` is ``None`` when it is only counted."""
+    """A judged event: ``event`` is ``None`` if the event is only counted."""
 
     event: Event | None
     level: str | None
@@ -78,13 +78,13 @@ class ShapedEvents:
         self._personal = settings.reading.redacts_personal
         self._continuations = TextCache(personal=self._personal)
         layout = layout_named(shape.layout)
-        # The fast path does not change the text.
+        # The fast path cannot change the text.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether times and the texts that state them sort alike.
+        # Whether times sort like their texts.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
-        # Whether the bytes between time and message are a header, whatever the message.
+        # Whether the bytes between the time and the message are a header, whatever the message is.
         self._headers: dict[bytes, bool] = {}
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
@@ -101,7 +101,7 @@ class ShapedEvents:
         """The header of ``data`` in the same columns, without the time.
 
         It represents all one-line events with the same level, logger, thread and job. ``None`` if
-        the message could affect how the header is read.
+        the message could affect how the header is parsed.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -133,7 +133,7 @@ class ShapedEvents:
         return _minute(text, self._time_start, self._timezone)
 
     def time_of(self, text: bytes) -> datetime | None:
-        """The time that ``text`` states."""
+        """The time stated by ``text``."""
         return parse_timestamp(text.decode("latin-1"), self._timezone)
 
     def build(
@@ -146,10 +146,9 @@ class ShapedEvents:
         is_cut: bool = False,
         has_literal: bool | None = None,
     ) -> BuiltEvent:
-        """Judge one event; ``data`` is all of it, or head and tail with ``is_cut``.
+        """Judge one event; ``data`` is the whole event, or its head and tail if ``is_cut``.
 
-        ``has_literal`` is the result of an earlier scan of the whole event, ``None`` if there was
-        none.
+        ``has_literal`` is the result of an earlier scan of the whole event, if there was one.
         """
         if not is_cut and len(data) <= self._whole_bytes:
             built = self._build_regular(offset, size, line, data, has_literal)
@@ -199,7 +198,7 @@ class ShapedEvents:
     def _build_regular(
         self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
     ) -> BuiltEvent | None:
-        """Build an event whose text is clean and whose header has the file's layout.
+        """Build an event whose text is clean and whose header has the layout of the file.
 
         This covers nearly all events; ``None`` for any other, which then takes the general path.
         """
@@ -262,7 +261,7 @@ class ShapedEvents:
         return self._finder.contains(data)
 
     def _parts(self, text: str, line: bytes, rest: bytes) -> tuple[Header, bytes]:
-        """The header on an event's first line, ``text`` when decoded, and what stands below it."""
+        """The header on the first line of an event, decoded as ``text``, and the bytes below it."""
         return self._header(text, line), rest
 
     def _header(self, text: str, line: bytes) -> Header:

@@ -1,4 +1,4 @@
-"""Lines that belong together in, the text of one event out; detects lines that end it."""
+"""Assembles the lines of one event, and detects the lines that end it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-# Output of the JVM itself for an uncaught exception, and of the SQL client.
+# Output of the JVM itself for an uncaught exception, and of the SQL client, without a logger.
 _OF_NO_LOGGER = (
     'Exception in thread "',
     "Exception: java.lang.",
@@ -27,7 +27,7 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
 class OpenEvent:
-    """An event that further lines may still belong to."""
+    """An event that may continue on further lines."""
 
     __slots__ = (
         "_blank_seen",
@@ -136,7 +136,7 @@ class OpenEvent:
                 self._throwable_open = True
 
     def is_gone_on_with(self, text: str) -> bool:
-        """Whether a line that may look like a header continues the line above it."""
+        """Whether a line that may look like a header continues the event."""
         return self.header is not None and self.line_count == 1 and is_below(self.header, text)
 
     def is_ended_by(self, text: str) -> bool:
@@ -150,7 +150,7 @@ class OpenEvent:
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
             if self._in_traceback and not self._blank_seen:
-                # Python names the error below the frames.
+                # Python prints the error below the frames.
                 return False
             if self._throwable_open:
                 # An event without frames ended at the blank line.
@@ -159,7 +159,7 @@ class OpenEvent:
             is_title = self.line_count == 1 and "Caused by: " in self.last_line
             return self._frames_seen or (self.header is None and not is_title)
         if self._blank_seen:
-            # A message may hold blank lines; its throwable has no frame yet.
+            # A message may contain blank lines; its throwable has no frame yet.
             return not (self._throwable_open and len(self._head) < 40)
         if not self._frames_seen or self._throwable_open or text[0] in " \t(~[":
             return False
@@ -171,9 +171,9 @@ class OpenEvent:
         return _is_prose(text, self.last_line)
 
     def _is_title(self, text: str) -> bool:
-        """Whether this is a lone cause, quoted above a trace that begins further left.
+        """Whether the event is a lone cause, quoted above a trace with less indentation.
 
-        What a cause encloses is indented no less than the cause.
+        Lines that belong to a cause are indented at least as much as the cause.
         """
         if self.header is not None or self.line_count > 1 or not self._throwable_open:
             return False
@@ -203,7 +203,7 @@ def _indent(text: str) -> int:
 
 
 def _is_prose(text: str, last: str) -> bool:
-    """A sentence after a finished frame, not the wrapped rest of that frame's line."""
+    """Whether ``text`` is a sentence after a finished frame, not the wrapped rest of the frame."""
     if text[:1].isspace() or not last.rstrip().endswith((")", "]", "more")):
         return False
     return len(_WORDS.findall(text[:200])) >= 5 and " " in text and not text.startswith("(")

@@ -1,7 +1,7 @@
-"""A form in, the digits and ids that affect its match and the positions of its event's details out.
+"""Finds the digits and ids of a form that affect its matches, and the positions of event details.
 
-Trust in a form rests on signatures and grammars (``Telling``, ``are_equal``) and on the content of
-two of its events (``constant_of``, ``places_of``).
+A form is trusted if signatures and grammars treat its events alike (``Telling``, ``are_equal``),
+and if the content of two of its events agrees (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from flink_triage.model import Observation
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z$])[0-9]+(?![0-9A-Za-z$])")
 _ID = re.compile(rb"(?<![0-9A-Za-z$])[0-9a-f]{32}(?![0-9A-Za-z$])")
 _FRAME_INDENTS = (b"\n\t", b"\n\t\t", b"\n    ")
-# Forms for which the grammars of traces, masks and secrets distinguish some digits or ids: an id
-# that a number, an address or an object's hash may reach into, numbers in class names, and
+# Forms for which the grammars of traces, masks and secrets distinguish some digits or ids: ids that
+# may overlap with a number, an address or the hash of an object, numbers in class names, and
 # characters that are written as numbers.
 _UNEQUAL = re.compile(
     rb"&#0|%0000|0//0|[0-9][+\-:.,_@/][0h]h{30}|@[0h]h{30}|Lambda[^ \n]*/[0h]h{30}"
@@ -37,8 +37,8 @@ Span = tuple[int, int]
 class Telling:
     """Finds the digits of an event that may affect its matches.
 
-    ``literals`` are all the literals searched for; ``searches`` are regexes with the literals that
-    each needs.
+    ``literals`` are all literals searched for; ``searches`` are regexes, each with the literals
+    that it requires.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Telling:
         )
 
     def spans(self, form: bytes, header_bytes: int) -> list[Span] | None:
-        """Columns of digits that affect the match; ``None`` if ids affect it, too."""
+        """Columns of digits that affect the match; ``None`` if ids also affect it."""
         if b"hh" in form and any(text in form for text in self._ids):
             return None
         if any(all(text in form for text in needed) for needed in self._searches):
@@ -86,7 +86,7 @@ def are_equal(form: bytes) -> bool:
 
 
 def _has_flat_frame(form: bytes) -> bool:
-    """Whether a frame that is not on a line of its own holds a digit."""
+    """Whether a frame that is not on a line of its own contains a digit."""
     return any(
         not form.endswith(_FRAME_INDENTS, 0, found.start())
         for found in _FRAME_WITH_DIGIT.finditer(form)
@@ -142,7 +142,7 @@ def places_of(
             return None
         for start, end in spans:
             words = (*_NUMBER.finditer(data, start, end), *_ID.finditer(data, start, end))
-            # The ends of what is searched are taken for those of words.
+            # The end of the detail counts as the end of a word.
             places[name] += [(word.start(), word.end()) for word in words]
     return places
 

@@ -1,4 +1,4 @@
-"""Bytes of events in, their forms out: of the same length, with numbers and ids made alike.
+"""Replaces the numbers and ids of events to get their forms, which have the same length.
 
 Two events of one form differ only in the digits of whole numbers and in ids of 32 hexadecimal
 digits, outside of frames. The grammars of traces, masks and messages treat both as classes of
@@ -23,7 +23,7 @@ _KINDS[list(b"GHIJKLMNOPQRSTUVWXYZABCDEFghijklmnopqrstuvwxyz$")] = _WORD
 _KINDS[list(b"abcdef")] = _HEX
 _KINDS[list(b"0123456789")] = _DIGIT
 _NEWLINE, _BLANK = ord("\n"), ord(" ")
-# The start of a frame, as the low bytes of a word, and the mask of these bytes.
+# The prefix of a frame, as the low bytes of a word, and the mask of these bytes.
 _HEAD_BYTES = 8
 _FRAME_HEADS = tuple(
     (np.uint64(int.from_bytes(head, "little")), np.uint64((1 << 8 * len(head)) - 1))
@@ -37,7 +37,7 @@ def _among(characters: bytes) -> npt.NDArray[np.bool_]:
     return table
 
 
-# Between these characters, an id is a word of its own, whatever its first and last characters.
+# Between these characters, an id is a word, whatever its first and last characters are.
 _BEFORE_ID = _among(b"_(=['\"{:")
 _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
@@ -54,7 +54,7 @@ def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes | None]:
 
 
 def forms_of(data: bytes) -> bytes:
-    """The form of ``data``, which is whole lines; frames are left unchanged."""
+    """The form of ``data``, which is complete lines; frames are left unchanged."""
     bounds = _outside_of_frames(data)
     if len(bounds) == 2 and bounds[1] - bounds[0] == len(data):
         return _form(data)
@@ -71,7 +71,7 @@ def forms_of(data: bytes) -> bytes:
 
 
 def _outside_of_frames(data: bytes) -> list[int]:
-    """Bounds of the runs of lines that are not like ``<tab>at com.example.Job.run``."""
+    """Bounds of the runs of lines that do not look like ``<tab>at com.example.Job.run``."""
     if len(data) < _HEAD_BYTES:
         return [0, len(data)]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[:-_HEAD_BYTES] == _NEWLINE)
@@ -89,7 +89,7 @@ def _outside_of_frames(data: bytes) -> list[int]:
 
 
 def _form(data: bytes) -> bytes:
-    # Blanks at both ends, so that the characters around a word can be inspected.
+    # Whitespace at both ends, so that the characters around a word can be inspected.
     text = np.frombuffer(b"\n\n" + data + b"\n\n\n\n", dtype=np.uint8)
     kinds = _KINDS[text]
     breaks = np.flatnonzero(kinds == _OTHER)
@@ -101,7 +101,7 @@ def _form(data: bytes) -> bytes:
         _blank_ids(text, form, ids)
     is_number = (sizes > 0) & (kinds[starts] == _DIGIT) & (kinds[starts + sizes - 1] == _DIGIT)
     starts, sizes = starts[is_number], sizes[is_number]
-    # For some words, only the ends are digits.
+    # In some words, only the ends are digits.
     places = _positions(starts, sizes)
     is_digit = kinds[places] == _DIGIT
     if not is_digit.all():

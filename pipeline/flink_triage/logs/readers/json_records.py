@@ -1,8 +1,8 @@
-"""JSON records that begin with their time in, levels without parsing and notable events out.
+"""Reads JSON records that start with their time: levels without parsing, and notable events.
 
 Such a file has a header shape (``{"@timestamp":"9999-99-99T99:99:99.999Z"``) and is read in blocks
-like text. A record with a message and a quiet level, without a stack and escaped characters, is
-plain: its bytes contain its text as it is. All others are parsed.
+like text. A record with a message and a quiet level, without a stack trace or escaped characters,
+is plain: its text occurs in its bytes unchanged. All other records are parsed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class JsonEvents(ShapedEvents):
         return header, b"\n".join(filter(None, (encoded, rest))).rstrip()
 
     def _has_literal(self, data: bytes, header: Header) -> bool:
-        # Escaped characters stand in the text only.
+        # Escaped characters occur unescaped only in the parsed text.
         return self._finder.contains(data) or (
             b"\\" in data and self._finder.contains(header.message.encode("utf-8", "replace"))
         )
@@ -58,13 +58,13 @@ def _any_of(keys: Iterable[str]) -> str:
 
 
 def _nested(keys: Sequence[str]) -> str:
-    """The names that dotted keys have inside of a nested object."""
+    """The names of dotted keys inside a nested object."""
     return _any_of(key.rpartition(".")[2] for key in keys)
 
 
 _LEVELS, _MESSAGES = _any_of(LEVEL_KEYS), _any_of(MESSAGE_KEYS)
 _LEVELS_AT, _STACKS_AT = _nested(LEVEL_KEYS), _nested(STACK_KEYS)
-# Any key that ends like one of a level or a stack.
+# Any key whose name ends like that of a level or a stack trace.
 _KEY = r'["._]'
 _PATTERNS = (
     *(rf'"(?:{_LEVELS})" ?: ?"(?i:{level})"' for level in QUIET),
@@ -105,9 +105,9 @@ _NUMBER_AS_LEVEL = re.compile(rf'{_KEY}(?:{_LEVELS_AT})" ?: ?[^" ]'.encode())
 
 
 def is_countable(record: bytes) -> bool:
-    """Whether the form of a record says all that its text would.
+    """Whether the form of a record determines its text, apart from numbers and ids.
 
-    Escaped characters are not text, and a level written as a number would look like any other.
+    Escaped characters differ from their text, and a level written as a number would be lost.
     """
     return b"\\" not in record and _NUMBER_AS_LEVEL.search(record) is None
 

@@ -1,7 +1,7 @@
-"""Lines of any kind in, events out: the general reader, which judges each line by its text.
+"""Assembles events from lines of any kind: the general reader, which judges each line by its text.
 
-It reads the files that the block reader cannot: carriers, other JSON, several layouts in one file,
-and text pasted from a ticket, in which no header marks the start of an event.
+It reads the files that the block reader cannot read: carriers, other JSON, several layouts in one
+file, and text pasted from a ticket, in which events do not start with a header.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from flink_triage.logs.text.redact import both
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Maximum number of streams in one file; beyond it, the stream silent for longest is closed.
+# Maximum number of open streams per file; beyond it, the stream idle for longest is closed.
 _MAX_OPEN_SOURCES = 256
 _BLANK = ("", " ", "\t")
 
@@ -55,7 +55,7 @@ class PastedEvents:
         is_document: bool = False,
     ) -> None:
         self._path = path
-        # A document about failures has no events: its lines are counted.
+        # A document about failures has no events; its lines are only counted.
         self._is_document = is_document
         self._is_output = is_output(path)
         self._carriers = carriers
@@ -72,8 +72,8 @@ class PastedEvents:
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> Iterator[Sequence[Event]]:
         """Read all lines and yield portions of the events; the last portion stays in the tally.
 
-        At the end of an active file, an event that may continue is held back. Reading resumes at a
-        single offset: an event is closed if lines after it have been read.
+        At the end of an active file, an event that may continue is held back. The next run resumes
+        at a single offset, so an event is closed if lines after it have been read.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
@@ -81,8 +81,7 @@ class PastedEvents:
             end = line.offset + line.size
             if self._tally.is_portion:
                 yield self._tally.take()
-        # A line cut in the middle of its prefix is an event of its own after the event it belongs
-        # to.
+        # A line that is cut in its prefix is an event of its own, after the event it belongs to.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end
             if is_active:
@@ -131,7 +130,7 @@ class PastedEvents:
         header = self.own.parse(text, self._timezone)
         if header is not None:
             return header
-        # No layout starts with a blank; most lines of a trace do.
+        # No layout starts with a space or tab, but most lines of a trace do.
         if text[:1] in _BLANK:
             return None
         if text.startswith("{"):
@@ -149,7 +148,7 @@ class PastedEvents:
         return header
 
     def _minute(self, source: str, logged_at: datetime | None) -> datetime | None:
-        """The minute of this event, or of the nearest earlier event that states a time."""
+        """The minute of this event, or of the nearest earlier event with a time."""
         if logged_at is not None:
             self._minutes[source] = logged_at.replace(second=0, microsecond=0)
         return self._minutes.get(source)
@@ -160,7 +159,7 @@ class PastedEvents:
         message, continuation = event.texts()
         is_last_word = is_last and self._is_output and self._is_plain(event, message, continuation)
         if is_last_word:
-            # The last line that a process printed is kept, regardless of its content.
+            # The last line printed by a process is kept, regardless of its content.
             message, continuation = event.last_line, None
             number += event.last_line_offset
         if header is not None and continuation is not None:
@@ -205,7 +204,8 @@ class PastedEvents:
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
         """Whether the event is not a record, has no trace, and matches no signature literal.
 
-        It also mentions no failure, except on its last line, which would then hide it.
+        It also does not mention a failure, unless its last line, which is kept, mentions one as
+        well.
         """
         if self._is_document or event.header is not None or event.holds_trace:
             return False

@@ -1,4 +1,4 @@
-"""Physical lines in, the lines as their programs wrote them out: peeled, rejoined, split."""
+"""Restores lines as their programs wrote them: without prefixes, rejoined or split."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Logical:
         self.is_cut = line.is_cut
 
 
-# A joined line beyond this is a runaway; the text after it starts a new line.
+# A longer joined line is a runaway; the text after it starts a new line.
 _MAX_JOINED_CHARS = 1024 * 1024
 
 
 def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[Logical]:
-    """Lines peeled of their prefixes, partial ones rejoined per source."""
+    """Lines without their prefixes; partial lines are rejoined per source."""
     partial: dict[str, tuple[Logical, list[str], int]] = {}
     for line in lines:
         peeled = peel_line(carriers, clean(line.text))
@@ -82,7 +82,7 @@ def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
 
 
 def _split(whole: Logical) -> Iterator[Logical]:
-    """The lines that a carrier put into one; each owns a byte of it, the last one the rest."""
+    """The lines that a carrier merged into one; each owns one byte, and the last one the rest."""
     texts = whole.peeled.text.split("\n")
     # Offsets cannot separate more lines than there are bytes.
     texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]

@@ -1,8 +1,8 @@
-"""Events of a block in, plain events out: those whose content is irrelevant beyond their header.
+"""Finds the plain events of a block: only their headers matter, not their content.
 
-A plain event is one line without literals of signatures and lifecycle, without marks of a stack
+A plain event is one line without literals of signatures and lifecycle, without signs of a stack
 trace, a task or a job, without possible secrets, and without characters to replace. All plain
-events with the same header are read alike.
+events with the same header are treated alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 
-# Marks of a subtask, an id, characters to clean, or a trace.
+# Signs of a subtask, an id, characters to clean, or a trace.
 _TELLING = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
@@ -40,7 +40,7 @@ def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
         ends.append(end)
 
     database, scratch = _database()
-    # A match across the end of an event is not real, but only makes one event less plain.
+    # A match across the end of an event is false, but at worst marks a plain event as not plain.
     database.scan(together, match_event_handler=note, scratch=scratch)
     is_plain = np.ones(len(events), dtype=np.bool_)
     bounds = list(accumulate(map(len, events)))

@@ -1,7 +1,7 @@
-"""A file whose header lines have a fixed shape in, its events out: the reference implementation.
+"""Reads a file whose header lines have a fixed shape, line by line: the reference implementation.
 
-Reads line by line and defines the result. Production uses ``block_reader.read_blocks``; tests
-compare it with this reader.
+Its result is correct by definition. Production uses ``block_reader.read_blocks``; tests compare it
+with this reader.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Where reading starts and which events are owned: those that start before ``end``."""
+    """The offset where reading starts, and the owned events: those that start before ``end``."""
 
     start: int
     end: int | None

@@ -1,9 +1,9 @@
-"""Bytes of notable events in, counts of repeated events out, without building each event.
+"""Counts repeated notable events by their bytes, without building each event.
 
-A notable event is looked up by its form (see ``event_forms``). Facts that were read in full from
-two events of a form hold for all events of the form, except for the columns of the job, the task
-and the subtask. Of the events that a fold treats as one kind, only the ones that the fold keeps are
-built: the first few and the last of each portion. The events between them are counted.
+A notable event is looked up by its form (see ``event_forms``). Facts found in two fully parsed
+events of a form hold for all events of the form, except for the columns of the job, the task and
+the subtask. Of the events that a fold treats as one kind, only those that the fold keeps are built:
+the first few and the last of each portion. The events between them are counted.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _MAX_TABLES = 16
 _MAX_MET = 65_536
 # Learning a form takes longer than reading an event, so a form has to repeat first.
 MET_FROM = 8
-# Number of events of a form to read in full before counting, and before learning stops.
+# Number of events of a form to parse before counting starts, and before learning stops.
 _TRUSTED_FROM = 2
 _LEARNED_FROM = 8
 
-# Read one by one at every grain, or folded by their values or neighbours.
+# Read individually at every grain, or folded by their values or neighbours.
 _NEVER_COUNTED = SAID_AT_START | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
 _LAST_TEN_SECONDS = ord("5")
@@ -46,7 +46,7 @@ _LAST_TEN_SECONDS = ord("5")
 class Counted:
     """The unbuilt events that one built event represents, without the built event itself.
 
-    ``subtasks`` are the subtasks that these events name, if the grain does not separate subtasks.
+    ``subtasks`` are the subtasks in these events, if the grain does not separate subtasks.
     """
 
     events: int
@@ -71,7 +71,7 @@ class _Form:
         self.level: str | None = None
         self.seen = 0
         self.constant: tuple[Hashable, ...] = ()
-        # Candidate columns by detail; at least one of them holds the detail.
+        # Candidate columns for each detail; at least one of them contains it.
         self.places: dict[str, list[Span]] = {}
         self.columns: tuple[Span, ...] = ()
         # Candidate columns of the subtask, which does not separate kinds.
@@ -92,8 +92,8 @@ class _Form:
             return
         kind = self.constant[0]
         is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
-        # If the grain drops the task, the task name still separates kinds: otherwise it would have
-        # to be read.
+        # If the grain drops the task, the task name still separates kinds; otherwise it would have
+        # to be parsed.
         dropped = grain.drops - {"task"}
         told = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
         self.columns = tuple(sorted({span for of in told for span in of}))
@@ -130,7 +130,7 @@ class Repeats:
     """The forms known to one process, and the groups of the current portion.
 
     ``known_events`` counts notable events recognised by their form, ``other_events`` those that had
-    to be read.
+    to be parsed.
     """
 
     def __init__(self, telling: Telling) -> None:
@@ -222,8 +222,8 @@ class Repeats:
         return size
 
     def take_counts(self) -> dict[int, Counted]:
-        """Counted events by the offset of the built event that represents them; starts a new
-        portion.
+        """The number of counted events by the offset of the built event that represents them.
+        Starts a new portion.
         """
         counts = {
             group.absorber: Counted(
@@ -239,7 +239,7 @@ class Repeats:
         return counts
 
     def expect(self, key: bytes, data: bytes, offset: int, level: str | None) -> None:
-        """Register a built event for learning, if its form was met before."""
+        """Register a built event for learning, if its form was seen before."""
         form = None
         if len(data) <= MAX_EVENT_BYTES:
             form = self._forms.get(key) or self._new(key)
@@ -253,7 +253,7 @@ class Repeats:
             self._pending[offset] = key[: len(data)], data, form
 
     def distrust(self, key: bytes) -> None:
-        """Stop counting events of this form: one held a secret or broken text."""
+        """Stop counting events of this form, because one contained a secret or broken text."""
         self.other_events += 1
         form = self._forms.get(key) or self._new(key)
         if form is not None:
@@ -271,7 +271,7 @@ class Repeats:
                 name: [span for span in form.places[name] if span in of]
                 for name, of in places.items()
             }
-        # If the event names a subtask, one of the columns holds it.
+        # If the event has a subtask, one of the columns contains it.
         if (
             places is None
             or (form.seen and form.constant != constant)
@@ -285,7 +285,7 @@ class Repeats:
         form.suit(self._grain)
 
     def _new(self, key: bytes, *, is_variant: bool = False) -> _Form | None:
-        """Create a form if it was met often enough."""
+        """Create a form if it was seen often enough."""
         number = hash(key)
         met = self._met.get(number, 0) + 1
         if met < MET_FROM:

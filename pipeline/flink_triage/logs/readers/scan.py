@@ -1,4 +1,4 @@
-"""One byte range in, its notable events and an account of every byte out."""
+"""Scans one byte range for its notable events, and accounts for every byte."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from flink_triage.settings import Settings
 class Scanner:
     """Reads byte ranges; one per process is enough, because its literals are compiled once.
 
-    ``literals`` are those of the signatures; those of the lifecycle are added. ``line_by_line``
-    reads files of a fixed shape with the slow reference reader.
+    ``literals`` are the literals of the signatures; the literals of the lifecycle are added.
+    ``line_by_line`` reads files of a fixed shape with the slow reference reader.
     """
 
     def __init__(
@@ -79,9 +79,9 @@ class Scanner:
 
         With ``is_active``, the last event of the file is held back, because it may continue.
         ``raw`` is the file if it is already open, positioned at its start; it is left open. With
-        ``repeats``, events that a fold at ``grain`` would count are counted during reading, or
+        ``repeats``, events that a fold at ``grain`` would count are counted while reading, or
         yielded if the reader cannot count them. Never raises because of a file's content:
-        unreadable parts are in ``problems``.
+        unreadable parts are listed in ``problems``.
         """
         profile = byte_range.profile
         try:
@@ -141,7 +141,7 @@ class Scanner:
             )
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)
-            # Lines of an export are not in order of time, and an export is written at once.
+            # An export is written at once, and its lines may not be in chronological order.
             yield from events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
                 tally.problems.append(Quarantined(profile.path, events.own.problem))
@@ -204,7 +204,7 @@ def _read_whole(source: ByteSource) -> bytes:
 
 
 def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSource:
-    """The source positioned at ``start``, where an earlier reading ended."""
+    """The source positioned at ``start``, where an earlier run stopped reading."""
     if compression == "none":
         raw.seek(start)
         return _Rest(raw, b"", max(limit - start, 0))
@@ -216,7 +216,7 @@ def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSourc
 
 
 class _Rest:
-    """The rest of a plain file, up to a limit, after some bytes that were already read."""
+    """The rest of a plain file up to a limit, preceded by bytes that were already read."""
 
     def __init__(self, raw: BinaryIO, pending: bytes, left: int) -> None:
         self._raw = raw

@@ -1,4 +1,4 @@
-"""A small amount of data in, its events as lists out: numpy's start-up would take longer.
+"""Splits small amounts of data into events as lists, because starting numpy would take longer.
 
 Does the work of ``block_reader`` event by event instead of with arrays, for a small file or the end
 of a large one.
@@ -26,10 +26,10 @@ _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
 
 @dataclass(frozen=True, slots=True)
 class FewEvents:
-    """Whole events of ``data``; ``bounds`` and ``lines`` have one entry more than there are.
+    """Complete events of ``data``; ``bounds`` and ``lines`` have one entry more than events.
 
-    All begin with a header, but for the first where ``begins_with_header`` is false.  ``levels``
-    holds the quiet ones, None where something else stands at the anchor.
+    All events start with a header, except the first one if ``begins_with_header`` is false.
+    ``levels`` contains quiet levels, and ``None`` if there is other text at the anchor.
     """
 
     data: bytes
@@ -48,7 +48,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """Suspects of the finder among the events that are not judged anyway."""
+        """Events that may contain a literal according to the finder and are not judged anyway."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None
@@ -73,7 +73,7 @@ class FewEvents:
 def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | None:
     """All events of ``data`` that start before ``limit``, except the last, which may continue.
 
-    None if no event remains.
+    ``None`` if no event remains.
     """
     bounds: list[int] = []
     levels: list[str | None] = []
@@ -98,7 +98,7 @@ def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | No
 
 @lru_cache(maxsize=64)
 def _headers(shape: Shape) -> re.Pattern[bytes]:
-    """A regex for the headers of lines, with a group for the quiet word at the anchor."""
+    """A regex for header lines, with a group for the quiet level at the anchor."""
     word = None
     anchor = shape.anchor or ""
     if anchor.startswith("@"):

@@ -1,4 +1,4 @@
-"""Bytes of one event in, the text that may be stored out: decoded, cut, cleaned and redacted."""
+"""Turns the bytes of one event into text that may be stored: decoded, cut, cleaned and redacted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flink_triage.settings import Settings
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
     """The event within the limits: head and tail are kept, the text between them is counted.
 
-    Depends only on the event's bytes, not on how they were read.
+    The result depends only on the bytes of the event, not on how they were read.
     """
     limit = settings.max_event_bytes
     if len(data) > limit:
@@ -66,9 +66,9 @@ class StoredText:
 
 
 class TextCache:
-    """Stored texts of bytes seen before: repeated stack traces are decoded and redacted once.
+    """The stored texts of earlier bytes: repeated stack traces are decoded and redacted once.
 
-    Bounded by the bytes it holds.
+    Limited by the number of cached bytes.
     """
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024, *, personal: bool = False) -> None:
@@ -97,9 +97,9 @@ def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
 
 
 def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
-    """``text`` cleaned and redacted, and how many secrets of each kind were taken out.
+    """Return the cleaned and redacted text, and the number of masked secrets of each kind.
 
-    With ``personal`` also names of people and machines.
+    If ``personal`` is set, names of people and machines are also masked.
     """
     return redact(clean(text), pii=personal)
 
@@ -107,9 +107,7 @@ def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
 def store_texts(
     message: str, continuation: str | None, *, personal: bool = False
 ) -> tuple[str, str | None, Redactions]:
-    """Both parts of an event, cleaned and redacted; a secret may be named in one, given in the
-    other.
-    """
+    """Clean and redact both parts of an event; one may contain the key of a secret in the other."""
     message = clean(message)
     if continuation is None or not is_open_ended(message):
         message, found = redact(message, pii=personal)
@@ -127,7 +125,7 @@ def store_texts(
 def store_names(
     header: Header | None, *, personal: bool = False
 ) -> tuple[str | None, str | None, Redactions]:
-    """The names of logger and thread, redacted: threads are named after tables, URLs and jobs."""
+    """The redacted names of logger and thread: threads are named after tables, URLs and jobs."""
     if header is None:
         return None, None, NONE
     logger, in_logger = _store_name(header.logger, False)

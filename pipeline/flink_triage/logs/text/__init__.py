@@ -1,1 +1,1 @@
-"""Bytes to text: line ends, encodings, secrets."""
+"""Decodes bytes to text, and masks secrets."""

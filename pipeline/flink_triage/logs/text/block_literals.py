@@ -1,4 +1,4 @@
-"""A block of bytes in, the literals that occur in it out: one pass for any number of literals."""
+"""Finds the literals in a block of bytes, in one pass for any number of literals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
-    ``suspects`` adds to a list where literals may end: all ends of literals, in any order, and
-    perhaps other places; it is the cheap question for much text.  ``ends`` and ``contains`` are
-    exact.
+    ``suspects`` is a cheap test for large amounts of data: it appends the ends of all literals to a
+    list, in any order, and possibly other positions. ``ends`` and ``contains`` are exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
@@ -24,9 +23,9 @@ class LiteralFinder(Protocol):
     def contains(self, data: bytes | memoryview) -> bool: ...
 
 
-# Words that failures are told in and everyday lines do without.  Every literal with one of them is
-# looked for by that word alone: Hyperscan reads a few dozen short literals twice as fast as some
-# hundred long ones.  Which words stand here decides the speed and never the result.
+# Words that are common in failures and rare in everyday lines. Every literal that contains one of
+# them is searched for by that word alone: Hyperscan scans for a few dozen short literals twice as
+# fast as for some hundred long ones. The choice of words affects the speed, but never the result.
 _TELLING = (
     "xcept", "rror", "iled", "ailure", "FAILED", "ould not", "annot", "nable to", "n't ",
     "imed out", "imeout", "lready ", "nvalid", "ismatch", "xpired", "enied", "orrupt", "issing",
@@ -38,7 +37,7 @@ _TELLING = (
 
 
 def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
-    """Few short texts such that every literal contains one of them."""
+    """A small number of short strings such that every literal contains one of them."""
     rest = set(literals)
     chosen = []
     for word in _TELLING:
@@ -46,7 +45,7 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
         if covered:
             chosen.append(word)
             rest -= covered
-    # A literal inside another finds that one, too.
+    # A literal that is part of another one also finds the longer one.
     alone = [a for a in rest if not any(b != a and b in a for b in rest)]
     return (*chosen, *sorted(alone))
 
@@ -83,7 +82,7 @@ class HyperscanFinder:
 
 
 class PlainFinder:
-    """The same by ``bytes.find``: for no literals at all, and to test Hyperscan against."""
+    """The same with ``bytes.find``: for an empty set of literals, and to test Hyperscan against."""
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._literals = tuple(literal.encode() for literal in literals)
@@ -108,5 +107,5 @@ class PlainFinder:
 def finder_of(literals: tuple[str, ...]) -> LiteralFinder:
     """The finder of these literals; compiled once per process."""
     sought = sorted({literal for literal in literals if literal})
-    # Hyperscan compiles no empty set.
+    # Hyperscan cannot compile an empty set.
     return HyperscanFinder(sought) if sought else PlainFinder(())

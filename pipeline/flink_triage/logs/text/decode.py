@@ -1,4 +1,4 @@
-"""Bytes to text: decoded, and without control characters, colours and entities."""
+"""Decodes bytes to text, and removes control characters, colours and entities."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# HTML entities of a trace in a browser's source view: "Map -&gt; Sink", "&lt;init&gt;".
+# HTML entities of a trace in the source view of a browser: "Map -&gt; Sink", "&lt;init&gt;".
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
-# A crash leaves sparse blocks of NUL: a long run is one fact, not a page.
+# A crash leaves sparse blocks of NUL; a long run is shortened.
 _NUL_RUN = re.compile("\0{64,}")
 
 
 def encoding_named(name: str) -> str:
-    """Python's name of a text encoding whose lines end with a newline byte, or of UTF-16 or 32.
+    """Python's name of a text encoding whose lines end with a newline byte, or of UTF-16 or UTF-32.
 
-    Raises ``UsageError`` for any other.
+    Raises ``UsageError`` for any other encoding.
     """
     try:
         found = codecs.lookup(name)
@@ -39,7 +39,7 @@ def encoding_named(name: str) -> str:
 
 
 def decode(data: bytes) -> tuple[str, int]:
-    """UTF-8 text and the number of places where it had to be replaced."""
+    """UTF-8 text, and the number of bytes or sequences that had to be replaced."""
     try:
         return data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -49,7 +49,7 @@ def decode(data: bytes) -> tuple[str, int]:
 
 def clean(text: str) -> str:
     """``text`` without escape codes, lone surrogates, NULs, carriage returns before newlines, and
-    HTML's entities.
+    HTML entities.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -60,18 +60,18 @@ def clean(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         text = text[:-1] if text.endswith("\r") else text
-    # A str from `bytes.decode` holds none; one from JSON escapes may.
+    # A str from `bytes.decode` contains none; a str from JSON escapes may.
     if not text.isascii() and _SURROGATES.search(text):
         text = _SURROGATES.sub("\ufffd", text)
     return text
 
 
-# Characters that `clean` removes. "\r" represents the line ends of Windows.
+# Characters that `clean` removes; "\r" is part of Windows line ends.
 _UNCLEAN = ("\x1b", "\0", "\r")
 
 
 def plain_text(data: bytes) -> str | None:
-    """The text of ``data`` if there is nothing to replace, to clean or to redact in it."""
+    """The text of ``data`` if there is nothing to replace, clean or redact in it."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

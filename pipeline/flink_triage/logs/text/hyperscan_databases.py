@@ -1,4 +1,4 @@
-"""Expressions in, a Hyperscan database and its scratch space out; compiled once per machine."""
+"""Compiles expressions to a Hyperscan database with scratch space, once per machine."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from flink_triage.disk_cache import read_cached, write_cached
 def database_of(
     expressions: Sequence[bytes], flags: int | Sequence[int] = 0, *, literal: bool = True
 ) -> tuple[Any, Any]:
-    """A database in block mode whose ids are the places of the expressions.
+    """A database in block mode; the id of an expression is its index.
 
-    ``flags`` are those of all, or one for each.  A scratch space serves one thread.
+    ``flags`` apply to all expressions, or there is one entry for each. A scratch space serves one
+    thread.
     """
     each = [flags] * len(expressions) if isinstance(flags, int) else list(flags)
-    # Its stubs lack it; importlib.metadata would take 20 ms of each start to import.
+    # The type stubs lack it; importing importlib.metadata would take 20 ms at each start.
     release = hyperscan.__version__  # type: ignore[attr-defined]
     about = (release, platform.machine(), platform.system(), literal, each)
     key = hashlib.sha256(repr((about, list(expressions))).encode()).hexdigest()
@@ -45,5 +46,5 @@ def _kept(key: str) -> Any:
     try:
         return hyperscan.loadb(data, hyperscan.HS_MODE_BLOCK)
     except (hyperscan.error, ValueError):
-        # Of another processor, or cut off.
+        # The database is for a different processor, or truncated.
         return None

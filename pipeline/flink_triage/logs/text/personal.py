@@ -1,8 +1,8 @@
-"""A text in, the text without names of people and machines out: addresses, hosts, users.
+"""Masks names of people and machines in text: addresses, hosts, users.
 
-Only on request, because diagnoses name hosts. A host is recognised by its context (a URL,
+Only on request, because diagnoses mention hosts. A host is recognised by its context (a URL,
 ``host:port``, ``@ host (dataPort=``) or by an ending that no Java name has; class names, option
-keys and source positions such as ``Foo.java:12`` stay.
+keys and source positions such as ``Foo.java:12`` are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-# No class, option or file has these endings; clusters call themselves "local" and "internal".
+# No class, option or file has these endings; host names of clusters end in "local" and "internal".
 _ENDINGS = (
     r"(?:internal|local|localdomain|lan|corp|intra(?:net)?|com|net|org|io|cloud|cn|de|eu|svc)"
 )
@@ -50,9 +50,7 @@ _USER_AT_HOST = re.compile(r"^[\w.-]{1,64}@")
 
 
 def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
-    """The text with each as ``[REDACTED:email|ip|user|host]``, and the number of each;
-    idempotent.
-    """
+    """Mask each name as ``[REDACTED:email|ip|user|host]``, and count the masks; idempotent."""
     count: Counter[str] = Counter()
 
     def replace(match: re.Match[str]) -> str:
@@ -60,7 +58,7 @@ def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
         if kind == "host" and _SOURCE_POSITION.search(found):
             return found
         count[kind] += 1
-        # "flink@" names an actor system, and the rest of the address is needed to read it.
+        # "flink@" is the name of an actor system, and the rest of the address is needed to read it.
         actor = _USER_AT_HOST.match(found) if kind == "host" else None
         return f"{actor[0] if actor else ''}[REDACTED:{kind}]"
 

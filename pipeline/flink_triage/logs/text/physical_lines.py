@@ -1,7 +1,7 @@
-"""A byte stream in, its physical lines as text out, with offsets in the raw bytes.
+"""Splits a byte stream into physical lines of text, with offsets in the raw bytes.
 
-Only a newline ends a line: not a lone carriage return, not U+2028, not a form feed.  A line beyond
-the limit is cut while it is read, so that no line is ever held as a whole.
+Only a newline ends a line: not a lone carriage return, not U+2028, not a form feed. A line beyond
+the limit is cut while it is read, so that it is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PhysicalLine:
-    """``text`` has no line end; ``size_bytes`` counts it; ``is_cut`` if ``text`` lacks a part.
+    """``text`` has no line end, but ``size_bytes`` includes it; ``is_cut`` if ``text`` is
+    incomplete.
 
-    ``number`` counts from 1 where lines do not come in the order of the file.
+    ``number`` counts from 1 if lines are not in the order of the file.
     """
 
     offset: int
@@ -64,7 +65,7 @@ def physical_lines(
 
 
 def _raw_lines(source: ByteSource, newline: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
-    """(kept bytes, size, whether a newline ended it); kept bytes hold the newline if not cut."""
+    """(kept bytes, size, whether a newline ended it); kept bytes include the newline unless cut."""
     width = len(newline)
     rest = b""
     size_cut = 0

@@ -1,9 +1,9 @@
-"""A text in, the text with secrets as ``[REDACTED:kind]`` and their number out.
+"""Replaces secrets in text with ``[REDACTED:kind]``, and counts them.
 
-A secret is recognised by the name of its key (``s3.secret-key: X``, ``-Dssl.key.password=X``,
-``"token":"X"``, ``<password>X</password>``), or by its shape (JWT, PEM, access keys, the password
-in a URL). Placeholders (``******``, ``${ENV}``, ``[hidden]``) stay, and so does prose about tokens
-and keys: signatures are matched on the redacted text.
+A secret is recognised by its key (``s3.secret-key: X``, ``-Dssl.key.password=X``, ``"token":"X"``,
+``<password>X</password>``), or by its shape (JWT, PEM, access keys, the password in a URL).
+Placeholders (``******``, ``${ENV}``, ``[hidden]``) are kept, and so is prose about tokens and keys:
+signatures are matched on the redacted text.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from flink_triage.logs.text.secret_tokens import TOKEN, WEBHOOK
 Redactions = Mapping[str, int]
 NONE: Redactions = MappingProxyType({})
 
-# A key's last words: the part of a line that `GOES_ON` needs.
+# The last words of a key: the part of a line that `GOES_ON` needs.
 _ENDING_CHARS = 160
-# A value at the end of a line of this length may be wrapped.
+# A value at the end of a line of at least this length may be wrapped.
 _WRAPPED_FROM_CHARS = 60
 # Maximum number of further lines of one value.
 _MAX_LINES = 64
-# Named in the mark as they are called; what is left holds a password.
+# These names are used as the kind in the mark; all remaining names are passwords.
 _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
 # Separates a generated value from a word or an id: letters and digits, not only hexadecimal.
@@ -82,14 +82,14 @@ _prefilter = _Prefilter()
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether ``text`` is worth a closer look; clean text rarely is."""
+    """Whether ``text`` needs a closer look; clean text rarely does."""
     return _prefilter.may_hold_secret(text)
 
 
 def redact(text: str, *, pii: bool = False) -> tuple[str, Redactions]:
     """The text with each secret as ``[REDACTED:kind]``, and the number of replacements by kind.
 
-    Idempotent; lines stay lines. With ``pii``, names of people and machines are masked as well.
+    Idempotent; line ends are kept. With ``pii``, names of people and machines are masked as well.
     """
     found: Redactions = NONE
     if _prefilter.may_hold_secret(text):
@@ -115,12 +115,12 @@ def redact_path(path: str) -> str:
 
 
 def is_open_ended(text: str) -> bool:
-    """Whether a secret that ``text`` names or starts may be on the lines after it."""
+    """Whether a secret whose key or start is in ``text`` may continue on the lines after it."""
     return text.rstrip(" \t\\").endswith("=") or _prefilter.may_hold_secret(text + "\n")
 
 
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
-    """Mask secrets of one line, and those of several lines: keys, wrapped values, tables."""
+    """Mask secrets of one line, and secrets of several lines: keys, wrapped values, tables."""
     counter = _Counter()
     text = PEM.sub(counter.lines, text)
     text = PEM_REST.sub(counter.rest_of_key, text)
@@ -159,7 +159,7 @@ def _goes_on(line: str) -> bool:
 
 
 def _rest(before: str, after: str, lines: list[str], index: int) -> Iterator[str]:
-    """The lines after one whose last word was masked, as far as they continue that value."""
+    """The lines after a line whose last word was masked, as far as they continue that value."""
     mark = _MARK_AT_END.search(after)
     if mark is None or after == before:
         return
@@ -184,7 +184,7 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """Redact one line, or the lines of one value; undisguised if only that reveals the secret."""
+    """Redact one line, or the lines of one value; decoded only if that reveals more secrets."""
     own = _Counter()
     result = _redact_forms(text, own)
     if DISGUISE.search(text):
@@ -210,7 +210,7 @@ def _redact_forms(text: str, counter: _Counter) -> str:
 
 
 class _Counter:
-    """Replaces matches and counts those that it replaced."""
+    """Replaces matches and counts the replacements."""
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()
@@ -233,11 +233,11 @@ class _Counter:
         return f"{match[int(match.lastindex or 0) - 1]}{self.mark('webhook')}"
 
     def lines(self, match: re.Match[str]) -> str:
-        """Keep line ends: the lines of a file must remain countable."""
+        """Keep line ends, because the lines of a file must remain countable."""
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
 
     def rest_of_key(self, match: re.Match[str]) -> str:
-        """Only a run of lines before the end of a key is one."""
+        """Mask a run of lines only if the end of a key follows."""
         return match[0] if match["end"] is None else self.lines(match)
 
     def encoded(self, match: re.Match[str]) -> str:
@@ -261,10 +261,10 @@ class _Counter:
 def _is_assignment(match: re.Match[str]) -> bool:
     """For words of ordinary text: ``token=X`` and ``"token": "X"``, not ``Unexpected token: X``."""
     between = match["between"]
-    # Up to a line end of a flattened text.
+    # Up to an escaped line end.
     value = (match["quoted"] or match["bare"]).partition("\\n")[0]
     if between.startswith(("s=", "s =")) and value.isdigit():
-        # A number of tokens.
+        # The value is a number of tokens.
         return False
     if "=" in between or "->" in between or "%3D" in between.upper() or match["close"] is not None:
         return True
@@ -272,7 +272,7 @@ def _is_assignment(match: re.Match[str]) -> bool:
 
 
 def _hides_secret(encoded: str) -> bool:
-    """Whether base64 decodes to text that holds a secret."""
+    """Whether base64 decodes to text that contains a secret."""
     data = "".join(encoded.split()).translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
     try:
         text = base64.b64decode(data[: len(data) - (len(data) % 4 == 1)] + "==").decode("latin-1")

@@ -1,7 +1,7 @@
-"""Secrets in disguise: escapes, characters that look alike or cannot be seen, and base64.
+"""Decodes disguised secrets: escapes, look-alike or invisible characters, and base64.
 
-``undisguise`` gives the plain text that ``secret_forms`` expects; ``ENCODED`` finds base64, and
-``HOLDS_ENCODED`` says whether the text that is encoded may name a secret.
+``undisguise`` returns the plain text that ``secret_forms`` expects. ``ENCODED`` finds base64, and
+``HOLDS_ENCODED`` checks whether the encoded text may contain the name of a secret.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _BLANKS = re.compile(f"[{_BLANK}]")
 
 
 def undisguise(text: str) -> str:
-    """``text`` in plain characters; line ends stay.
+    """``text`` in plain characters; line ends are kept.
 
-    Escapes are resolved once, full-width letters and wide blanks become narrow, and invisible
+    Escapes are resolved once, full-width letters and wide spaces become narrow, and invisible
     characters are removed.
     """
     return DISGUISE.sub(_plain, text)
@@ -54,7 +54,7 @@ def _encoded(word: str) -> set[str]:
     found = set()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + word.encode()).decode().rstrip("=")
-        # Characters that share bits with the neighbouring text are left out.
+        # Characters that share bits with the neighbouring text are omitted.
         start = (0, 2, 3)[shift]
         end = len(text) - (1 if (shift + len(word)) % 3 else 0)
         found.add(text[start:end])

@@ -1,8 +1,8 @@
-"""Regexes by which ``redact`` finds secrets in text, and a quick test for them.
+"""Regexes that ``redact`` uses to find secrets in text, and a quick test for them.
 
 In each match, ``head`` is kept and ``value`` is replaced. Every repetition is bounded, and no
-repetition is nested in another that matches the same text. ``secret_tokens`` covers tokens that
-need no name.
+repetition is nested in another one that matches the same text. ``secret_tokens`` covers tokens that
+are recognised without a key.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import re
 from flink_triage.logs.text.secret_encodings import ENCODED_LITERALS
 from flink_triage.logs.text.secret_tokens import quick_patterns
 
-# A whole word, or a word after "-D", the JVM's flag for a property.
+# A whole word, or a word after "-D", the JVM option for a property.
 _ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
-# The only list of key words: a key that ends in one of these holds a secret. Flink's own list is
-# GlobalConfiguration.SENSITIVE_KEYS; the others come from connectors, clouds and other languages.
+# The only list of key words: a key that ends in one of these has a secret value. Flink's own list
+# is GlobalConfiguration.SENSITIVE_KEYS; the others come from connectors, clouds and other
+# languages.
 _PASSWORDS = (
     rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
@@ -35,8 +36,8 @@ _KEYS = (
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
 # Words that also occur in ordinary text: `redact` checks how they are joined to the value.
 _SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
-# Suffixes of the word in a key: a plural, a number, "Value", "_new"; ".orders" of a map of options,
-# unless the suffix names something about the secret, as in "password.file".
+# Suffixes of the word in a key: a plural, a number, "Value", "_new"; ".orders" for a map of
+# options, unless the suffix denotes a property of the secret, as in "password.file".
 _ABOUT = (
     r"file|path|location|ur[il]|endpoint|class|provider|type|name|enabled|expir\w*|refresh|renew\w*"
     r"|manager|length|m(?:in|ax)|algorithm|encoder|validator|callback|policy|timeout|interval|retry"
@@ -53,13 +54,13 @@ _QUOTE = r"(?:\\{0,7}[\"']|%22|&quot;)"
 _SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?!=)|%3D|%3A)"
 _SEPARATOR = (
     rf"(?:[ \t]{{0,64}}{_SIGN}[ \t]{{0,64}}"
-    # Wrapped, or wrapped and flattened to the two characters "\n".
+    # Wrapped, or wrapped and escaped to the two characters "\n".
     r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
 )
-# Unquoted values end at blanks. They end at delimiters only before the next pair or the end,
-# because passwords contain delimiters, too.
+# Unquoted values end at whitespace. They end at delimiters only before the next pair or the end,
+# because passwords also contain delimiters.
 _BARE = (
-    # Continued on a line that was flattened after its backslash.
+    # Continued on a line that was escaped after its backslash.
     r"(?:\\{2}n[ \t]{1,64}(?!at[ ])|[^\s,;&\"')}\]<\\]"
     r"|\\(?!n[\w.-]{1,64}=)"
     r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
@@ -152,7 +153,7 @@ JOINED = re.compile(
     re.IGNORECASE,
 )
 
-# Key-value pairs with other beginnings; each states the word that named the secret.
+# Key-value pairs with other prefixes; `word` is the key word of the secret.
 PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -164,7 +165,7 @@ PAIRS = tuple(
         rf"(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?,?(?:\s|\\n){{0,64}}{_QUOTE}?value{_QUOTE}?"
         rf"[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}?)"
         rf"{_HIDDEN}(?P<value>[^\s\"',;)}}\\]{{1,4096}})",
-        # `--password X`, `[--password, X]`, `["--password", "X"]`, one argument a line.
+        # `--password X`, `[--password, X]`, `["--password", "X"]`, one argument per line.
         rf"(?P<head>(?<![\w-])--?[\w.-]{{0,64}}?(?P<word>{_ANY_WORD})"
         rf"(?:[ \t]{{1,8}}{_QUOTE}?|{_QUOTE}?,[ ]?{_QUOTE}?|[ \t]{{0,8}}(?:\n|\\n)[ \t]{{0,64}}))"
         rf"{_HIDDEN}(?P<value>(?!-)[^\s,\"'\]]{{1,4096}})",
@@ -174,7 +175,7 @@ PAIRS = tuple(
         rf"(?P<head>login[ ]\S{{1,128}}[ ](?P<word>password)[ ]){_HIDDEN}{_VALUE}",
         rf"(?P<head>(?P<word>password|identified[ ]by)[ ]{{1,4}}{_QUOTE})"
         rf"{_HIDDEN}(?P<value>[^\s\"'\\]{{1,4096}})",
-        # Commands, each with the flag that takes its password.
+        # Commands, each with the flag for its password.
         rf"(?P<head>(?<![\w-])(?:curl\b{_ARGUMENTS}-u|--(?:proxy-)?(?P<word>user))"
         rf"[ =]{{0,2}}{_QUOTE}?[^\s:\"'\\]{{1,128}}:){_HIDDEN}(?P<value>[^\s\"'\\]{{1,1024}})",
         rf"(?P<head>(?<![\w-])(?P<word>mysql(?:dump|admin)?\b{_ARGUMENTS}-p|sshpass[ ]+-p[ ]?))"
@@ -218,13 +219,13 @@ SCHEME = re.compile(
     r"[A-Za-z0-9._~+/-]{8,8192}={0,2})",
     re.IGNORECASE,
 )
-# A URL's password extends to the last "@" of the word, because passwords contain "@" and "/". A
-# port is not a password.
+# The password in a URL extends to the last "@" of the word, because passwords contain "@" and "/".
+# A port is not a password.
 URL = re.compile(
     r"(?P<head>://[^\s/:@\"'<>\[]{0,256}:)(?!\d{1,5}[/?\#,;])"
     rf"{_HIDDEN}(?P<value>[^\s\"'<>]{{1,1024}})(?=@[\w\[.-])"
 )
-# A user's token; with a bucket or a container in this place, the scheme is a different one.
+# A token in place of the user. Schemes with a bucket or a container in this place are not listed.
 URL_USER = re.compile(
     r"(?P<head>(?<![\w.])(?:https?|ftps?|git|ssh|nats|rediss?|amqps?|wss?|smtps?|mongodb(?:\+srv)?)"
     r"://)(?P<value>(?=[^\s/@]{0,256}\d)(?=[^\s/@]{0,256}[A-Za-z])[^\s/:@\"'<>\[]{16,512})(?=@)",
@@ -236,15 +237,15 @@ PEM = re.compile(
     r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
 )
 _LINE_END = r"(?:\r?\n|\\{1,2}r?\\{0,2}n)"
-# Lines of base64, possibly flattened, followed by the end of a key: the rest of a key whose first
+# Lines of base64, possibly escaped, followed by the end of a key: the rest of a key whose first
 # lines were cut off. A run of lines is scanned only once.
 PEM_REST = re.compile(
     r"(?P<head>(?<![A-Za-z0-9+/=]))"
     rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}+{_LINE_END}[ \t]{{0,16}}+)++)"
     r"(?P<end>(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY))?"
 )
-# Full lines of base64 without a frame, and PuTTY's private part. Hexadecimal digests also have 64
-# characters.
+# Full lines of base64 without BEGIN and END, and PuTTY's private part. Hexadecimal digests also
+# have 64 characters.
 _FULL_LINE = r"(?![0-9a-fA-F]{64})[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/])"
 PEM_LINES = re.compile(
     rf"(?P<head>(?<![A-Za-z0-9+/=]))"
@@ -256,7 +257,7 @@ PUTTY = re.compile(
     rf"(?P<value>(?:{_LINE_END}[A-Za-z0-9+/=]{{4,400}}){{1,256}})"
 )
 
-# A line with this ending names a secret whose value is on the next line.
+# A line with this ending is the key of a secret whose value is on the next line.
 GOES_ON = re.compile(
     rf"(?:=|{_ANY_WORD}{_REST}(?:</name>|{_QUOTE}?,?|{_ENDS_IN_COLON}))"
     r"[ \t\r\\]{0,16}\Z",
@@ -273,27 +274,27 @@ REST = re.compile(
     r"(?P<head>[ \t]{0,64})(?P<value>(?=[^\s]{0,256}\d)(?=[^\s]{0,256}[A-Za-z])"
     r"[A-Za-z0-9+/_.~!@#$%^&*-]{6,4096}={0,2}\\?)(?P<tail>[\"']?[,;]?[ \t\r]{0,16})\Z"
 )
-# The name of a column that holds secrets.
+# The name of a column with secrets.
 COLUMN = re.compile(rf"(?:\A|[^A-Za-z]|[a-z](?=[A-Z]))(?P<word>{_ANY_WORD})s?\Z", re.IGNORECASE)
 
 _KEY = re.compile(rf"(?:{_WORDS}|(?<![A-Za-z])(?:token|credential)|jaas\.config)", re.IGNORECASE)
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether an option of this name may hold a secret, wherever the key word is in the name."""
+    """Whether an option of this name may contain a secret, wherever the key word is in the name."""
     return _KEY.search(key) is not None
 
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Returns "maybe" for whole texts; most clean text is done after this. Case-insensitive.
+# Detects texts that may contain secrets; most clean text needs no further test. Case-insensitive.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",
     rb"secret",
     rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
     rb"(api|access|account|private|service|shared)[-_. ]?key",
-    # Not RocksDBKeyedStateBackend.
+    # Does not match RocksDBKeyedStateBackend.
     rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam)[-_.]?key",
     rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
     rb"azure[-_.]sas[-_.]",
@@ -320,7 +321,7 @@ MAYBE = (
     rb"[?&](key|code|auth)=[^\s&]{12}",
     rb"PRIVATE KEY( BLOCK)?-----|Private-Lines:",
     rb"[a-z0-9+/]{64}[\r\n\\]",
-    # Names in other scripts, and characters in disguise.
+    # Names in other scripts, and disguised characters.
     *(
         word.encode()
         for word in (
@@ -328,7 +329,7 @@ MAYBE = (
             "парол[ья]|Парол[ья]|ПАРОЛ[ЬЯ]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호",
         )
     ),
-    # In UTF-8: invisible characters, full-width letters, and a wide sign or blank after a word.
+    # In UTF-8: invisible characters, full-width letters, and a wide sign or space after a word.
     rb"\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|(\xef\xbc[\xa1-\xba]|\xef\xbd[\x81-\x9a]){3}",
     rb"(key|token|pass|pw|sas|sig)[\w.-]{0,16}(\xef\xbc[\x9a\x9d]|\xc2\xa0|\xe3\x80\x80|\xe2\x80[\x80-\x8a])",
     rb"\\u00(3d|3a|[4-7][0-9a-f])|\\x3[ad]|&#(x3[ad]|61|58|34|x22);|%25(3[ad]|22)",

@@ -1,9 +1,9 @@
-"""Lines in, the same lines out, with the values masked that a line above marks as secret.
+"""Masks values that an earlier line marks as secret.
 
-A table is a header that names two columns or more, one of them as a secret, and the lines below it
-with the same number of fields: CSV, tabs, or the bars of SQL clients. A block of YAML is a key that
-ends in ``|`` or ``>``, and the more deeply indented lines below it. Both may be flattened to one
-line.
+A table is a header line with at least two column names, one of them that of a secret, followed by
+lines with the same number of fields (CSV, tab-separated, or the ``|`` tables of SQL clients). A
+YAML block is a key that ends in ``|`` or ``>``, and the more deeply indented lines below it. Both
+may be flattened to one line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"(?P<head>\s*[\"']?)(?P<value>[^\s\"'](?:.*[^\s\"'])?)(?P<t
 _ENDS_BLOCK_KEY = re.compile(r"[|>][-+\d]{0,2}\s*\Z")
 _MAX_BLOCK_LINES = 64
 
-# Takes a value and the name of its key or column; returns the replacement.
+# Maps a value and the name of its key or column to the replacement.
 Mask = Callable[[str, str], str]
 
 
@@ -65,7 +65,7 @@ def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
     headers: list[_Header] = []
     for line in lines:
         if "\\n" in line:
-            # Flattened: the lines of the table are parts of this one.
+            # Flattened: the rows of the table are parts of this line.
             yield "\\n".join(secret_columns(line.split("\\n"), mask))
             headers = []
             continue
@@ -103,7 +103,7 @@ def _secret_name(field: str) -> str | None:
 
 
 def _row(line: str, headers: Sequence[_Header], mask: Mask) -> str | None:
-    """The line of a table without its secrets; None if the line does not belong to a table."""
+    """The row of a table without its secrets; ``None`` if the line does not belong to a table."""
     for header in headers:
         fields = line.split(header.delimiter)
         if len(fields) != header.width or any(map(_secret_name, fields)):

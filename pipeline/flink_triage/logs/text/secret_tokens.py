@@ -1,7 +1,7 @@
-"""Secrets known by their shape alone: tokens with an issuer's prefix, and webhook addresses.
+"""Secrets recognised by their shape alone: tokens with an issuer's prefix, and webhook addresses.
 
 Each pattern is written once and used twice: by ``re``, and by the quick Hyperscan pass of
-``redact``.  Hyperscan has no lookaround and no backreferences.
+``redact``. Hyperscan has no lookaround and no backreferences.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _ID = "[A-Za-z0-9]"
 _URL_SAFE = "[A-Za-z0-9_-]"
 _NUMBER = "[MNO][DTjz][AEIMQUYcgk]"
 
-# Kind and pattern; no letter, digit, "_" or "-" stands directly before a token.
+# Kind and pattern; a letter, digit, "_" or "-" may not directly precede a token.
 TOKENS: tuple[tuple[str, str], ...] = (
     # header.claims.signature, or the five parts of an encrypted one
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),
@@ -66,7 +66,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("hash", r"\$(?:1|5|6|y|apr1)\$[./=$,A-Za-z0-9]{1,64}\$[./A-Za-z0-9]{22,128}"),
 )
 
-# Addresses that let any holder post; the text before the secret part stays.
+# Anyone who has the address can post to it; the text before the secret part is kept.
 WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"hooks\.slack\.com/", r"(?:services|workflows|triggers)/[\w/-]{8,255}"),
     (r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/", r"[\w-]{8,255}"),
@@ -91,7 +91,8 @@ TOKEN = re.compile(
 # Two groups for each address: the part to keep, and the secret.
 WEBHOOK = re.compile("|".join(f"({head})({tail})" for head, tail in WEBHOOKS), re.ASCII)
 
-# What only its middle distinguishes would make the quick pass slow: a part of it is searched for.
+# Patterns that are distinctive only in the middle would make the quick pass slow, so it searches
+# for a part of them.
 _QUICK = {
     "azure": (r"[A-Za-z0-9+/]{16}==", r"[78]Q~"),
     "discord": (rf"{_NUMBER}{_URL_SAFE}{{20}}",),
@@ -102,10 +103,12 @@ _BOUNDS = re.compile(r"\{(\d+),\d+\}")
 
 
 def quick_patterns() -> list[bytes]:
-    """For Hyperscan, case-sensitive: each finds at least all that ``TOKEN`` and ``WEBHOOK`` do."""
+    """For Hyperscan, case-sensitive: together they match at least what ``TOKEN`` and ``WEBHOOK``
+    match.
+    """
     exact = [pattern for kind, pattern in TOKENS if kind not in _QUICK]
     parts = [pattern for patterns in _QUICK.values() for pattern in patterns]
     heads = [head + r"\w" for head, _ in WEBHOOKS]
     found = [*exact, *parts, *heads, r"Ident: [0-9a-f]{2} "]
-    # Upper bounds cost states, and do not matter here.
+    # Upper bounds cost states, and are not needed here.
     return [_BOUNDS.sub(r"{\1,}", pattern).encode() for pattern in found]

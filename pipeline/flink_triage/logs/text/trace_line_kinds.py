@@ -1,4 +1,4 @@
-"""Whether a text without a log header looks like part of a Java stack trace."""
+"""Classifies text without a log header: whether it looks like part of a Java stack trace."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
 
 
 def holds_trace(text: str) -> bool:
-    """Whether some line of ``text`` is a line of a stack trace, or names a throwable."""
+    """Whether a line of ``text`` belongs to a stack trace, or contains the name of a throwable."""
     return any(is_trace_like(line) for line in text.split("\n"))
 
 
 class LineKind(IntEnum):
-    """What part of a stack trace a line is; the first that fits."""
+    """The part of a stack trace that a line belongs to; the first kind that applies."""
 
     FRAME = 1  # also "... n more"
     CAUSE = 2
     INSIDE = 3  # any other line that never begins an event
     THROWABLE = 4
-    LIKE = 5  # prose that names a throwable
+    LIKE = 5  # prose that mentions a throwable
     OTHER = 6
 
 
-# Frames are the same again and again; longer lines are none and would fill the memory.
+# Frames repeat often; longer lines are not frames, and would fill the memory.
 _MAX_CACHED_CHARS = 512
 
 
@@ -59,7 +59,7 @@ _cached_kind = lru_cache(maxsize=8192)(_kind)
 
 
 def names_throwable(text: str) -> bool:
-    """Whether a qualified throwable stands anywhere in ``text``."""
+    """Whether the qualified name of a throwable occurs in ``text``."""
     return _QUALIFIED.search(text) is not None
 
 

@@ -1,19 +1,19 @@
-"""One stack-trace line in, its kind out: the grammar of single lines.
+"""Classifies single lines of stack traces.
 
 Every classifier takes one ``str`` line without its line end, ignores indentation and mail quoting
-(``> ``), and runs in time linear in the line. Shapes are those of ``Throwable.printStackTrace``,
-log4j2's ``%throwable``/``%xEx``, logback's ``%ex``/``%rEx`` and ``org.apache.flink.util
-.SerializedThrowable``.
+(``> ``), and runs in linear time. The formats are those of ``Throwable.printStackTrace``, log4j2's
+``%throwable``/``%xEx``, logback's ``%ex``/``%rEx`` and Flink's ``SerializedThrowable``.
 """
 
 from __future__ import annotations
 
 import re
 
-# The first line of Python's own traceback.
+# The first line of a Python traceback.
 TRACEBACK = "Traceback (most recent call last):"
 
-# Classes of throwables are told by these, and lines of traces that are no frames and no causes.
+# Every class name of a throwable, and every line of a trace other than a frame or a cause, contains
+# one of these.
 TRACE_WORDS = (
     *("Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Interrupt", "Timeout"),
     *("Traceback", "Suppressed:", "CIRCULAR", "... "),
@@ -25,12 +25,12 @@ _MAX_ELISION_CHARS = 80
 _LEAD = r"[ \t\u00a0>]*"
 
 # JVM prefixes of a class: `app//`, `java.base/`, `java.base@17.0.1/`, `loader/mod@1/`. The class
-# excludes "/" and "(", so a run of prefixes is read once.
+# excludes "/" and "(", so a run of prefixes is scanned once.
 NAME = r"[\w$.<>/@+\-\[\]\u2026]{1,1024}"
 
-# Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, and
-# nothing at all.  Java source names never hold parentheses.  Of "~[jar:version]" some web pages
-# leave the first character.
+# Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, or an
+# empty source. Java source names never contain parentheses. Some web pages keep only the first
+# character of "~[jar:version]".
 FRAME = re.compile(
     rf"""
     ^{_LEAD}at[ \t]+
@@ -45,7 +45,7 @@ FRAME = re.compile(
 _TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
 _THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
 
-# Hadoop's RemoteException prints the class that the server threw in brackets.
+# Hadoop's RemoteException prints the class of the server's exception in brackets.
 HEADER = re.compile(
     rf"""
     ^{_LEAD}(?::[ ])?{_THREAD}
@@ -63,7 +63,7 @@ MORE = re.compile(
     re.VERBOSE,
 )
 CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
-# Marks of frames that a person left out: "...", "[…]", "... omitted ...", "(snip)".
+# Placeholders for frames that a person omitted: "...", "[…]", "... omitted ...", "(snip)".
 ELISION = re.compile(
     rf"""
     ^{_LEAD}(?:[/#-]{{1,3}}[ ]?)?[\[(<]?
@@ -79,13 +79,13 @@ ELISION = re.compile(
 )
 
 _SUFFIXES = ("Exception", "Error", "Throwable", "Failure", "Fault")
-# Class names that end otherwise are common enough (scala.util.control.BreakControl,
-# KeeperException$NoNode, java.lang.ThreadDeath); they must be qualified and hold one of these.
+# Class names with other endings are common enough (scala.util.control.BreakControl,
+# KeeperException$NoNode, java.lang.ThreadDeath); they must be qualified and contain one of these.
 _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 
 
 def is_throwable_type(name: str) -> bool:
-    """Whether a dotted name is that of a throwable: by its last segment's conventional suffix.
+    """Whether a dotted name is the name of a throwable, by the usual suffix of its last segment.
 
     Simple names count (``RocksDBException``). Plain English words with such a suffix (``Error``,
     ``Exception``) count only after a package.
@@ -101,13 +101,13 @@ def is_throwable_type(name: str) -> bool:
 
 
 def is_throwable_header(line: str) -> bool:
-    """``some.pkg.FooException[: message]``, maybe after ``Exception in thread "x" ``."""
+    """``some.pkg.FooException[: message]``, optionally after ``Exception in thread "x" ``."""
     match = HEADER.match(line)
     return match is not None and is_throwable_type(match["type"])
 
 
 def is_frame(line: str) -> bool:
-    """``at [loader/][module/]pkg.Class.method(Source) [~[jar:version]]``, whole on its line."""
+    """``at [loader/][module/]pkg.Class.method(Source) [~[jar:version]]``, complete on its line."""
     match = FRAME.match(line)
     return match is not None and "." in match["name"]
 
