@@ -1,9 +1,9 @@
-"""The in-process runner: paths in, a ``Result`` out; no JVM, nothing kept.
+"""The in-process runner: diagnoses log files without a JVM, and stores nothing.
 
-The same stages as on Spark, over the same byte ranges, in this process for small inputs and in a
-pool of processes for large ones.  A process of the pool takes a deployment from its bytes to its
-incidents, so that observations stay where they were made; one that is a large part of all input is
-shared out by byte ranges, and diagnosed here.
+The stages and the byte ranges are those of a Spark run. Small inputs are read in this process,
+large inputs in a pool of processes. A process of the pool reads and diagnoses a whole deployment,
+so that observations are not sent to a different process. A deployment that is a large part of the
+input is split by byte ranges, and diagnosed in this process.
 """
 
 from __future__ import annotations
@@ -80,10 +80,10 @@ __all__ = [
     "witness_of_log",
 ]
 
-# Below this a pool of processes costs more than it gains.
+# For smaller inputs, a pool of processes costs more than it gains.
 _POOL_FROM_BYTES = 24 * MIB
-# Parts of a shared deployment, for each half of the data that a process reads: with more parts, no
-# process waits long for another at the end.
+# Number of parts into which half of a process's share of the data is split, if it belongs to a
+# split deployment. With smaller parts, processes wait less for each other at the end.
 _PARTS = 2
 
 Profiles = tuple[tuple[FileProfile, str], ...]
@@ -100,7 +100,7 @@ class Scanned:
     skipped: tuple[SkippedSignature, ...]
 
     def observations(self) -> Iterator[Observation]:
-        """Observations of all ranges, with line numbers of their files."""
+        """Observations of all ranges, with line numbers in their files."""
         return in_files(self.results)
 
 
@@ -109,8 +109,8 @@ def run_local(
 ) -> Result:
     """Diagnose ``inputs`` (files and directories).
 
-    Raises ``UsageError`` when there is nothing to read and ``SignaturePackError`` when a
-    directory of signatures is missing.
+    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a directory of
+    signatures is missing.
     """
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:
@@ -136,7 +136,7 @@ def run_local(
 
 
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
-    """Read every byte of ``inputs`` once; raises as ``run_local`` does."""
+    """Read every byte of ``inputs`` once; raises the same errors as ``run_local``."""
     with _opened(inputs, options) as opened:
         ranges = plan_ranges(opened.profiles, opened.bench.options.settings)
         total, done = sum(map(_size, ranges)), 0
@@ -202,11 +202,11 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
         of_deployment[byte_range.deployment].append((number, byte_range))
     sizes = {name: sum(_size(r) for _, r in of) for name, of in of_deployment.items()}
     total, done = sum(sizes.values()), 0
-    # Share out a deployment that would keep one process busy while the others wait.
+    # Split a deployment that would keep one process busy while the others wait.
     share = total if workers == 1 else total / (2 * workers)
     large = {name for name, size in sizes.items() if size > share}
-    # The largest first, so that the last task to finish is a small one.
-    # What is read together is folded together.
+    # Start with the largest, so that the last task to finish is a small one. The ranges of one part
+    # are folded together.
     parts = [
         part
         for name in sorted(large)
@@ -241,7 +241,7 @@ def _size(byte_range: ByteRange) -> int:
 
 
 def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
-    """Exemplars by fingerprint, sorted; each from the first range that saw the trace."""
+    """Exemplars by fingerprint, sorted; each from the first range with the trace."""
     first: dict[str, tuple[int, str]] = {}
     for one in concluded:
         for name, found in one.exemplars.items():
@@ -251,7 +251,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
 
 
 def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
-    """The parts that were read, and those that were not, with the reason."""
+    """The parts of the inputs that were read, and the other parts with the reason."""
     pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {

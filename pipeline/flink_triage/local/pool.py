@@ -1,4 +1,4 @@
-"""Functions of ``work`` on many items: in this process, or in a pool of processes."""
+"""Calls functions of ``tasks`` on many items, in this process or in a pool of processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Mapper(Protocol):
-    """Calls a module-level function on each item; gives (index, result) as they are done."""
+    """Calls a module-level function on each item; yields (index, result) as they are done."""
 
     def __call__(
         self, function: Callable[[Bench, T], R], items: Sequence[T], /
@@ -31,9 +31,9 @@ _BENCH: Bench | None = None
 
 @contextmanager
 def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
-    """A mapper over ``workers`` processes with a bench like this each; over this one alone for 1.
+    """A mapper over ``workers`` processes, each with a bench like this; 1 uses this process.
 
-    Items are begun in the order given.
+    Items are started in the given order.
     """
     if workers == 1:
 
@@ -44,7 +44,7 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
 
         yield here
         return
-    # The clients of object stores have threads, which a fork would lose.
+    # Clients of object stores have threads, which do not survive a fork.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
     with _default_sigterm(), _blocked_sigint():
@@ -58,17 +58,17 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
             return pool.imap_unordered(_call, tasks)
 
         yield there
-        # Leaving a pool kills its processes; those that are done are told to end.
+        # Leaving the pool kills its processes; after ``close``, they exit when they are done.
         pool.close()
         pool.join()
 
 
 @contextmanager
 def _default_sigterm() -> Iterator[None]:
-    """What is forked ends by SIGTERM.
+    """Forked processes end on SIGTERM.
 
-    A handler of Python's loses a signal that comes before the child first runs, and the pool that
-    sent it would wait for the child for good.
+    A Python handler loses a signal that arrives before the child first runs, and the pool that sent
+    it would wait for the child forever.
     """
     handler = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or handler is None:
@@ -83,9 +83,9 @@ def _default_sigterm() -> Iterator[None]:
 
 @contextmanager
 def _blocked_sigint() -> Iterator[None]:
-    """Processes and threads started here never get SIGINT.
+    """Processes and threads started here never receive SIGINT.
 
-    At Ctrl-C the terminal signals every process; the parent alone acts, and ends the others.
+    On Ctrl-C, the terminal signals every process; only the parent reacts, and ends the others.
     """
     if os.name == "nt":
         yield

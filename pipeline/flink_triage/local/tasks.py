@@ -1,6 +1,6 @@
-"""Work of the in-process runner on one file, one byte range or one deployment.
+"""Tasks of the in-process runner for one file, one byte range or one deployment.
 
-The functions run in this process or in a process of a pool, and share a ``Bench`` there.
+The functions run in this process or in a process of a pool, and share the ``Bench`` there.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from flink_triage.signatures import SignaturePack
 
 Numbered = tuple[int, ByteRange]
 
-# A range collects this many trace texts before it drops those that are not needed.
+# A range collects this many trace texts before it drops unneeded ones.
 _MANY_EXEMPLARS = 2_048
 
 
 class Bench:
-    """Objects that a process shares between all its work; each is created on first use."""
+    """Objects that a process shares between all its tasks; each is created on first use."""
 
     def __init__(self, pack: SignaturePack, options: Options) -> None:
         self.pack = pack
         self.options = options
-        # By trace, the lowest number of a range from which its exemplar was sent.
+        # The lowest number of a range that sent an exemplar, by trace.
         self.sent: dict[str, int] = {}
 
     @cached_property
@@ -129,7 +129,7 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """Result of one deployment.
 
-    ``fingerprints`` are all its traces. ``exemplars``: by fingerprint, the number of the first
+    ``fingerprints`` are all its traces. ``exemplars`` maps a fingerprint to the number of the first
     range that provides a text of the trace, and the text.
     """
 
@@ -153,12 +153,12 @@ def analyze_range(
     """Read and fold one range; repeated observations are counted, not kept.
 
     ``told`` are traces whose text is not needed; the traces of the range are added to it.
-    ``coarseness`` is that of the ranges of the deployment folded so far.
+    ``coarseness`` is the coarseness of the ranges of the deployment folded so far.
     """
     options, settings = bench.options, bench.options.settings
     tally = Tally()
     folder = Folder(settings, coarseness)
-    # What is counted has no time of its own by which it could be left out.
+    # Counted events have no times of their own, so they cannot be filtered by time.
     is_counting = options.since is None and options.until is None
     stack_traces = 0
     fingerprints: set[str] = set()
@@ -196,7 +196,7 @@ def analyze_range(
 def analyze_ranges(
     bench: Bench, ranges: Sequence[Numbered]
 ) -> tuple[list[tuple[int, Analyzed]], tuple[SkippedSignature, ...]]:
-    """Read and fold some ranges of one deployment; the first holds all observations."""
+    """Read and fold some ranges of one deployment; the first result contains all observations."""
     gathering = Gathering(bench.options.settings)
     gathering.read(bench, ranges)
     return gathering.folded(), bench.analyzer.skipped
@@ -205,7 +205,7 @@ def analyze_ranges(
 def analyze_whole(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
-    """Read one range; repeated observations are folded, but every trace is kept apart."""
+    """Read one range; repeated observations are folded, but every trace is kept."""
     limits = bench.options.settings
     every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():
@@ -244,7 +244,7 @@ class Gathering:
         return sorted(self._ranges, key=itemgetter(0))
 
     def take(self) -> Iterator[Observation]:
-        """The observations with line numbers of their files; releases them."""
+        """The observations with line numbers in their files; releases them."""
         return _number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
 
 
@@ -268,7 +268,7 @@ def conclude(
     results = [result for _, result in numbered]
     account = Account.of(results)
     if results and all(result.scan.range.profile.problem for result in results):
-        # Of what could not be read nothing is said, least of all that it is healthy.
+        # A file that could not be read must not be reported, least of all as healthy.
         return Concluded(deployment, account, skipped=skipped)
 
     def diagnosed() -> tuple[
@@ -309,7 +309,7 @@ def conclude(
 def _exemplars(
     sent: dict[str, int], numbered: Sequence[tuple[int, Analyzed]]
 ) -> dict[str, tuple[int, str]]:
-    """Of each trace the first text, unless this process sent an earlier one before."""
+    """The first text of each trace, unless this process already sent an earlier one."""
     found: dict[str, tuple[int, str]] = {}
     for number, result in numbered:
         for name, text in result.exemplars.items():
@@ -320,7 +320,7 @@ def _exemplars(
 
 
 def in_files(results: Sequence[RangeResult]) -> Iterator[Observation]:
-    """The observations of all ranges, with lines of their files."""
+    """The observations of all ranges, with line numbers in their files."""
     told = (observation for result in results for observation in result.observations)
     return _number_lines(told, (result.scan for result in results))
 
@@ -328,9 +328,9 @@ def in_files(results: Sequence[RangeResult]) -> Iterator[Observation]:
 def _number_lines(
     observations: Iterable[Observation], scans: Iterable[RangeScan]
 ) -> Iterator[Observation]:
-    """Observations with lines of their file, from ranges whose lines count from 1.
+    """Observations with line numbers in their files, from ranges whose lines count from 1.
 
-    ``scans`` are those of all ranges of the files.
+    ``scans`` are the scans of all ranges of the files.
     """
     starts: dict[str, list[int]] = {}
     before: dict[str, list[int]] = {}

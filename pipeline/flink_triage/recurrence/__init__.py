@@ -1,14 +1,13 @@
-"""An event that repeats with other numbers and ids in, its analysis out without parsing it again.
+"""Recalls the analysis of an earlier event for an event that differs only in numbers and ids.
 
-The caller asks ``Recurrences`` before it analyses an event, and passes the analysis on afterwards.
-An event has a known shape if its text differs from an analysed one only outside of frames, in
-numbers, job ids, UUIDs and the only word in quotes of a line, each of the same length. Then it has
-the same throwables in the same columns and the same fingerprint: the grammars of traces and of
-masks treat digits and ids only as classes of characters, and masks treat all quoted words alike. If
-a quoted word may differ, all literals of signatures must be at the same positions. The text in the
-changed columns is read from the event itself, and each regex that reads changed text runs again. If
-such a regex matches elsewhere, or the words are ambiguous, nothing is recalled and the event is
-analysed like any other.
+The caller tries ``recall`` before it analyses an event, and calls ``learn`` afterwards. An event
+has a known shape if its text differs from an analysed one only outside of frames, in numbers, job
+ids, UUIDs and the only quoted word of a line, each of the same length. It then has the same
+throwables in the same columns and the same fingerprint: the grammars of traces and masks treat
+digits and ids only as classes of characters, and masks treat all quoted words alike. If a quoted
+word may differ, all literals of signatures must be at the same positions. The text in the changed
+columns is read from the event itself, and each regex that reads changed text runs again. If such a
+regex matches elsewhere, or the words are ambiguous, the event is analysed like any other.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from flink_triage.signatures import SignaturePack
 
 __all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of", "telling_of"]
 
-# Shapes are kept per process by the part that is compared first; each takes some ten KB.
+# Shapes are kept per process by the part that is compared first; each takes about 10 KB.
 _MAX_KEYS = 2048
-# Learning a shape takes longer than analysing its event, so a key that was met once is kept only as
-# a hash.
+# Learning a shape takes longer than analysing its event, so a key that was seen once is kept only
+# as a hash.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
-# Learning also pauses while earlier shapes were not reused: a flood of free text has none.
+# Learning also pauses while earlier shapes are not reused: free text does not repeat.
 _LEARNED_AT_FIRST = 256
 
 
 class Recurrences:
-    """The shapes seen by one process; bounded."""
+    """The shapes seen by one process; their number is limited."""
 
     def __init__(self, pack: SignaturePack, settings: Settings) -> None:
         self._settings = settings
@@ -70,7 +69,7 @@ class Recurrences:
     ) -> None:
         """Store how to repeat the analysis of an event, if it can be repeated.
 
-        The first event of its kind is only recorded as met.
+        The first event of a kind is only recorded as seen.
         """
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):

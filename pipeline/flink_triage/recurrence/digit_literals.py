@@ -1,4 +1,4 @@
-"""A text in, the positions of literals out that a number or an id may create or break."""
+"""Finds the literals in a text that a different number or id may create or break."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def telling_of(pack: SignaturePack) -> Telling:
 
 
 class Sensitive:
-    """Finds the literals that hold digits, or letters that an id's end may lend; or all of them."""
+    """Finds literals with digits or with letters that may be part of an id; or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:
         literals = {
@@ -39,7 +39,7 @@ class Sensitive:
         self._at_an_edge = _scanner({text for text in literals if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
-        """Which of them end where, in some order; with ``is_any`` of all literals."""
+        """The found literals and their ends, in any order; with ``is_any``, of all literals."""
         found: list[tuple[int, int]] = []
 
         def note(number: int, _start: int, end: int, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""An analysed event in, its remembered form out: its text and the places of its variable words."""
+"""The remembered form of an analysed event: its text and the places of its variable words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A text in a line: ``line`` is -1 for a text that never changes."""
+    """A part of a line; ``line`` is -1 for a part that never changes."""
 
     line: int
     start: int
@@ -45,8 +45,8 @@ class Slot:
         return self.text if self.line < 0 else lines[self.line][self.start : self.end]
 
 
-# A piece is a numbered text that the matcher reads: first the throwables as printed, then the
-# message, last all of them together.
+# A piece is a numbered string that the matcher reads: first the throwables in printed order, then
+# the message, finally all of them together.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to repeat a match: possible places of its excerpt and captures (piece, start, end)."""
+    """Data to repeat a match: possible places of its excerpt and captures (piece, start, end)."""
 
     match: Match
     excerpts: tuple[tuple[int, int, int], ...]
@@ -73,10 +73,10 @@ class Recipe:
 class Shape:
     """``pieces`` are those of the exemplar; ``varying`` describes how to read some of them again.
 
-    ``pattern`` matches the lines. ``literals`` are the sensitive literals in them with their
+    ``pattern`` matches the lines. ``literals`` are the sensitive literals in the lines with their
     places, or all literals if ``has_words``, that is, if quoted words may differ. ``whole`` lists
-    the pieces of the last one, in order, if it is needed. ``root`` and ``task_of`` are a piece and
-    the column in it at which its message starts.
+    the components of the last piece, in order, if it is needed. ``root`` and ``task_of`` are a
+    piece and the column at which its message starts.
     """
 
     pattern: re.Pattern[str]
@@ -93,7 +93,7 @@ class Shape:
 
 
 class Misfit(Exception):
-    """The event does not fit a known shape; never leaves this module."""
+    """The event does not fit a known shape; never raised outside of this package."""
 
 
 def spans_of(

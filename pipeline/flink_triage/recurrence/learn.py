@@ -1,4 +1,4 @@
-"""An analysed event in, the shape out by which similar events are recalled."""
+"""Derives the shape of an analysed event, which is used to recall similar events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flink_triage.signatures.text_literals import LiteralIndex
 
 
 class Learner:
-    """Creates shapes; keeps the regexes that it compiled."""
+    """Creates shapes; caches the regexes that it compiled."""
 
     def __init__(self, pack: SignaturePack, sensitive: Sensitive, settings: Settings) -> None:
         self._pack = pack
@@ -51,7 +51,7 @@ class Learner:
             raise Misfit
         order = {id(throwable): number for number, throwable in enumerate(printed)}
         if any(id(throwable) not in order for _, throwable in text.chain):
-            # A throwable named only in the message.
+            # A throwable that is only mentioned in the message.
             raise Misfit
         numbers = {
             id(piece): order[id(throwable)]
@@ -165,14 +165,14 @@ def _capture_places(probe: Probe) -> Iterable[tuple[str, tuple[int, int, int]]]:
 
 
 def _excerpt_start(text: str, position: int, words: str) -> int:
-    """Start of the excerpt around ``position``: the last one before it, or in its blanks."""
+    """Start of the excerpt around ``position``, which may be in the whitespace before it."""
     line = text.rfind("\n", 0, position) + 1
     start = text.rfind(words, line, position + len(words))
     return text.find(words, line) if start < 0 else start
 
 
 def _position(alternative: Alternative, piece: Piece) -> int | None:
-    """Position of the first of the literals; ``None`` if one is missing."""
+    """Position of the first literal; ``None`` if one of the literals is missing."""
     positions = [piece.text.find(literal) for literal in alternative.literals]
     if any(position < 0 for position in positions):
         return None
@@ -187,6 +187,6 @@ def _pieces(
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
     pieces = list(text.pieces(alternative))
     if any(id(piece) not in numbers for piece in pieces):
-        # Text of frames is not read again.
+        # The text of frames is not read again.
         raise Misfit
     return [(numbers[id(piece)], piece) for piece in pieces]

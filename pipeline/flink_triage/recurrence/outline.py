@@ -1,4 +1,4 @@
-"""An event in, the parts of its text out: lines that may vary, and the frames between them."""
+"""Splits the text of an event into lines that may vary, and the frames between them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from flink_triage.model import Event, Process
 
-# The second look-behind follows the first character, so the search can skip to it.
+# The second lookbehind follows the first character, so the search can skip to it.
 VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z])"
-    # A word in quotes, too short for an id: masks treat all such words alike.
+    # A quoted word, too short for an id: masks treat all such words alike.
     r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
     re.DOTALL | re.ASCII,
 )
-# A quoted word that names no product, and nothing that an id may stand behind.
+# A quoted word that is not a product name, and after which no id can occur.
 _QUOTED_WORD = r"(?![\w-]*(?i:flink|manager|servlet|attempt|spark|gradle|daemon|job))[A-Za-z0-9_-]"
 # A frame belongs to the line before it.
 _FRAME_LIKE = r"[\t ]+(?:at|\.\.\.) "
@@ -32,7 +32,7 @@ _ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
 
 
 def line_pattern(line: str) -> str:
-    """A regex of lines that differ from ``line`` only in numbers and ids, each as long as here."""
+    """A regex for lines that differ from ``line`` only in numbers and ids of the same length."""
     # Syslog writes a newline as #012, a tab as #011.
     if "#01" in line:
         return re.escape(line)
@@ -63,10 +63,10 @@ def holds_quoted_word(line: str) -> bool:
 
 
 def _id_pattern(parts: Sequence[str], index: int) -> str:
-    """Ids like the one at ``index``, that begin and end alike where that decides what they may be.
+    """A regex for ids like the one at ``index``; the first or last character may restrict them.
 
-    A name of a host or a class cannot begin behind an underscore, nor with an id that is a word
-    of its own, nor with two ids; only at a line's end does it count how the id ends.
+    A host or class name cannot start after an underscore, with an id that is a word of its own, or
+    with two ids; the last character matters only at the end of a line.
     """
     text, before, after = parts[index], parts[index - 1], parts[index + 1]
     first = last = ""
@@ -83,7 +83,7 @@ def _id_pattern(parts: Sequence[str], index: int) -> str:
 
 
 def _is_joined(parts: Sequence[str], index: int) -> bool:
-    """Whether a number, an address or an object's hash may reach into the id at ``index``."""
+    """Whether a number, an address or an object's hash may overlap with the id at ``index``."""
     before = parts[index - 1]
     if before[-1:] in ("@", "/"):
         return before[-1:] == "@" or "Lambda" in before
@@ -92,7 +92,7 @@ def _is_joined(parts: Sequence[str], index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The parts of an event's text: lines that may vary, the frames between, and a first key."""
+    """The parts of an event's text: lines that may vary, the frames between, and a lookup key."""
 
     lines: tuple[str, ...]
     runs: tuple[str, ...]

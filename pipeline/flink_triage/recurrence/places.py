@@ -1,4 +1,4 @@
-"""An event's lines and its throwables in, the positions of their messages out."""
+"""Finds the positions of an event's messages in its lines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from flink_triage.recurrence.outline import VARIABLE, Outline
 # `traces.fingerprint` cuts longer messages, possibly inside an id.
 _MAX_MESSAGE_CHARS = 800
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\(")
-# Lines of grammars other than that of a printed Java trace.
+# Lines that do not follow the grammar of a printed Java trace.
 _STRANGE = re.compile(r"#01\d|Traceback|Wrapped by|\\n|<br|xception on server side")
 
 
 def slots_of(
     event: Event, outline: Outline, analysis: Analysis, printed: Sequence[Throwable]
 ) -> list[tuple[Slot, ...]]:
-    """Positions of each throwable's message and, last, of the event's message."""
+    """Positions of each throwable's message, followed by that of the event's message."""
     lines = outline.lines
     if not printed:
         if event.continuation is not None or analysis.message != event.message:
@@ -35,7 +35,7 @@ def slots_of(
 
 
 def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
-    """The header line's message, up to a throwable at its end: no line after it is prose."""
+    """The message of the header line, up to a throwable at its end: no later line is prose."""
     line = lines[0]
     start = line.find(message)
     end = start + len(message)
@@ -86,7 +86,7 @@ def _throwable_slots(
                 raise Misfit
             else:
                 end = len(lines[number].rstrip())
-                # A literal may stand across type and message: only in the words as they are.
+                # A literal may span type and message, so the message must directly follow the type.
                 if name and not lines[number][: end - len(part)].endswith(f"{name}: "):
                     raise Misfit
                 slots.append(Slot(number, end - len(part), end, part))
@@ -112,7 +112,7 @@ def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int]
 ) -> tuple[int, int] | None:
-    """The text that names the task."""
+    """The piece and the column of the text that contains the task."""
     if task_in_text(analysis.message) is not None:
         return len(order), 0
     for throwable in trace.throwables if trace is not None else ():

@@ -1,4 +1,4 @@
-"""A known shape and an event of it in, the event's analysis out."""
+"""Recalls the analysis of an event from its known shape."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def again(shape: Shape, event: Event, lines: Sequence[str], settings: Settings) 
 
 
 def _read_pieces(shape: Shape, lines: Sequence[str]) -> Sequence[str]:
-    """The pieces of another event of this shape."""
+    """The pieces of an event of this shape, read from its lines."""
     pieces = list(shape.pieces)
     for number, prefix, slots in shape.varying:
         if len(slots) == 1:
@@ -63,7 +63,7 @@ def _read_pieces(shape: Shape, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match | None:
-    """The match in this event's words; ``None`` if the words are ambiguous."""
+    """The match with the words of this event; ``None`` if the words are ambiguous."""
     match = recipe.match
     captures = {}
     for name, places in recipe.captures:
@@ -95,7 +95,7 @@ def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -
 
 
 def line_offset(event: Event, words: str) -> int:
-    """Lines between the event's header and the line that holds an excerpt."""
+    """Number of lines between the header of the event and the line with an excerpt."""
     continuation = event.continuation
     if not continuation:
         return 0
@@ -104,6 +104,6 @@ def line_offset(event: Event, words: str) -> int:
         return 0
     position = continuation.find(needle)
     if position < 0:
-        # A remote server's exception is printed with another class before it.
+        # The exception of a remote server is printed with a different class before it.
         position = continuation.find(needle.partition(": ")[2] or needle)
     return 0 if position < 0 else continuation.count("\n", 0, position) + 1

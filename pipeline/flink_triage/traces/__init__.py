@@ -1,4 +1,4 @@
-"""Event text in, cause chain with frames, masked text and fingerprint out."""
+"""Parses stack traces into a cause chain with frames, masked text and a fingerprint."""
 
 from flink_triage.traces.fingerprint import fingerprint, first_user_frame
 from flink_triage.traces.frames import OMITTED_STACKS, origin_of, parse_frame

@@ -1,4 +1,4 @@
-"""Headers and frames in printed order in, a cause chain out."""
+"""Assembles headers and frames in printed order into a cause chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flink_triage.model import Frame, Relation, StackTrace, Throwable
 
 MAX_THROWABLES = 256
 MAX_MESSAGE_LINES = 1000
-# ``Suppressed:`` inside ``Suppressed:``; deeper ones join the deepest chain.
+# ``Suppressed:`` inside ``Suppressed:``; deeper ones are added to the deepest chain.
 MAX_SUPPRESSED_DEPTH = 8
 
 SERIALIZED = "org.apache.flink.util.SerializedThrowable"
@@ -30,7 +30,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Chain:
-    """A chain being read; ``indent`` is that of its first line, ``depth`` its suppressed level."""
+    """An open chain: the indentation of its first line, and its level of suppression."""
 
     indent: int
     depth: int
@@ -39,7 +39,7 @@ class _Chain:
 
 
 class Assembly:
-    """Collects one trace; the caller classifies each line, indentation gives its place."""
+    """Collects one trace; the caller classifies each line, and indentation determines its place."""
 
     def __init__(self) -> None:
         self.is_truncated = False
@@ -57,14 +57,14 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further throwable is taken; asking makes the trace truncated if so."""
+        """Whether the trace has the maximum number of throwables; if so, it becomes truncated."""
         if self._count >= MAX_THROWABLES:
             self.is_truncated = True
         return self._count >= MAX_THROWABLES
 
     @property
     def in_message(self) -> bool:
-        """Whether the throwable being read has shown neither frames nor their omission."""
+        """Whether the current throwable has neither frames nor omitted frames yet."""
         return self._current is None or not (self._current.frames or self._current.omitted)
 
     @property
@@ -91,20 +91,20 @@ class Assembly:
             self.is_truncated = True
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
-        """Add a cause to the innermost chain that is indented no further."""
+        """Add a cause to the innermost chain whose indentation is not larger."""
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
         if self.is_full and len(chain.drafts) > 1:
-            # The last one read makes room: the root cause, which stands last, is the one to keep.
+            # Drop the last one read, to keep the root cause, which is printed last.
             chain.drafts.pop()
             self._count -= 1
         chain.is_root_first = chain.is_root_first or is_wrapper
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 
     def _is_left(self, chain: _Chain, indent: int) -> bool:
-        # Without indentation, a cause has no stated owner: use the thrown chain, which nearly
-        # always has one, while suppressed throwables rarely do.
+        # Without indentation, the owner of a cause is unknown: use the thrown chain, which nearly
+        # always has a cause, while suppressed throwables rarely do.
         return indent < chain.indent or chain.indent <= self._main.indent
 
     def add_suppressed(self, header: str, indent: int) -> None:
@@ -122,7 +122,7 @@ class Assembly:
         self._add(chain, header, "suppressed")
 
     def enter_server_side(self, header: str) -> None:
-        """The REST client prints the server's trace inside its own exception's message."""
+        """The REST client prints the server's trace inside the message of its own exception."""
         if self._current is not None and not self.is_full:
             self._server_side.append(self._current)
             self._add(self._open[-1], header, "cause")
@@ -134,11 +134,11 @@ class Assembly:
         return True
 
     def add_python(self, throwables: Sequence[Throwable]) -> None:
-        """Python's errors, outermost first: the causes of all that is Java's."""
+        """Add Python errors, outermost first, as the causes of all Java throwables."""
         self._python.extend(throwables)
 
     def wrap_in_python(self, throwables: Sequence[Throwable]) -> None:
-        """Python's errors, outermost first, around the Java trace that follows."""
+        """Put Python errors, outermost first, around the Java trace that follows."""
         self._python_outer += tuple(throwables)
 
     def build(self) -> StackTrace | None:
@@ -184,9 +184,9 @@ def _with_relation(throwable: Throwable, relation: Relation) -> Throwable:
 
 
 def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Without the type that log4j2 puts before a SerializedThrowable's message, which states it.
+    """Remove the type that log4j2 puts before a SerializedThrowable's message, which contains it.
 
-    ``X: X: message`` is also what ``new X(cause)`` prints for a cause of type X: then it stays.
+    ``new X(cause)`` also prints ``X: X: message`` for a cause of type X; then the type is kept.
     """
     result: list[Throwable] = []
     for throwable, cause in zip(chain, (*chain[1:], None), strict=True):
@@ -201,9 +201,9 @@ def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
 
 
 def _without_return(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Without the last throwable where the chain only comes back to one it began with.
+    """Remove the last throwable if it only repeats an earlier throwable of the chain.
 
-    log4j2 marks no circular reference: it prints that throwable again, with all frames omitted.
+    log4j2 does not mark circular references: it prints the throwable again without frames.
     """
     last = chain[-1] if len(chain) > 1 else None
     if last is None or last.frames or not last.omitted_frame_count:
@@ -226,7 +226,7 @@ def _finish_one(draft: _Draft) -> Throwable:
     )
     return Throwable(
         type=type_name,
-        # log4j2 and logback print "null" where there is no message; the JVM prints nothing.
+        # log4j2 and logback print "null" for a missing message; the JVM prints nothing.
         message="" if message == "null" else message,
         frames=tuple(draft.frames),
         omitted_frame_count=draft.omitted,
@@ -239,7 +239,7 @@ def _finish_one(draft: _Draft) -> Throwable:
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
     """The real class of a ``SerializedThrowable``, whose message is ``class: message``.
 
-    Flink before 1.11 printed the message alone; then the type stays ``SerializedThrowable``.
+    Flink before 1.11 printed only the message; then the type remains ``SerializedThrowable``.
     """
     is_serialized = False
     while type_name.rpartition(".")[2] == "SerializedThrowable":

@@ -1,4 +1,4 @@
-"""A trace in, its versioned identities out."""
+"""Computes versioned fingerprints of a trace."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from flink_triage.traces.render import leading_frames, own_frames
 
 VERSION = "v1"
 
-# The head of a message distinguishes failures; its tail holds data.
+# The head of a message distinguishes failures; its tail contains data.
 _MESSAGE_CHARS = 200
-# The same fault is reached over different paths: only the innermost calls identify its place.
+# The same fault is reached on different paths: only the innermost calls identify its place.
 _ROOT_FRAMES = 5
 # Folding looks for repeated blocks up to this length (mutual recursion, visitor pairs).
 _MAX_CYCLE = 8
 
-# Numbers that the JVM and code generators put into names, different in each run.
+# Numbers in names from the JVM and code generators, which differ in each run.
 _NUMBERED = re.compile(
     r"""
     \$\$Lambda(?:\$\d+)?(?:/(?:0x)?[0-9a-fA-F]+)?
@@ -37,10 +37,9 @@ _NUMBERED = re.compile(
 def fingerprint(trace: StackTrace) -> Fingerprint:
     """``v1:`` digests of the whole chain, of its root cause, and of its user frames.
 
-    Line numbers, files, jars and generated numbers do not count; recursion is folded; messages
-    count as the masked head of their first line. Suppressed throwables do not count, because they
-    describe the clean-up. The SerializedThrowable form of a failure has the same digests as its
-    plain form.
+    Line numbers, files, jars, generated numbers and suppressed throwables (which describe the
+    clean-up) are ignored; recursion is folded; only the masked head of a message's first line is
+    used. The SerializedThrowable form of a failure has the same digests as its plain form.
     """
     full: list[str] = []
     for throwable, frames in zip(trace.throwables, own_frames(trace), strict=True):
@@ -98,7 +97,7 @@ def _place(class_name: str, method: str) -> str:
 
 
 def _fold(places: Sequence[str]) -> list[str]:
-    """Each run of a repeated block of up to ``_MAX_CYCLE`` places, once."""
+    """The places; a run of a repeated block of up to ``_MAX_CYCLE`` places is kept once."""
     folded: list[str] = []
     for place in places:
         folded.append(place)

@@ -1,4 +1,4 @@
-"""One ``at ...`` line in, a ``Frame`` with its origin out."""
+"""Parses one ``at ...`` line into a ``Frame`` with its origin."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from flink_triage.model import Frame, Origin
 from flink_triage.traces.packages import ORIGINS
 
 NATIVE_METHOD = "Native Method"
-# The file, and in the JVM the class, of code that Python was given as a text.
+# The file, and in the JVM the class, of Python code that was passed as a string.
 PYTHON_STRING = "<string>"
 
-# The user's own packages are those that are not listed, and Flink's examples.
+# Unlisted packages are the user's own, and so are Flink's examples.
 JDK = (*ORIGINS["jdk"], PYTHON_STRING)
 CONNECTOR, LIBRARY, FLINK_EXAMPLES = (ORIGINS[o] for o in ("connector", "library", "user"))
 _FLINK = ORIGINS["flink"]
 
-# HotSpot throws these without message and stack after it has compiled the code that throws them
-# (-XX:+OmitStackTraceInFastThrow).
+# HotSpot throws these without message and stack trace after it has compiled the code that throws
+# them (-XX:+OmitStackTraceInFastThrow).
 OMITTED_STACKS = frozenset(
     {
         "java.lang.ArithmeticException",
@@ -39,12 +39,12 @@ SHADED = re.compile(r"(?:^|\.)shaded\d{0,3}\.(?:[a-z]\w{0,40}\d\.(?=[a-z]\w*\.))
 def parse_frame(line: str) -> Frame | None:
     """The frame of a stack-trace line, or ``None``.
 
-    ``file`` is ``Native Method`` for native methods and ``None`` where the source is unknown.
+    ``file`` is ``Native Method`` for native methods, and ``None`` if the source is unknown.
     """
     return _known_frame(line) if len(line) < _SHORT_CHARS else _frame(line)
 
 
-# The same few thousand frames make up all traces of a log.
+# All traces of a log consist of the same few thousand frames.
 _SHORT_CHARS = 400
 
 
@@ -72,10 +72,10 @@ def _frame(line: str) -> Frame | None:
 
 
 def origin_of(class_name: str, file: str | None = None) -> Origin:
-    """Whose code a class is, by its package.
+    """The origin of a class, by its package.
 
-    Shaded copies belong to what was shaded; a class of no known package is the user's.  ``native``
-    is a native method of a library (RocksDB's JNI); the JDK's native methods stay ``jdk``.
+    A shaded copy has the origin of the shaded class; a class in an unknown package is the user's.
+    ``native`` is a native method of a library (RocksDB's JNI); the JDK's are ``jdk``.
     """
     if class_name.startswith(JDK):
         return "jdk"
@@ -95,7 +95,7 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
 
 
 def _without_loader(name: str) -> str:
-    """Without ``app//``, ``java.base/``, ``loader/module@1/``; ``$$Lambda$1/0x2`` keeps its slash.
+    """The name without ``app//``, ``java.base/``, ``loader/module@1/``; ``$$Lambda$1/0x2`` is kept.
 
     Source: StackTraceElement.toString.
     """

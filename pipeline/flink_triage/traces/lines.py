@@ -1,7 +1,7 @@
-"""Physical lines of an event in, logical stack-trace lines out.
+"""Restores the logical lines of a stack trace from the physical lines of an event.
 
 Undoes quoting, flattening to one line, and hard wraps in the middle of a token. Text without a
-stack trace passes unchanged.
+stack trace is returned unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAB_WIDTH = 4
 _LEADING = re.compile(r"[ \t\u00a0]*")
 _QUOTE = re.compile(r"[ ]{0,8}(?:>[ ]?){1,9}")
 
-# Continuations of a flattened trace: the text after the replacement of the newline (blanks, "|", an
+# Continuations of a flattened trace: text after the replacement of the newline (spaces, "|", an
 # escaped \n or \t, syslog's #012 or #011, <br>).
 _AFTER_BREAK = r"(?:(?<=[\s|>])|(?<=\\[nt])|(?<=\#01[0-9])|(?<=[)\]]))"
 _BOUNDARY = re.compile(
@@ -53,7 +53,7 @@ _PARTIAL_TAIL = re.compile(
 )
 _BROKEN_END = re.compile(r"[a-z,]")
 _BROKEN_START = re.compile(r"[a-z]")
-# Columns at which documents and terminals break sentences.
+# Columns at which documents and terminals wrap sentences.
 _NARROWEST = 72
 _WIDEST = 240
 _JAR_TAIL = re.compile(r"~?\[[^\]\n]{1,512}:[^\]\n]{0,128}\]")
@@ -63,7 +63,7 @@ _KNOWN_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One logical line: its unindented text, its indentation, and whether it is a whole frame."""
+    """One logical line: its text, its indentation, and whether it is a complete frame."""
 
     text: str
     indent: int = 0
@@ -128,7 +128,7 @@ def _unflatten(text: str) -> list[Line]:
 
 
 def _separator(text: str, starts: Sequence[int]) -> str:
-    """The replacement of newlines, found in front of the first few boundaries."""
+    """The replacement of newlines, found before the first few boundaries."""
     for start in starts[:3]:
         before = text[max(0, start - 16) : start].rstrip(" \t")
         if before.endswith("|"):
@@ -155,7 +155,7 @@ def _split(text: str) -> list[Line]:
 
 
 def _unwrap(lines: Sequence[Line]) -> list[Line]:
-    """Join frames and causes cut at a column; if there are any, join messages, too."""
+    """Join frames and causes that were wrapped at a column; then also join messages."""
     joined: list[Line] = []
     wrapped_at: list[int] = []
     index = 0
@@ -224,10 +224,10 @@ def _glue(text: str, piece: str) -> str:
 
 
 def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Messages of a trace whose frames were wrapped, joined where they reach the same column.
+    """Join messages of a trace with wrapped frames, if their lines reach the same column.
 
-    A wrap at one exact column splits tokens and is joined without a blank; a wrap at words leaves
-    the line too short for the next word.
+    A wrap at one exact column splits tokens and is joined without a space; a wrap between words
+    leaves the line too short for the next word.
     """
     column = max(cuts)
     is_exact = len(cuts) > 1 and len(set(cuts)) == 1
@@ -254,9 +254,9 @@ def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
 
 
 def _join_sentences(lines: Sequence[Line]) -> list[Line]:
-    """Join sentences broken at words, where a long line ends inside a sentence.
+    """Join sentences that were wrapped between words, if a long line ends inside a sentence.
 
-    The first line has lost its header, so its length is no evidence.
+    The first line lacks its header, so its length is ignored.
     """
     result: list[Line] = []
     for index, line in enumerate(lines):

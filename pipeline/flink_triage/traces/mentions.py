@@ -1,7 +1,7 @@
-"""A text that is no log in, the throwables that it mentions out.
+"""Finds the throwables that are mentioned in text other than a log.
 
-People quote a failure inside a sentence, in Markdown, by its short class name, without the colon or
-with the blank behind it left out.
+People quote a failure in a sentence or in Markdown, by its short class name, often without the
+colon or the space after it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MARKS = "`*'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
 
 
 def mentioned(text: str) -> StackTrace | None:
-    """The throwables of a sentence as a chain, the first mentioned outermost; ``None`` without any.
+    """The mentioned throwables as a chain, the first one outermost; ``None`` if there are none.
 
-    The message of each reaches to the next one, or to the end of its line.
+    The message of each throwable ends at the next one, or at the end of its line.
     """
     found = [
         match for match in _NAME.finditer(text, 0, _MAX_CHARS) if is_throwable_type(match["type"])

@@ -1,4 +1,4 @@
-"""``packages.tsv`` in; the origin, part, product and process of Java packages, by prefix, out."""
+"""Maps prefixes of Java packages to origin, part, product and process, from ``packages.tsv``."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def _by_value(column: str) -> Mapping[str, tuple[str, ...]]:
 ROWS = _read()
 # Prefixes by the value of a column, for ``str.startswith``.
 ORIGINS, PRODUCTS, PROCESSES = map(_by_value, ("origin", "product", "process"))
-# Prefix to name.
+# Maps a prefix to a name.
 PARTS: Mapping[str, str] = {row["prefix"]: row["part"] for row in ROWS if row["part"]}

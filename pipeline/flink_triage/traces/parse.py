@@ -1,4 +1,4 @@
-"""Text of an event in, the message without its stack trace and the cause chain out."""
+"""Splits the text of an event into its message and the cause chain of its stack trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
 from flink_triage.traces.python import read_traceback
 
-# Foreign lines (another thread's, a wrapped tail) inside the frames of one trace.
+# Foreign lines (of a different thread, or a wrapped tail) inside the frames of one trace.
 _MAX_NOISE_LINES = 3
 
 _IN_LINE = re.compile(
@@ -40,19 +40,18 @@ _TELLING = re.compile("|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
-# The line of jstack above a thread's frames: a waiting thread has not failed.
+# The line above a thread's frames in jstack output: a waiting thread has not failed.
 _THREAD_STATE = "java.lang.Thread.State:"
 _SERVER_SIDE = "<Exception on server side:"
 _SERVER_SIDE_END = "End of exception on server side"
 
 
 def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | None]:
-    """The event's text without its stack trace, and the trace.
+    """The text of the event without its stack trace, and the trace.
 
     ``message`` is the rest of the header line, ``continuation`` the lines after it. Text before or
-    after the trace stays in the returned message; a second trace stays there as text. Without a
-    trace, the message is returned with its continuation. Never raises; runs in time linear in the
-    text.
+    after the trace is kept in the returned message; so is a second trace, as text. Without a trace,
+    the message is returned with its continuation. Never raises; runs in linear time.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
     if "\n" not in text and _TELLING.search(text) is None:
@@ -117,7 +116,7 @@ def _in_line_start(text: str, is_certain: bool) -> int | None:
 
 
 class _Parser:
-    """Reads logical lines one by one; its only state is whether it reads a message or frames."""
+    """Reads logical lines one by one; its only state is whether it is in a message or frames."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
@@ -128,7 +127,7 @@ class _Parser:
         self.noise = 0
 
     def run(self, start: int, column: int) -> str:
-        """Parses from the given place; returns the text that is not the trace."""
+        """Parse from the given position; return the text that is not part of the trace."""
         for line in self.lines[:start]:
             self.prose.append(line.text)
         head = self.lines[start]
@@ -162,7 +161,7 @@ class _Parser:
         return following
 
     def _python_first(self, start: int) -> int:
-        """A Python trace, which may hold the Java one that Py4J received."""
+        """Parse a Python traceback, which may contain the Java trace that Py4J received."""
         throwables, index = read_traceback(self.lines, start, _is_structural)
         self.assembly.wrap_in_python(throwables)
         if index < len(self.lines) and _header_at(self.lines[index].text):
@@ -199,7 +198,7 @@ class _Parser:
         return self._foreign_line(index, text)
 
     def _is_real_cause(self, rest: str) -> bool:
-        """In a message, only a line with a type is a cause; after frames, anything is."""
+        """Whether this is a cause: in a message only with a type, after frames always."""
         if rest.startswith("[CIRCULAR"):
             return True
         if not self.assembly.in_message:
@@ -234,7 +233,7 @@ class _Parser:
         return index + 1
 
     def _foreign_line(self, index: int, text: str) -> int | None:
-        """After frames: blank, cut, noise between frames, or the end of the trace."""
+        """Handle a line after frames: blank, cut, noise between frames, or the end of the trace."""
         assembly = self.assembly
         if not text:
             return index + 1

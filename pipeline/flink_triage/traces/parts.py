@@ -1,6 +1,6 @@
-"""A class name in, the connector, library or part of Flink that it belongs to out, by name.
+"""Names the connector, library or part of Flink that a class belongs to.
 
-For people: whose tracker to search, whose version to look up.
+The name shows people which issue tracker and which version to look at.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ def simple_name(class_name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def part_of(class_name: str) -> str | None:
-    """``the Kafka connector`` for a class of it; a shaded copy is the library that was shaded.
+    """``the Kafka connector`` for one of its classes; a shaded copy counts as the shaded library.
 
-    ``None`` for classes of the JDK, of users and of libraries that have no name here.
+    ``None`` for classes of the JDK, of users, and of libraries without a name in ``packages.tsv``.
     """
     shaded = SHADED.search(class_name)
     if shaded is not None:

@@ -1,9 +1,9 @@
-"""Lines of a Python traceback in, throwables with Python frames out (PyFlink's failures).
+"""Parses a Python traceback into throwables with Python frames (PyFlink failures).
 
 PyFlink's Java side throws ``RuntimeException: Error received from SDK harness for instruction 1:
-Traceback (most recent call last): ...``: the Python error is the cause of that exception.  Its
-type is ``python.ValueError`` for built-in errors and the printed name for those with a module.
-Python prints the innermost call last; the frames are turned round to Java's order.
+Traceback (most recent call last): ...``: the Python error is the cause of that exception. Its type
+is ``python.ValueError`` for built-in errors, and the printed name for errors with a module. Python
+prints the innermost call last; the frames are reversed to Java's order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
-# Flink brings its Python modules and what they need in zip files, as users bring theirs.
+# Flink ships its Python modules and their dependencies in zip files, and so do users.
 _MODULE_ROOT = re.compile(
     r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?"
     r"|(?:pyflink|py4j|cloudpickle)[^/]{0,200}\.zip)/"
@@ -71,7 +71,7 @@ def read_traceback(
 
 
 def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], bool]) -> bool:
-    """Whether the Python text goes on behind a blank line (chained errors have blanks around)."""
+    """Whether the Python text continues after a blank line, as between chained errors."""
     for line in lines[index + 1 : index + 4]:
         if line.text.startswith(_CHAINED) or TRACEBACK in line.text:
             return True
@@ -79,7 +79,7 @@ def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], b
 
 
 def _is_java(text: str) -> bool:
-    """Py4J prints the Java exception below the Python error, behind a colon."""
+    """Whether this is the Java exception that Py4J prints below the Python error, after a colon."""
     return text.startswith(": ") and is_throwable_header(text)
 
 
@@ -105,7 +105,7 @@ def _module(path: str) -> tuple[str, Origin]:
     while (deeper := _MODULE_ROOT.match("/" + inner)) is not None:
         inner = ("/" + inner)[deeper.end() :]
     module = inner.removesuffix(".py").replace("/", ".") or path
-    # Cython prints a path from the package's root.
+    # Cython prints a path relative to the package's root.
     if root is None and path.startswith(("apache_beam/", "pyflink/")):
         module = path.removesuffix(".pyx").removesuffix(".py").replace("/", ".")
         return module, "flink" if path.startswith("pyflink/") else "library"

@@ -1,4 +1,4 @@
-"""A trace in, its canonical text or its complete frames out."""
+"""Renders a trace as canonical text, and reconstructs its complete frames."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _SERIALIZED = "org.apache.flink.util.SerializedThrowable"
 
 
 def render(trace: StackTrace) -> str:
-    """The text ``Throwable.printStackTrace`` would have printed, ``... n more`` kept.
+    """The text that ``Throwable.printStackTrace`` would print, including ``... n more``.
 
-    Jars are printed as log4j2 does (``~[jar:?]``).  ``extract("", render(trace))`` gives the trace
-    back, unless it is truncated.
+    Jars are printed as in log4j2 (``~[jar:?]``). ``extract("", render(trace))`` returns the same
+    trace, unless it is truncated.
     """
     lines: list[str] = []
     _render_chain(trace.throwables, "", lines)
@@ -19,9 +19,9 @@ def render(trace: StackTrace) -> str:
 
 
 def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
-    """For each throwable of the chain, all its frames: printed ones and those ``... n more`` means.
+    """For each throwable of the chain, all its frames, including those omitted as ``... n more``.
 
-    Where the enclosing throwable shows fewer frames than were omitted, what there is.
+    If the enclosing throwable has fewer frames than were omitted, the available ones are added.
     """
     expanded: list[tuple[Frame, ...]] = []
     enclosing: tuple[Frame, ...] = ()
@@ -36,13 +36,13 @@ def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
 def own_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
     """For each throwable, its frames above those that it shares with its enclosing throwable.
 
-    Printed frames differ from these: the JobManager's serialized form omits fewer than it could.
+    They differ from the printed frames: the JobManager's serialized form omits fewer than possible.
     """
     own: list[tuple[Frame, ...]] = []
     enclosing: tuple[Frame, ...] = ()
     for throwable, frames in zip(trace.throwables, expand_frames(trace), strict=True):
         printed = throwable.frames
-        # The omitted ones are shared by definition; only printed ones have to be compared.
+        # Omitted frames are shared by definition; only printed frames have to be compared.
         offset = len(enclosing) - (len(frames) - len(printed))
         shared = 0
         while shared < min(len(printed), offset) and _call(printed[-1 - shared]) == _call(
@@ -59,7 +59,7 @@ def _call(frame: Frame) -> tuple[str, str, int | None]:
 
 
 def leading_frames(trace: StackTrace, index: int, count: int) -> tuple[Frame, ...]:
-    """The first ``count`` frames of one throwable, taking omitted ones from its enclosing ones."""
+    """The first ``count`` frames of one throwable, with omitted ones from its enclosing ones."""
     throwable = trace.throwables[index]
     if len(throwable.frames) >= count or not throwable.omitted_frame_count:
         return throwable.frames[:count]

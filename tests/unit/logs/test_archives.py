@@ -139,7 +139,7 @@ def _hostile_zip() -> bytes:
             {
                 "../../etc/cron.log": "a path that leads out of its archive",
                 "/etc/passwd.log": "an absolute path inside an archive",
-                "ok.log": "a second member of the same name",
+                "ok.log": "a duplicate member name",
                 "a/../b.log": "a path that leads out of its archive",
                 "link.log": "a link inside an archive",
                 "hard.log": "a link inside an archive",
@@ -221,7 +221,7 @@ def test_a_damaged_member_is_partial_and_the_others_are_read(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param(_zip({}), "binary: too many control bytes for a text", id="an empty zip"),
+        pytest.param(_zip({}), "binary: too many control bytes for text", id="an empty zip"),
         pytest.param(_tar({"a.tar": _tar(_FILES)}), "binary: tar archive", id="a tar in a tar"),
         pytest.param(_zip({"a.zip": _zip(_FILES)}), "binary: zip archive", id="a zip in a zip"),
     ],
@@ -317,7 +317,7 @@ def test_members_of_a_zip_are_read_from_any_byte(method: str, tmp_path: Path) ->
     ("at", "problem"),
     [
         pytest.param(16, "checksum does not match", id="checksum"),
-        pytest.param(24, "goes on after", id="stated too short"),
+        pytest.param(24, "continues after", id="stated too short"),
     ],
 )
 def test_a_member_that_is_not_what_the_directory_says_is_partial(

@@ -39,7 +39,7 @@ def test_a_bomb_is_read_in_little_memory(name: str) -> None:
 def test_a_window_of_a_gibibyte_is_refused(data: bytes) -> None:
     stream = open_decompressed(io.BytesIO(data), MIB)
     assert stream.read() == b""
-    assert str(stream.problem).endswith("needs a window of more than 128 MiB to be decompressed")
+    assert str(stream.problem).endswith("requires a window of more than 128 MiB to decompress")
 
 
 def test_a_window_of_64_mebibytes_is_read() -> None:

@@ -147,7 +147,7 @@ _LIST = "name, regex, example"
             "- {name: a, regex: 2026-99-99, example: x}",
             [
                 "1: regex: '2026-99-99' has the groups []; allowed: at, level, logger, thread, "
-                "message, job, and at or level must be there"
+                "message, job, and at or level is required"
             ],
             id="a date that does not exist",
         ),
@@ -167,12 +167,14 @@ _LIST = "name, regex, example"
             id="NUL",
         ),
         pytest.param("", ["1: yaml: is empty"], id="empty"),
-        pytest.param("a: b", [f"1: layouts: is no list of layouts, each with {_LIST}"], id="a map"),
-        pytest.param("- a", [f"1: layout: is no mapping with {_LIST}"], id="a word"),
+        pytest.param(
+            "a: b", [f"1: layouts: is not a list of layouts, each with {_LIST}"], id="a map"
+        ),
+        pytest.param("- a", [f"1: layout: is not a mapping with {_LIST}"], id="a word"),
         pytest.param(
             "- name: a\n  regex: [x]\n  xample: y\n- regex: (\n  name: b\n  example: c\n",
             [
-                "2: regex: is no text",
+                "2: regex: is not a string",
                 f"3: xample: is unknown, allowed: {_LIST}",
                 "1: example: is missing",
                 "4: regex: '(' is not a regex: missing ) at position 1",
@@ -188,7 +190,7 @@ _LIST = "name, regex, example"
             "- {name: a, regex: '(?P<at>(?:x|xx)+)$', example: '" + "x" * 60 + "!'}",
             [
                 "1: example: partial: the layout '(?P<at>(?:x|xx)+)$' took longer than 1.0 s on a "
-                "line and was not used from there on"
+                "line and was switched off"
             ],
             id="slow",
         ),
@@ -218,7 +220,7 @@ def test_a_layout_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
         (["--encoding", "utf-7\0"], "is not an encoding"),
         (["--encoding", "cp500"], "is not an encoding"),
         (["--layout", "("], "is not a regex"),
-        (["--layout", "(?P<message>.+)"], "at or level must be there"),
+        (["--layout", "(?P<message>.+)"], "at or level is required"),
         (["--layout", "(?P<at>x)(?P<when>y)"], "allowed: at, level"),
         (["--layout", "(?P<at>x?)"], "matches an empty line"),
     ],

@@ -104,7 +104,7 @@ class DecompressedStream:
             self._left -= len(part)
             self._given += len(part)
         if self._left == 0 and self.problem is None and self._next(1):
-            self.problem = f"cut at {self._given} bytes, the limit of a decompressed file"
+            self.problem = f"cut at {self._given} bytes, the size limit of decompressed files"
             self._is_done = True
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -201,7 +201,7 @@ class DecompressedStream:
             self._is_done = True
             return None
         if not self._is_member(self._input):
-            self._stop(f"followed by something else after {self._given} bytes")
+            self._stop(f"followed by other data after {self._given} bytes")
             return None
         self._member = (self._taken - len(self._input), self._given)
         return _new_decoder(self.compression)
@@ -220,7 +220,7 @@ class DecompressedStream:
 
 def _reason(error: Exception, given: int) -> str:
     if isinstance(error, MemoryError) or "memory" in str(error).lower():
-        return f"needs a window of more than {(1 << _WINDOW_LOG) // MIB} MiB to be decompressed"
+        return f"requires a window of more than {(1 << _WINDOW_LOG) // MIB} MiB to decompress"
     return f"damaged after {given} bytes ({error})"
 
 

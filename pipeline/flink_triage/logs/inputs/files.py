@@ -28,7 +28,7 @@ _NOT_LOGS = frozenset(
         ".xml", ".yaml", ".yml",
     }
 )  # fmt: skip
-_NO_LOG = "ignored: not a log by its name; name it to read it"
+_NO_LOG = "ignored: not a log by its name; pass the file itself to read it"
 
 
 @pickled_by_position
@@ -95,7 +95,7 @@ def root_of(given: str) -> str:
 
 
 def nothing_to_read(inputs: Sequence[str]) -> UsageError:
-    return UsageError(f"nothing to read: {', '.join(inputs)} hold no files")
+    return UsageError(f"nothing to read: no files found in {', '.join(inputs)}")
 
 
 def open_binary(path: str) -> BinaryIO:

@@ -57,7 +57,7 @@ def _problem_of(pattern: str) -> str | None:
     if unknown or not {"at", "level"} & set(compiled.groupindex):
         return (
             f"has the groups {sorted(compiled.groupindex)}; "
-            f"allowed: {', '.join(_GROUPS)}, and at or level must be there"
+            f"allowed: {', '.join(_GROUPS)}, and at or level is required"
         )
     return "matches an empty line" if matches_nothing else None
 
@@ -84,7 +84,7 @@ def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
 
 def _layouts_of(document: Node, label: str, problems: list[Problem]) -> list[str]:
     if not isinstance(document, SequenceNode):
-        reason = f"is no list of layouts, each with {', '.join(_KEYS)}"
+        reason = f"is not a list of layouts, each with {', '.join(_KEYS)}"
         problems.append(Problem(label, document.line, "layouts", reason))
         return []
     found = (_layout_of(item, label, problems) for item in document.items)
@@ -96,14 +96,14 @@ def _layout_of(item: Node, label: str, problems: list[Problem]) -> str | None:
         problems.append(Problem(label, line, field, reason))
 
     if not isinstance(item, MappingNode):
-        wrong(item.line, "layout", f"is no mapping with {', '.join(_KEYS)}")
+        wrong(item.line, "layout", f"is not a mapping with {', '.join(_KEYS)}")
         return None
     texts: dict[str, Scalar] = {}
     for entry in item.entries:
         if entry.key not in _KEYS:
             wrong(entry.line, entry.key, f"is unknown, allowed: {', '.join(_KEYS)}")
         elif not isinstance(entry.value, Scalar):
-            wrong(entry.line, entry.key, "is no text")
+            wrong(entry.line, entry.key, "is not a string")
         else:
             texts[entry.key] = entry.value
     for key in _KEYS:
@@ -138,7 +138,7 @@ class OwnLayouts:
             except TimeoutError:
                 self.problem = (
                     f"partial: the layout {pattern.pattern!r} took longer than "
-                    f"{self._timeout} s on a line and was not used from there on"
+                    f"{self._timeout} s on a line and was switched off"
                 )
                 self._patterns = [one for one in self._patterns if one is not pattern]
                 return self.parse(line, default_timezone)

@@ -161,9 +161,9 @@ def _index(
             member = place.member
             reason = member.refusal or refusal_of(member.name)
             if reason is None and member.name in places:
-                reason = "a second member of the same name"
+                reason = "a duplicate member name"
             if reason is None and member.size_bytes > left:
-                reason = f"beyond {settings.max_file_bytes} bytes of one archive"
+                reason = f"exceeds {settings.max_file_bytes} bytes per archive"
             if reason is not None:
                 refused.append(member.refused(reason))
                 continue

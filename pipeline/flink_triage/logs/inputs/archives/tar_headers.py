@@ -105,7 +105,7 @@ def _place(
         problem = problem or f"a damaged pax header ({error})"
     refusal = problem or too_long(name)
     if size < 0:
-        refusal, size = f"a size of {size} bytes", 0
+        refusal, size = f"an invalid size of {size} bytes", 0
     elif info.issym() or info.islnk():
         refusal = "a link inside an archive"
     elif not info.isreg() or info.type == tarfile.GNUTYPE_SPARSE or _SPARSE in records:
@@ -165,7 +165,7 @@ def _read_at(flat: BinaryIO, offset: int, size: int) -> bytes:
     try:
         flat.seek(offset)
     except (OverflowError, ValueError) as error:
-        raise ArchiveError(f"a member that ends beyond the archive ({error})") from None
+        raise ArchiveError(f"a member ends beyond the end of the archive ({error})") from None
     return flat.read(size)
 
 

@@ -47,7 +47,7 @@ def zip_places(path: str) -> Iterator[Place]:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
         raise ArchiveError(str(error)) from None
     except (struct.error, EOFError) as error:
-        raise ArchiveError(f"the zip directory ({error})") from None
+        raise ArchiveError(f"zip directory: {error}") from None
     starts = sorted({info.header_offset for info in infos})
     following = dict(zip(starts, (*starts[1:], os.stat(path).st_size), strict=False))
     taken: set[int] = set()
@@ -62,7 +62,7 @@ def zip_places(path: str) -> Iterator[Place]:
             info.file_size,
             _moment(info.date_time),
             refusal=_refusal(info)
-            or ("overlaps what follows it in its archive" if overlaps else None),
+            or ("overlaps the next member of its archive" if overlaps else None),
             is_seekable=False,
         )
         yield Place(
@@ -80,9 +80,7 @@ class _Directory(io.FileIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > _MAX_DIRECTORY_BYTES:
-            raise zipfile.BadZipFile(
-                f"its directory has {size} bytes, allowed: {_MAX_DIRECTORY_BYTES}"
-            )
+            raise zipfile.BadZipFile(f"directory of {size} bytes, allowed: {_MAX_DIRECTORY_BYTES}")
         return super().read(-1 if size is None else size) or b""
 
 
@@ -95,7 +93,7 @@ def _refusal(info: zipfile.ZipInfo) -> str | None:
         methods = ", ".join(_METHODS.values())
         return f"compressed by method {info.compress_type}, allowed: {methods}"
     if info.header_offset < 0:
-        return "begins before its archive"
+        return "starts before its archive"
     return too_long(info.filename)
 
 
@@ -178,7 +176,7 @@ class ZipStream(io.RawIOBase):
         if self._position < size:
             return self._stream.problem or f"ends after {self._position} of {size} bytes"
         if self._stream.read(1):
-            return f"goes on after {size} bytes, where its directory says it ends"
+            return f"continues after {size} bytes, its size in the directory"
         if self._checksum != self._place.checksum:
             return "its checksum does not match"
         return None
