@@ -47,12 +47,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: a Spark worker needs the stages, not the command line or the report."""
+    """Load on first use: a Spark worker needs the stages, but no command line and no report."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    # Who asks for a name of this module is a person or a notebook: results show themselves there.
+    # People and notebooks use the names of this module, so results get a rich display.
     importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 

@@ -1,7 +1,7 @@
-"""One byte range in, everything that its events tell out: the work of one task, in either runner.
+"""Analyzes the events of one byte range: the work of one task, in both runners.
 
-``Analyzer`` is built once per process and keeps what is expensive: the compiled scanner and
-matcher, and the analysis of texts that were seen before.
+``Analyzer`` is created once per process and keeps everything expensive: the compiled scanner and
+matcher, and the analyses of earlier texts.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
 from flink_triage.traces import extract, fingerprint, first_user_frame
 
-# Distinct texts of no known shape whose analysis is kept per process; each is a few KB.
+# Number of distinct texts without a known shape whose analysis is kept; each takes a few KB.
 _CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """What some events of a byte range tell; ``recurring`` are traces that the caller knows."""
+    """Results of some events of a byte range; ``recurring`` are traces that the caller knows."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -55,28 +55,28 @@ class Portion:
 
     @property
     def fingerprints(self) -> set[str]:
-        """Full fingerprints of all its traces."""
+        """Full fingerprints of all traces."""
         told = {row.fingerprint.full for row in self.traces}
         return told.union(row.fingerprint.full for row in self.recurring)
 
     @property
     def trace_count(self) -> int:
-        """Events that hold a stack trace."""
+        """Number of events with a stack trace."""
         return sum(row.count for row in self.traces) + sum(row.count for row in self.recurring)
 
 
 @dataclass(frozen=True, slots=True)
 class RangeResult(Portion):
-    """All that one byte range tells; ``scan.events`` is empty, its events are in observations."""
+    """All results of one byte range; ``scan.events`` is empty, its events are in observations."""
 
     scan: RangeScan
 
 
 class Analyzer:
-    """Scan, parse, fingerprint and match one byte range at a time.
+    """Scans, parses, fingerprints and matches one byte range at a time.
 
-    With ``is_recalling`` false every event is parsed and matched anew: the definition of the
-    result, and much slower.
+    If ``is_recalling`` is false, every event is parsed and matched again; this defines the correct
+    result, but is much slower.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All that the range tells at once; see ``read``."""
+        """All results of the range at once; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
         return RangeResult(
@@ -127,14 +127,12 @@ class Analyzer:
         raw: BinaryIO | None = None,
         coarseness: int | None = 0,
     ) -> Iterator[Portion]:
-        """What the events of the range tell, portion by portion, and ``tally`` of every byte.
+        """Yield the results of the range in portions; ``tally`` accounts for every byte.
 
-        Events that a folder of this ``coarseness`` would count may be counted already; with
-        ``None`` none is.
-
-        Of traces whose full fingerprints were ``told``, counts; what one portion tells is to be
-        added to them before the next is asked for.  ``raw`` is the file where it is open already,
-        at its start; it is left open.  Many ranges are best read with ``collector_at_rest``.
+        Events that a folder of this ``coarseness`` (if given) would count may already be counted.
+        Traces whose full fingerprints are in ``told`` are only counted; the caller adds
+        those of a portion to ``told`` before it requests the next one. ``raw`` is the file if it is
+        already open, at its start; it is left open. To read many ranges, use ``collector_at_rest``.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:
@@ -186,16 +184,16 @@ class Analyzer:
         )
 
     def events(self, byte_range: ByteRange) -> tuple[Event, ...]:
-        """The notable events of a range, not analysed."""
+        """The notable events of a range, without analysis."""
         return self._scanner.scan(byte_range, default_timezone=self._timezone).events
 
     def observe(self, event: Event, byte_range: ByteRange) -> Observation:
-        """One event with all that is known of it."""
+        """The observation of one event."""
         analysis = self.analyze_event(event, byte_range.profile.process)
         return _observation(event, analysis, byte_range)
 
     def analyze_event(self, event: Event, process: Process | None) -> Analysis:
-        """What the text of an event tells; its trace is left out where it was seen before."""
+        """The analysis of an event's text; its trace is omitted if it was seen before."""
         if self._recurrences is None:
             return self._analyze_anew(event, process)
         outline = outline_of(event, process)
@@ -237,7 +235,7 @@ class Analyzer:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """No search for cycles while many values are made that live on and hold none: 20 % of time."""
+    """Disable garbage collection while creating many long-lived values: 20 % less time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -248,7 +246,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 class _Seen:
-    """A distinct trace of a range while its events are counted; one without ``trace`` was told."""
+    """A distinct trace of a range and its count; without ``trace`` if the caller knows it."""
 
     __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 
@@ -377,7 +375,7 @@ def _with_counted(observation: Observation, counted: Counted) -> Observation:
 
 
 def _on_one_line(observation: Observation) -> Observation:
-    """A JSON event is one line of its file, however many lines its trace has."""
+    """Set line offsets to 0, because a JSON event is one line of its file."""
     if not any(match.line_offset for match in observation.matches):
         return observation
     return replace(

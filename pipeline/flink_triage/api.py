@@ -1,7 +1,7 @@
 """The Python API: ``import flink_triage as ft; result = ft.diagnose("logs/")``.
 
-The command line, the jobs and the notebooks call these functions and nothing below them.  What
-needs Spark is in `flink_triage.spark`, under the same names of the package: ``ft.run``,
+The command line, the jobs and the notebooks call only these functions. Functions that need Spark
+are in `flink_triage.spark`, and the package exports them under the same names: ``ft.run``,
 ``ft.read_result``, ``ft.read_table``.
 """
 
@@ -41,13 +41,13 @@ def diagnose(
     progress: Progress = lambda done, total: None,
     **fields: Unpack[OptionFields],
 ) -> Result:
-    """Diagnose log files and directories in this process; nothing is written, Java is not needed.
+    """Diagnose log files and directories in this process; writes nothing and does not need Java.
 
-    ``fields`` are those of ``flink_triage.Options`` and override ``options``: ``group_by``,
+    ``fields`` are the fields of ``flink_triage.Options`` and override ``options``: ``group_by``,
     ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
-    ``progress`` is told the bytes read so far and those to read.  Raises ``UsageError`` when there
-    is nothing to read, ``SignaturePackError`` when a directory of signatures is missing; an invalid
-    signature file is skipped, see ``coverage.signatures_skipped``.
+    ``progress`` is called with the number of bytes read so far and in total. Raises ``UsageError``
+    if no files are found, and ``SignaturePackError`` if a directory of signatures is missing; an
+    invalid signature file is skipped, see ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)

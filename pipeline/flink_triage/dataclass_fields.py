@@ -1,4 +1,4 @@
-"""The names of a dataclass's fields, for values that are walked in tens of thousands."""
+"""Caches the field names of dataclasses, for values that are visited in tens of thousands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMES: dict[type, tuple[str, ...]] = {}
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """Of a dataclass, in their order; empty for any other class."""
+    """The fields of a dataclass, in order; empty for any other class."""
     names = _NAMES.get(kind)
     if names is None:
         names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

@@ -1,6 +1,6 @@
-"""What takes long to make at each start, kept in the user's cache directory.
+"""Caches objects that are slow to build at each start, in the user's cache directory.
 
-Nothing depends on it: what is missing, unreadable, or not the user's alone is made anew.
+The cache is optional: an entry that is missing, unreadable or not private is built again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-# Of each kind as many are kept: packs of several projects, and of the version before.
+# Number of entries kept per kind: packs of several projects, and of the previous version.
 _MOST_OF_A_KIND = 24
 
 
@@ -22,7 +22,7 @@ def cache_directory() -> Path:
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """What was kept under the key; ``None`` where others could have written it."""
+    """The data stored under the key; ``None`` if other users could have written it."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()
@@ -31,7 +31,7 @@ def read_cached(kind: str, key: str) -> bytes | None:
 
 
 def write_cached(kind: str, key: str, data: bytes) -> None:
-    """Keep it if that can be done; of the same kind, the oldest are removed."""
+    """Store the data if possible; the oldest entries of the same kind are removed."""
     with contextlib.suppress(OSError, RuntimeError):
         directory = _private_directory()
         handle, name = tempfile.mkstemp(prefix=".new-", dir=directory)
@@ -48,7 +48,7 @@ def write_cached(kind: str, key: str, data: bytes) -> None:
 
 
 def _private_directory() -> Path:
-    """A directory that only this user can write to; raises ``OSError`` where there is none."""
+    """A directory that only this user can write to; raises ``OSError`` if that is not possible."""
     directory = cache_directory() / "compiled"
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()

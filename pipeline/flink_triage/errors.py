@@ -1,13 +1,13 @@
 """Every error that flink-triage raises on purpose.
 
 FlinkTriageError
-├── UsageError              exit 2: wrong flags, nothing to read
-│   └── SignaturePackError  exit 2: every problem of every file, as ``path:line: field: reason``
+├── UsageError              exit 2: wrong flags, no files to read
+│   └── SignaturePackError  exit 2: all problems of all files, as ``path:line: field: reason``
 ├── EnvironmentProblem      exit 4: Java, jars, disk
 ├── OutputHeldError         exit 5: another run holds the output
-└── CorruptStateError       exit 4: tables that are not ours, newer than us, or damaged
+└── CorruptStateError       exit 4: foreign, newer or damaged tables
 
-A message says what, where, what was got, and what is allowed.
+A message states what is wrong, where, the value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class UsageError(FlinkTriageError):
 
 
 class SignaturePackError(UsageError):
-    """The signature pack cannot be used; ``problems`` lists every one of them."""
+    """The signature pack cannot be used; ``problems`` lists all of its problems."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

@@ -1,4 +1,4 @@
-"""How finely events are told apart when those that say the same are folded."""
+"""Defines how coarsely similar events are folded into one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-# Kinds of lifecycle events that the diagnosis counts or reads one by one, and that are rare or tell
+# Kinds of lifecycle events that the diagnosis counts or reads one by one, and that are rare or have
 # a value.
 KEPT_KINDS = frozenset(
     {
@@ -29,18 +29,18 @@ KEPT_KINDS = frozenset(
         "entrypoint-fatal",
     }
 )
-# Of these every process says the same at each start.
+# Kinds that every process logs identically at each start.
 SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """So many events of a kind are kept in so many minutes.
+    """Keeps ``keep`` events of each kind per period of ``minutes``.
 
-    ``minutes`` is ``None`` for all time; ``drops`` are the details that tell no kinds apart.  A
-    coarser grain's minutes are a multiple, it drops at least as much, and keeps no more: what it
-    keeps is among what a finer one kept.  The finest keeps all of ``KEPT_KINDS``.  The last has a
-    limit of kinds.
+    ``minutes`` is ``None`` for all time; ``drops`` are the details that do not separate kinds.
+    Compared to a finer grain, the minutes of a coarser grain are a multiple, it drops at least the
+    same details, and it keeps a subset of the events. The finest grain keeps all of ``KEPT_KINDS``.
+    The last grain limits the number of kinds.
     """
 
     minutes: int | None
@@ -51,13 +51,13 @@ class Grain:
 
 
 _MINUTES = (1, 5, 15, 60, 180, 720, 1440, 10080, None)
-# In this order, each with those before it.
+# Dropped in this order; each step also drops the previous details.
 _DROPPED = ("task", "logger", "job", "path")
 
 
 @cache
 def grains_of(keep: int) -> tuple[Grain, ...]:
-    """From the finest, which keeps so many of a kind, to the coarsest."""
+    """The grains from the finest, which keeps ``keep`` events of a kind, to the coarsest."""
     without = (frozenset(_DROPPED[:count]) for count in range(1, 1 + len(_DROPPED)))
     return (
         Grain(1, keep, is_finest=True),
@@ -68,7 +68,7 @@ def grains_of(keep: int) -> tuple[Grain, ...]:
 
 
 def period_of(at: datetime | None, minutes: int | None) -> int | None:
-    """The number of the ``minutes`` since 1970 that hold ``at``."""
+    """The number of the period of ``minutes`` that contains ``at``, counted from 1970."""
     if at is None or minutes is None:
         return None
     return int(at.timestamp() // (60 * minutes))

@@ -1,7 +1,7 @@
-"""Values of the model as plain JSON values and back, for the result and for the tables.
+"""Converts values of the model to plain JSON values and back, for the result and the tables.
 
-The JSON has exactly the fields of the dataclasses, in their order.  Times are ISO-8601 in UTC with
-a ``Z``; tuples and sets are arrays; a field that is not known is ``null``.
+The JSON has exactly the fields of the dataclasses, in their order. Times are ISO-8601 in UTC with a
+``Z``; tuples and sets are arrays; an unknown value is ``null``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _A_TIME = "an ISO-8601 time in UTC such as 2026-11-21T05:52:20.772Z"
 
 
 def encode(value: Any) -> Any:
-    """One value of the model as a JSON value; a time without a zone is read as UTC."""
+    """One value of the model as a JSON value; a time without a time zone is read as UTC."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
     if isinstance(value, datetime):
@@ -50,11 +50,11 @@ def encode_time(at: datetime) -> str:
 
 
 def decode(kind: type[T], value: Any, where: str) -> T:
-    """The ``kind`` that `encode` made ``value`` of.
+    """Convert a result of `encode` back to a ``kind``.
 
-    Fields that ``kind`` does not have are ignored, fields with a default may be missing.
-    Raises `CorruptStateError` naming the first place that cannot be read, what it holds and what
-    is allowed there; ``where`` is what places begin with.
+    Fields that ``kind`` does not have are ignored, fields with a default may be missing. Raises
+    `CorruptStateError` with the path of the first invalid value, the value and the allowed values;
+    ``where`` is the prefix of the path.
     """
     try:
         return msgspec.convert(value, kind)
@@ -63,13 +63,13 @@ def decode(kind: type[T], value: Any, where: str) -> T:
 
 
 def shown(value: Any) -> str:
-    """A value from outside, short enough for a message of one line."""
+    """An external value, shortened for a one-line message."""
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """What msgspec says, with the value that it met and all that would have been allowed."""
+    """The message of msgspec, with the invalid value and all allowed values."""
     reason, _, place = message.partition(" - at ")
     kind = _known(kind)
     for name, index in _STEPS.findall(place):

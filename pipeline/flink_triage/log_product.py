@@ -1,7 +1,7 @@
-"""Whose log is this?  One event's texts in, ``flink``, ``other`` or ``None`` out.
+"""Determines the product that logged an event: ``flink``, ``other`` or ``None``.
 
-Kafka clients, RocksDB, HDFS clients and ZooKeeper live in other products too and fail there with
-the same words.  Their remedies are not Flink's.
+Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and fail there
+with the same messages. The remedies for Flink do not apply to them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from flink_triage.model import Product, StackTrace
 from flink_triage.traces import origin_of
 from flink_triage.traces.packages import PRODUCTS
 
-# Products that embed the libraries that Flink embeds; class prefixes of their own code.
+# Products that embed the same libraries as Flink; class prefixes of their own code.
 _OTHER_PRODUCTS = PRODUCTS["other"]
-# Loggers of servers; in frames they also are where a server's exception reached a client.
+# Loggers of servers; also in frames, if the exception of a server reached a client.
 _SERVERS = (
     *PRODUCTS["server"],
-    # As Elasticsearch and OpenSearch abbreviate their own.
+    # Elasticsearch and OpenSearch abbreviate their own loggers like this.
     *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
-# Loggers of Spark by the last part of their names, which is all that its own layout prints.
+# Spark's loggers by the last part of their names, which is all that its own layout prints.
 _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
@@ -32,7 +32,7 @@ _OF_SPARK = re.compile(
     r"|\w{0,20}MicroBatch\w{0,30}|(?:WholeStage)?Code[Gg]en\w{0,20}|OneForOneBlockFetcher"
     r"|RetryingBlockTransferor|MemoryStore|TorrentBroadcast|LiveListenerBus|DiskBlockManager)"
     r"(?:\$.*)?"
-    # What Hadoop's own tools print of their loggers: "tools.DistCp", "mapreduce.Job".
+    # The form in which Hadoop's own tools print their loggers: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
 # Threads of servers and of programs around the libraries that Flink uses.
@@ -46,19 +46,19 @@ _THREADS = re.compile(
     r"|Jenkins|PriorityTaskQueue|SplitRunner-|IPC Server handler|main-SendThread\(.{0,200}\)-broker"
 )
 
-# Brokers, ZooKeeper and the tools that come with them print the logger last, some with the line.
+# Kafka brokers, ZooKeeper and their tools print the logger last, sometimes with the line.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"
     r"(?::\d{1,6})?\)$"
 )
 _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
-    # Of a web application in Spring.
+    # Web applications based on Spring.
     r"|\bdispatcherServlet\b"
     # Attempts and tasks of MapReduce and Spark.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)|\bin stage \d+\.\d+ \(TID \d"
-    # Build tools, and the threads of Flume and Spark where a layout leaves them in the message.
+    # Build tools, and threads of Flume and Spark, which some layouts print in the message.
     r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
     r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
     # dbt.
@@ -66,36 +66,36 @@ _NAMES_OTHER = re.compile(
     r"|\bDatabase Error in (?:model|test|snapshot|seed) \w"
     # Actor systems of other programs; Flink's are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
-    # Systemd's units and syslog's tags of other products.
+    # Systemd units and syslog tags of other products.
     r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
-    # The logger of a program in Rust.
+    # The logger of a Rust program.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
-# Of these each of its alternatives holds one: to look for words is much quicker.
+# Each alternative of the regex contains one of these: searching for words is much faster.
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in "),
 )
-# Programs around Kafka, whose clients fail with the words that Flink's fail with.
+# Programs around Kafka, whose clients fail with the same messages as Flink.
 _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
 )
 _MAX_CHARS = 4096
 # Flink's SQL client, before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
-# A task's change of state, also where all that would name Flink was cut off.
+# The state change of a task, even if everything that identifies Flink was cut off.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
 
 def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Product | None:
-    """What ``logger``, the text and the frames tell; any sign of Flink outweighs all others."""
+    """The product according to ``logger``, text and frames; any sign of Flink takes precedence."""
     names = [logger or ""]
     texts = [message]
     for throwable in trace.throwables if trace is not None else ():
         names.append(throwable.type)
         names.extend(frame.class_name for frame in throwable.frames)
-        # Of a trace that was cut off, the jars of the frames may be all that names Flink.
+        # In a truncated trace, the jars of the frames may be the only sign of Flink.
         texts.extend(frame.jar for frame in throwable.frames if frame.jar is not None)
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
@@ -118,7 +118,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
 
 
 def product_of_thread(thread: str | None) -> Product | None:
-    """What the name of a thread tells: threads of other programs only."""
+    """The product according to the name of a thread; only threads of other programs are known."""
     return "other" if thread is not None and _THREADS.match(thread) else None
 
 
@@ -133,7 +133,7 @@ def _names_other(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger's name, as Spark's layout prints it, or all of a name of two."""
+    """The last part of a logger's name, as in Spark's layout, or all of a name with two parts."""
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 
@@ -145,5 +145,5 @@ def _speaks_of_flink(text: str) -> bool:
     lowered = text.lower()
     if "flink" in lowered or "jobmanager" in lowered or _SQL_CLIENT in lowered:
         return True
-    # Kafka Streams has a class of that name, which its logs print behind the message.
+    # Kafka Streams has a class of that name, which its logs print after the message.
     return "taskmanager" in lowered and "kafka.streams." not in lowered

@@ -1,10 +1,10 @@
-"""A stored observation and another pack in, the signatures that it shows by that pack out.
+"""Matches stored observations against a different signature pack.
 
-Of an event is kept its text without the stack trace, the message of its root cause, and its
-fingerprint; of each fingerprint one trace.  Equal fingerprints mean the same throwables, the same
-calls, and the same words in messages, but other numbers, ids, paths and quoted words.  So the text
-is known whole where nothing else could stand in it; elsewhere what the tables have is matched, and
-what was once found in the whole text stays.
+The tables contain the text of each event without its stack trace, the message of its root cause,
+and its fingerprint, and one trace for each fingerprint. Equal fingerprints mean the same
+throwables, the same calls, and the same words in messages, but possibly different numbers, ids,
+paths and quoted words. The full text of an event is known if nothing in it can differ. Otherwise
+the stored text is matched, and earlier matches in the full text are kept.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from flink_triage.recurrence import line_offset
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.traces import mask
 
-# As a fingerprint compares messages: what stands behind so many characters may differ.
+# Fingerprints compare this many characters of a message; the text after them may differ.
 _COMPARED_CHARS = 200
-# What is stored of the message of a root cause; one as long may have gone on.
+# Stored length of a root cause's message; a message of this length may be truncated.
 _STORED_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTrace:
-    """The trace that is kept of a fingerprint: how many events had it, and its text in the log."""
+    """The stored trace of a fingerprint, the number of events with it, and its text in the log."""
 
     trace: StackTrace
     event_count: int
@@ -34,7 +34,7 @@ class KnownTrace:
 
 @dataclass(frozen=True, slots=True)
 class Rematched:
-    """``matches`` by the new pack; ``unknown_count`` events were not all there to be looked at."""
+    """``matches`` of the new pack; the text of ``unknown_count`` events is not completely known."""
 
     matches: tuple[Match, ...]
     unknown_count: int
@@ -48,10 +48,10 @@ def rematch(
     *,
     is_on_one_line: bool = False,
 ) -> Rematched:
-    """Match an event anew.  Where its text is known whole, as if it had been read again.
+    """Match a stored event again; if its full text is known, the result is that of reading it.
 
-    ``known`` is what its run stored of its fingerprint.  An observation that others were folded
-    into speaks for them; they count as unknown.  ``is_on_one_line`` is for logs of JSON lines.
+    ``known`` is the trace that its run stored for the fingerprint. Events that were folded into the
+    observation count as unknown. ``is_on_one_line`` is set for logs of JSON lines.
     """
     folded = observation.occurrences - 1
     if observation.fingerprint is None:
@@ -63,7 +63,7 @@ def rematch(
         return Rematched(kept, folded + 1)
     trace = _with_own_root(observation, known.trace)
     found = matcher.match(observation.event, observation.event.message, trace, observation.process)
-    # The lines are counted in the exemplar, as if its root cause said what the event's says.
+    # Lines are counted in the exemplar, with the root cause message of this event.
     text = known.exemplar.replace(known.trace.root_cause.message, trace.root_cause.message)
     found = _placed(observation, found, text, is_on_one_line or _is_message(observation, text))
     if known.event_count == 1 or _is_told_whole(observation, trace):
@@ -72,13 +72,13 @@ def rematch(
 
 
 def _is_message(observation: Observation, exemplar: str) -> bool:
-    """Whether the exemplar is a whole message: the trace began on the header's line."""
+    """Whether the exemplar is a whole message: the trace started on the line of the header."""
     said = mask(observation.event.message.partition("\n")[0])
     return bool(said) and mask(exemplar.partition("\n")[0]).startswith(said)
 
 
 def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
-    """The trace with the root cause's message as the event has it."""
+    """The trace with the event's own message of the root cause."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:
         return trace
@@ -87,7 +87,7 @@ def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
 
 
 def _is_told_whole(observation: Observation, trace: StackTrace) -> bool:
-    """Whether every event of this fingerprint and root cause has this text."""
+    """Whether every event with this fingerprint and root cause has the same text."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:
         return False
@@ -104,7 +104,7 @@ def _cannot_differ(throwable: Throwable) -> bool:
 def _placed(
     observation: Observation, found: Sequence[Match], exemplar: str | None, is_on_one_line: bool
 ) -> tuple[Match, ...]:
-    """Matches with the lines that they stand on: as they were found before, else in the trace."""
+    """Matches with their line offsets: as in an earlier match, otherwise as in the trace."""
     before = {(m.signature, m.alternative, m.excerpt): m.line_offset for m in observation.matches}
     event = replace(observation.event, continuation=exemplar)
 
@@ -120,7 +120,7 @@ def _placed(
 def _merged(
     observation: Observation, found: Sequence[Match], pack: SignaturePack
 ) -> tuple[Match, ...]:
-    """What the whole text once showed stays; what is new loses the numbers of another event."""
+    """Keep earlier matches in the full text; new ones keep only captures of this event."""
     stored = {(m.signature, m.alternative): m for m in observation.matches}
     own = f"{observation.event.message}\n{observation.root_cause_message or ''}"
     merged = [
@@ -138,12 +138,12 @@ def _merged(
 
 
 def _own_captures(captures: Mapping[str, str], own: str) -> dict[str, str]:
-    """Captures that stand in the event's own text, or could not differ in it."""
+    """Captures that occur in the event's own text, or that cannot differ."""
     return {name: value for name, value in captures.items() if value in own or mask(value) == value}
 
 
 def _order(match: Match, pack: SignaturePack) -> tuple[bool, bool, int, int, str]:
-    """The matcher's: named before generic, near the root cause before far, specific first."""
+    """The order of the matcher: generic signatures last, then by depth and specificity."""
     signature = pack.signatures[match.signature]
     alternatives = signature.alternatives[match.alternative : match.alternative + 1]
     specificity = alternatives[0].specificity if alternatives else 0

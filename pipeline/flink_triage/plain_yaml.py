@@ -1,4 +1,4 @@
-"""YAML from a log or a user's file in, plain values out; it cannot expand or nest without bound."""
+"""Loads YAML from a log or a user's file as plain values, with limits on size and nesting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_DEPTH = 20
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """The safe loader without aliases, which can stand for 10^9 values in 600 bytes."""
+    """The safe loader without aliases, which can expand 600 bytes to 10^9 values."""
 
     depth = 0
 
@@ -27,11 +27,11 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def load_plain_yaml(text: str) -> Any:
-    """The value of one document; raises ``yaml.YAMLError`` for whatever is wrong with it."""
+    """The value of one document; raises only ``yaml.YAMLError``."""
     if len(text) > MAX_CHARS:
         raise yaml.YAMLError(f"has {len(text)} characters, allowed: {MAX_CHARS}")
     try:
         return yaml.load(text, Loader=_PlainLoader)
     except (ValueError, RecursionError) as error:
-        # A date that does not exist; brackets that the scanner itself does not survive.
+        # A date that does not exist, or brackets that the scanner cannot handle.
         raise yaml.YAMLError(str(error)) from None

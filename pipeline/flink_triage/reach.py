@@ -1,4 +1,4 @@
-"""Where events were logged that one observation counts: sets that merge in any order."""
+"""Collects where the events of one observation were logged, as sets that merge in any order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SPREAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask as logs name it, from 1; ``None`` where only its task is named."""
+    """A subtask as in logs, from 1; ``None`` if only its task is known."""
 
     task: str
     subtask: int | None
@@ -37,9 +37,7 @@ class Spread:
 
 
 def _first(members: frozenset[T]) -> frozenset[T]:
-    """The first ones in some order that does not change: then it does not matter in which parts,
-    or in what order, sets are merged.
-    """
+    """The first members in a fixed order, so that the order of merging has no effect."""
     if len(members) <= MAX_SPREAD:
         return members
     return frozenset(sorted(members, key=repr)[:MAX_SPREAD])

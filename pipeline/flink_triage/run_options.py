@@ -1,4 +1,4 @@
-"""What a caller can ask of a run, in either runner, and what follows from it."""
+"""The options of a run, in both runners, and values derived from them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
-# A head of which the layout explains less may be any text.
+# With a lower confidence in the layout, a file may be any text.
 LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller can ask of a run, in either runner.
+    """The options of a run, in both runners.
 
     ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
     """
@@ -37,7 +37,7 @@ class Options:
 
 
 def with_layouts(options: Options) -> Options:
-    """The options with the layouts that lie beside the signatures; raises ``UsageError``."""
+    """The options with the layouts stored next to the signatures; raises ``UsageError``."""
     found = read_layouts(options.signature_directories)
     settings = options.settings
     new = tuple(layout for layout in found if layout not in settings.reading.layouts)
@@ -48,7 +48,7 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, without what is ignored today.
+    """The built-in signatures and those of ``options``, without currently ignored ones.
 
     Files of ``options`` that have problems are skipped.
     """
@@ -57,7 +57,7 @@ def pack_of(options: Options) -> SignaturePack:
 
 
 def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
-    """Signatures that a team ignores today, and files that were skipped, with the reason."""
+    """Currently ignored signatures, and skipped files, with the reason."""
     today = datetime.now(UTC).date()
     ignored = (
         SkippedSignature(entry.signature, f"ignored: {entry.reason}")
@@ -67,9 +67,9 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """Observations inside ``since``/``until``; what a process says of itself at start is kept.
+    """Observations inside ``since``/``until``, and those that a process logs at its start.
 
-    One witness stands for all that lie outside.
+    One witness represents all observations outside.
     """
     kept: list[Observation] = []
     outside: Observation | None = None
@@ -82,9 +82,9 @@ def within(observations: Iterable[Observation], options: Options) -> list[Observ
 
 
 def witness_of_log(deployment: str, profile: FileProfile) -> Observation | None:
-    """A witness that a log of Flink was read, for a deployment in which no event is notable.
+    """A witness that a Flink log was read, for a deployment without notable events.
 
-    None for a file that is no log, or no log of Flink, as far as its head tells.
+    ``None`` for a file whose head does not identify it as a Flink log.
     """
     is_log = profile.problem is None and profile.layout_confidence >= LEAST_CONFIDENCE
     if not is_log or (profile.process is None and profile.flink_version is None):

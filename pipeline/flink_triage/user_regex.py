@@ -1,4 +1,4 @@
-"""A regex that a user wrote in, why it cannot be used out; compiling it takes little memory."""
+"""Checks that a user's regex can be used, and that compiling it does not need much memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import regex
 
 MAX_CHARS = 4096
-# A fixed repetition is written out when it is compiled, with some 270 bytes a character.
+# Compiling writes out fixed repetitions, with about 270 bytes per character.
 _MAX_WRITTEN_OUT = 100_000
 _TOKEN = re.compile(
     r"\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \{(?P<count>[0-9]{1,30})(?:,[0-9]*)?\} | .",
@@ -16,23 +16,23 @@ _TOKEN = re.compile(
 
 
 def problem_of_regex(pattern: str) -> str | None:
-    """``None`` for one that compiles."""
+    """The reason why a regex cannot be used, or ``None``."""
     if len(pattern) > MAX_CHARS:
         return f"has {len(pattern)} characters, allowed: {MAX_CHARS}"
     if _written_out(pattern) > _MAX_WRITTEN_OUT:
-        return f"is longer than {_MAX_WRITTEN_OUT} characters with its repetitions written out"
+        return f"is longer than {_MAX_WRITTEN_OUT} characters after its repetitions are expanded"
     try:
         regex.compile(pattern)
     except regex.error as error:
         return f"is not a regex: {error}"
     except (RecursionError, OverflowError):
-        return "is not a regex: nests or repeats too much"
+        return "is not a regex: nested too deeply or repeated too often"
     return None
 
 
 def _written_out(pattern: str) -> int:
-    """About how many characters there are when every part is repeated as often as it must be."""
-    # Of each open group the sum, and the size of its last part, which a count repeats.
+    """Approximate number of characters with all minimum repetitions written out."""
+    # The size of each open group, and the size of its last part, which a count repeats.
     sums, last = [0], 0
     for token in _TOKEN.finditer(pattern):
         if token["count"] is not None:

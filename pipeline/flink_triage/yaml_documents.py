@@ -1,9 +1,9 @@
-"""A user's YAML file in, a tree of nodes that know their lines out.
+"""Parses a user's YAML file into a tree of nodes with line numbers.
 
-Only what signatures and layouts need is understood: block and flow mappings, sequences and
-scalars.  Anchors, aliases, tags and merge keys are refused (an alias bomb of 300 bytes walks for
-ever), duplicate keys too (YAML keeps the last silently).  Scalars stay the text that was written:
-YAML 1.1 would make ``no`` a boolean, ``1.10`` the number 1.1 and ``12:30:45`` a count of seconds.
+Only block and flow mappings, sequences and scalars are supported. Anchors, aliases, tags and merge
+keys are rejected (walking a 300-byte alias bomb never ends), and so are duplicate keys (YAML
+silently keeps the last one). Scalars remain text: YAML 1.1 would turn ``no`` into a boolean,
+``1.10`` into the number 1.1 and ``12:30:45`` into a number of seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flink_triage.plain_yaml import MAX_DEPTH
 MAX_FILE_BYTES = 256 * 1024
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
 
-# libyaml's parser is ten times faster than the one in Python; both give the same events.
+# libyaml's parser is ten times faster than the Python one; both return the same events.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -60,7 +60,7 @@ Node = Scalar | MappingNode | SequenceNode
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a file of a user; sorts and prints as ``path:line: field: reason``."""
+    """A problem in a user's file; sorts and prints as ``path:line: field: reason``."""
 
     path: str
     line: int
@@ -72,7 +72,7 @@ class Problem:
 
 
 class _Refused(Exception):
-    """Stops the reading of one file; never leaves this module."""
+    """Stops reading a file; never raised outside of this module."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -81,9 +81,9 @@ class _Refused(Exception):
 
 
 def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
-    """The single document of a file, or why it cannot be read; ``label`` names it in problems."""
+    """The single document of a file, or the reason why not; ``label`` is its name in problems."""
     try:
-        # One byte more than allowed is enough to know; the file may have grown since it was listed.
+        # Read one byte more than allowed, because the file may have grown since it was listed.
         # Without O_NONBLOCK, opening a FIFO would wait for a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -92,7 +92,7 @@ def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, .
     except OSError as error:
         return None, (Problem(label, 1, "file", f"cannot be read: {error.strerror}"),)
     if len(data) > MAX_FILE_BYTES:
-        reason = f"is larger than {MAX_FILE_BYTES // 1024} KiB, the most that a file may be"
+        reason = f"is larger than {MAX_FILE_BYTES // 1024} KiB, the maximum file size"
         return None, (Problem(label, 1, "file", reason),)
     try:
         text = data.decode("utf-8-sig")
@@ -110,7 +110,7 @@ def parse_document(text: str, label: str) -> tuple[Node | None, tuple[Problem, .
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        # The scanner reads ahead: libyaml's own limit can be met before the event at MAX_DEPTH.
+        # The scanner reads ahead and may reach libyaml's own limit before the event at MAX_DEPTH.
         if error.problem == "exceeded maximum nesting depth":
             return None, (Problem(label, line, "yaml", _TOO_DEEP),)
         reason = error.problem or error.context or "is not YAML"
@@ -119,7 +119,9 @@ def parse_document(text: str, label: str) -> tuple[Node | None, tuple[Problem, .
     except yaml.reader.ReaderError as error:
         position = error.position if isinstance(error.position, int) else 0
         line = text.count("\n", 0, position) + 1
-        return None, (Problem(label, line, "yaml", f"holds a control character: {error.reason}"),)
+        return None, (
+            Problem(label, line, "yaml", f"contains a control character: {error.reason}"),
+        )
 
 
 class _Composer:
@@ -134,7 +136,7 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Refused(_line(event), "holds a second document, allowed: one")
+                    raise _Refused(_line(event), "contains a second document, allowed: one")
             elif isinstance(event, yaml.NodeEvent):
                 root = self._node(event, events, 1)
         if root is None or (isinstance(root, Scalar) and root.is_plain and not root.text):
@@ -144,11 +146,15 @@ class _Composer:
     def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
         line = _line(event)
         if isinstance(event, yaml.AliasEvent):
-            raise _Refused(line, f"aliases are refused, got *{event.anchor}; write it out")
+            raise _Refused(
+                line, f"aliases are not allowed, got *{event.anchor}; write out the value"
+            )
         if event.anchor is not None:
-            raise _Refused(line, f"anchors are refused, got &{event.anchor}; write it out")
+            raise _Refused(
+                line, f"anchors are not allowed, got &{event.anchor}; write out the value"
+            )
         if event.tag is not None:
-            raise _Refused(line, f"tags are refused, got {event.tag}")
+            raise _Refused(line, f"tags are not allowed, got {event.tag}")
         if depth > MAX_DEPTH:
             raise _Refused(line, _TOO_DEEP)
         if isinstance(event, yaml.MappingStartEvent):
@@ -165,12 +171,12 @@ class _Composer:
             key = self._node(event, events, depth + 1)
             value = self._node(next(events), events, depth + 1)
             if not isinstance(key, Scalar):
-                raise _Refused(key.line, "a key must be a word")
+                raise _Refused(key.line, "a key must be a scalar")
             if key.text == "<<":
-                raise _Refused(key.line, "merge keys are refused; write it out")
+                raise _Refused(key.line, "merge keys are not allowed; write out the value")
             first = entries.get(key.text)
             if first is not None:
-                reason = f"is given twice, first on line {first.line}"
+                reason = f"is a duplicate key, first on line {first.line}"
                 self._problems.append(Problem(self._label, key.line, key.text, reason))
             else:
                 entries[key.text] = Entry(key.text, key.line, value)

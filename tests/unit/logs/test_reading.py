@@ -153,17 +153,19 @@ _LIST = "name, regex, example"
         ),
         pytest.param("[" * 5000, ["1: yaml: is nested deeper than 20"], id="endless brackets"),
         pytest.param(
-            "- &a [1]\n- *a", ["1: yaml: anchors are refused, got &a; write it out"], id="an alias"
+            "- &a [1]\n- *a",
+            ["1: yaml: anchors are not allowed, got &a; write out the value"],
+            id="an alias",
         ),
         pytest.param(
             "x" * (256 * 1024 + 1),
-            ["1: file: is larger than 256 KiB, the most that a file may be"],
+            ["1: file: is larger than 256 KiB, the maximum file size"],
             id="large",
         ),
         pytest.param("a\xff", ["1: file: is not UTF-8 at byte 1"], id="no UTF-8"),
         pytest.param(
             "a\0",
-            ["1: yaml: holds a control character: control characters are not allowed"],
+            ["1: yaml: contains a control character: control characters are not allowed"],
             id="NUL",
         ),
         pytest.param("", ["1: yaml: is empty"], id="empty"),

@@ -52,7 +52,7 @@ WRONG = {
     ),
     "a regex that nests too deep": (
         f"match: {{any: [{{literal: abcd, regex: '{'(' * 2_000}'}}]}}",
-        ["6: match.any[0].regex: is not a regex: nests or repeats too much"],
+        ["6: match.any[0].regex: is not a regex: nested too deeply or repeated too often"],
     ),
     "an unknown level": (
         "match: {any: [{literal: abcd, level: WARNING}]}",

@@ -16,21 +16,24 @@ from flink_triage.yaml_documents import (
 )
 
 REFUSED = {
-    "an anchor": ("a: &x 1", "f:1: yaml: anchors are refused, got &x; write it out"),
-    "an alias": ("a: 1\nb: *x", "f:2: yaml: aliases are refused, got *x; write it out"),
+    "an anchor": ("a: &x 1", "f:1: yaml: anchors are not allowed, got &x; write out the value"),
+    "an alias": ("a: 1\nb: *x", "f:2: yaml: aliases are not allowed, got *x; write out the value"),
     "a sequence that holds itself": (
         "a: 1\nb: &x [*x]",
-        "f:2: yaml: anchors are refused, got &x; write it out",
+        "f:2: yaml: anchors are not allowed, got &x; write out the value",
     ),
-    "a merge key": ("a:\n  <<: {b: 1}", "f:2: yaml: merge keys are refused; write it out"),
+    "a merge key": (
+        "a:\n  <<: {b: 1}",
+        "f:2: yaml: merge keys are not allowed; write out the value",
+    ),
     "a tag that would run code": (
         "a: !!python/object/apply:os.system [ls]",
-        "f:1: yaml: tags are refused, got tag:yaml.org,2002:python/object/apply:os.system",
+        "f:1: yaml: tags are not allowed, got tag:yaml.org,2002:python/object/apply:os.system",
     ),
-    "a key that is a list": ("[a, b]: 1", "f:1: yaml: a key must be a word"),
+    "a key that is a list": ("[a, b]: 1", "f:1: yaml: a key must be a scalar"),
     "a second document": (
         "a: 1\n---\nb: 2",
-        "f:2: yaml: holds a second document, allowed: one",
+        "f:2: yaml: contains a second document, allowed: one",
     ),
     "an empty file": ("", "f:1: yaml: is empty"),
     "only a comment": ("# nothing\n", "f:1: yaml: is empty"),
@@ -40,7 +43,7 @@ REFUSED = {
         "f:1: yaml: is nested deeper than 20",
     ),
     "dashes beyond the parser's limit": ("- " * 2000 + "a", "f:1: yaml: is nested deeper than 20"),
-    "a key given twice": ("a: 1\nb: 2\na: 3", "f:3: a: is given twice, first on line 1"),
+    "a key given twice": ("a: 1\nb: 2\na: 3", "f:3: a: is a duplicate key, first on line 1"),
 }
 
 
@@ -89,7 +92,7 @@ def test_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path: Path) ->
         pytest.param(b"a: 1\nb: \xff", "f:2: file: is not UTF-8 at byte 8", id="not UTF-8"),
         pytest.param(
             b"#" * (MAX_FILE_BYTES + 1),
-            "f:1: file: is larger than 256 KiB, the most that a file may be",
+            "f:1: file: is larger than 256 KiB, the maximum file size",
             id="too large",
         ),
     ],
