@@ -1,4 +1,4 @@
-"""Diagnosis and effective configuration in, checked changes for the running Flink line out."""
+"""Resolves remediations for the running Flink line and the effective configuration."""
 
 from flink_triage.remediation.check import check_pack
 from flink_triage.remediation.merge import merge_changes

@@ -1,7 +1,8 @@
 """Regenerates ``patterns/flink-options`` from the tables of options collected from released jars.
 
 ``python -m flink_triage.remediation.build_options SOURCE [TARGET]``; ``docs/flink-options.md``
-says what SOURCE holds.  The output is sorted and free of dates: the same input, the same bytes.
+describes SOURCE. The output is sorted and contains no dates, so the same input always gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SCOPE_OF_MODULE = (
     ("flink-oss", "filesystem"),
     ("flink-azure", "filesystem"),
 )
-# Of several declarations of one key in one line, the one that the runtime reads.
+# If one line declares a key several times, the first of these modules is the one used at run time.
 _MODULE_ORDER = ("flink-core", "flink-runtime", "flink-streaming-java", "flink-table-api-java")
 
 
@@ -74,7 +75,7 @@ def _read(path: Path) -> Iterator[dict[str, str]]:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; got a folder without it")
     with path.open(encoding="utf-8", newline="") as stream:
-        # Descriptions hold lone quotes, so the quoting of CSV must stay off.
+        # Descriptions contain unpaired quotes, so CSV quoting must be off.
         for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""):
             yield {str(name): value for name, value in row.items()}
 
@@ -97,7 +98,7 @@ def _preference(row: Row) -> tuple[int, int, str]:
 
 
 def _newest_types(declared: Mapping[tuple[str, str], Row]) -> dict[str, Row]:
-    """The newest line's declaration of each name, old names included."""
+    """The declaration of each name in the newest line, including old names."""
     newest = {key: row for (key, line), row in declared.items() if line == NEWEST}
     for row in tuple(newest.values()):
         for old in _split(row["deprecated_keys"]):
@@ -110,7 +111,7 @@ def _facts(status: str, row: Row | None, newest: Row | None) -> Facts | None:
         return None
     if row is None or status not in {"current", "deprecated"}:
         return (status, "", "", "", "")
-    # Fallback keys come first: Configuration asks them before deprecated ones
+    # Fallback keys come first: Configuration looks them up before deprecated ones
     # (ConfigOption.withFallbackKeys and withDeprecatedKeys order them so).
     others = [f"~{name}" for name in _split(row["fallback_keys"])]
     others += _split(row["deprecated_keys"])
@@ -119,7 +120,7 @@ def _facts(status: str, row: Row | None, newest: Row | None) -> Facts | None:
 
 
 def _default(row: Row) -> str:
-    """As one would write it: maps stand in the source as Java prints them, ``{A=70, B=30}``."""
+    """The default as in a configuration file: maps are in Java format in the source, ``{A=70}``."""
     default = row["default"]
     if row["type"] == "Map" and default.startswith("{"):
         return default.strip("{}").replace("=", ":").replace(", ", ",")
@@ -127,7 +128,7 @@ def _default(row: Row) -> str:
 
 
 def _unit_suffix(row: Row, newest: Row | None) -> str:
-    """``(ms)`` for a plain number that became a Duration: the two defaults tell the unit."""
+    """``(ms)`` for a plain number that became a Duration; the two defaults determine the unit."""
     if newest is None or newest["type"] != "Duration" or row["type"] not in {"Long", "Integer"}:
         return ""
     return f"({unit_of(row['default'], newest['default']) or 'ms'})"

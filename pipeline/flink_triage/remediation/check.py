@@ -1,4 +1,4 @@
-"""The gate on signature packs: every option that is offered exists, and its value parses."""
+"""Checks a pack: every recommended option must exist, and its value must parse."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _EntryProblem = tuple[str, str, str]  # field, reason, Flink line or "" for all
 
 
 class Pack(Protocol):
-    """The part of a ``SignaturePack`` that is looked at here."""
+    """The part of a ``SignaturePack`` that is checked here."""
 
     @property
     def signatures(self) -> Mapping[str, Signature]: ...
 
 
 def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
-    """``path:line: field: reason`` of every option that would not work in a line it is offered for.
+    """``path:line: field: reason`` for every option that does not work in a line it is offered for.
 
-    An entry is checked against each line that its ``when.flink`` lets through and that has the
-    option; one that no such line has is a problem.  A range that a line lies in only in part
-    (``>=1.19.2``) counts as letting it through.
+    An entry is checked against each line that is in its ``when.flink`` range and has the option; it
+    is a problem if there is no such line. A line that is only partly in the range (``>=1.19.2``) is
+    included.
     """
     options = table or OptionTable.load()
     problems: list[str] = []
@@ -48,7 +48,7 @@ def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
 
 
 def _over_lines(problems: Iterable[_EntryProblem]) -> Iterator[tuple[str, str]]:
-    """One problem for all the Flink lines that share it."""
+    """One problem for all Flink lines that share it."""
     lines: dict[tuple[str, str], list[str]] = {}
     for part, reason, line in problems:
         lines.setdefault((part, reason), []).append(line)
@@ -118,7 +118,7 @@ def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterato
 
 
 def _is_quantity(entry: ConfigSpec, line: str, table: OptionTable) -> bool:
-    """By the option's type; keys of open families have none, there the values themselves tell."""
+    """By the type of the option; keys of open families have none, so their values decide."""
     if table.is_quantity(entry.key, line):
         return True
     value = entry.value
@@ -167,7 +167,7 @@ def _kafka_accepts(type_: str, text: str) -> bool:
 
 
 def kafka_client_options() -> Mapping[str, tuple[str, ...]]:
-    """Types by option name, over producer, consumer and admin clients 2.4 to 4.2."""
+    """Types by option name, for producer, consumer and admin clients 2.4 to 4.2."""
     return _load_kafka(options_directory() / "kafka-client.tsv")
 
 

@@ -1,4 +1,4 @@
-"""A computed value of a signature, what runs and what the log states → the text to paste."""
+"""Computes a new value from a signature, the current value and the values in the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flink_triage.remediation import values
 from flink_triage.signatures.signature import ComputedValue
 from flink_triage.signatures.stated_amounts import Amount, capture_names, evaluate
 
-# Nanoseconds or bytes in one unit of a capture, by the end of its name.
+# Nanoseconds or bytes per unit of a capture, by the suffix of its name.
 _UNITS: Mapping[str, tuple[str, int]] = {
     "_bytes": ("MemorySize", 1),
     "_ms": ("Duration", 10**6),
@@ -23,7 +23,7 @@ _WHOLE_NUMBER = re.compile(r"\d{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the log states: nanoseconds of a ``Duration``, bytes of a ``MemorySize``, a number."""
+    """Nanoseconds of a ``Duration``, bytes of a ``MemorySize``, or a number, from the log."""
 
     amount: Amount
     kind: str
@@ -36,7 +36,7 @@ class Stated:
 
 
 def stated(value: ComputedValue, captures: Mapping[str, str]) -> Stated | None:
-    """The largest amount that the captures state; ``None`` where none of them was found."""
+    """The largest amount in the captures; ``None`` if none of them was found."""
     found = [
         Stated(amount * factor, kind)
         for expression in value.stated
@@ -52,9 +52,9 @@ def new_amount(
     log: Stated | None,
     amount: Callable[[str | None], Amount | None],
 ) -> Amount | None:
-    """``factor`` times the larger of what runs and what the log states, between the bounds.
+    """``factor`` times the larger of the current and the logged value, between the bounds.
 
-    ``amount`` reads a bound in the option's type.  ``None`` where there is nothing to start from.
+    ``amount`` parses a bound as the option's type. ``None`` if neither value is known.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -64,15 +64,15 @@ def new_amount(
     if low is not None:
         wanted = max(wanted, low)
     if high is not None:
-        # A value that the log shows to be too small is no limit.
+        # A bound that the log shows to be too small is ignored.
         wanted = min(wanted, high) if log is None or high > log.amount else wanted
     return _rounded(wanted, log.kind) if log is not None else wanted
 
 
 def outside_text(value: ComputedValue, captures: Mapping[str, str]) -> str | None:
-    """The value of an option that is not Flink's: milliseconds and bytes as whole numbers.
+    """The value of an option outside Flink: milliseconds and bytes as whole numbers.
 
-    Where a bound is written with a unit, so is the value.  ``None`` without anything to start from.
+    If a bound has a unit, the value has it as well. ``None`` if there is no value to start from.
     """
     log = stated(value, captures)
     bound = value.at_least or value.at_most
@@ -96,7 +96,7 @@ def _unit(expression: str) -> tuple[str, int]:
 
 
 def _rounded(amount: Amount, kind: str) -> Amount:
-    """No finer than a person would write it: a measured time is a few milliseconds too long."""
+    """Rounded like a value chosen by a person, because measured times are not round."""
     if kind == "MemorySize":
         return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount
     if kind == "Duration" and amount >= 10 * _SECOND:

@@ -1,4 +1,4 @@
-"""``when`` of a config entry: does it hold for this Flink version, configuration and match?"""
+"""Checks ``when`` of a config entry against the Flink version, the configuration and the match."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from flink_triage.user_regex import problem_of_regex
 _REGEX_TIMEOUT_SECONDS = 0.25
 _PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")
 _ANY = {".+", ".*"}
-# Addresses, loggers, classes and options of Akka; "org.apache.pekko" has none of them.
+# Addresses, loggers, classes and options of Akka; "org.apache.pekko" does not match.
 _AKKA = regex.compile(r"(?<![\w.])akka(?:\.\w|://)|\.akka\.|\bAkkaRpc")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What is known of the cluster: its version, its effective configuration, what was captured.
+    """The known facts of the cluster: its version, its effective configuration, and the captures.
 
-    An empty ``effective`` means that no configuration was read, not that all is default.
+    An empty ``effective`` means that no configuration was read, not that all options have defaults.
     """
 
     table: OptionTable
@@ -45,13 +45,13 @@ class Running:
 
     @property
     def naming_line(self) -> str:
-        """The line whose names are printed: the newest one that the log allows."""
+        """The line whose keys are printed: the newest one that is consistent with the log."""
         if self.line is not None:
             return self.line
         return LAST_WITH_AKKA if self.has_akka else NEWEST
 
     def default(self, key: str) -> str | None:
-        """The running line's default; without a version only one that all lines agree on."""
+        """The default of the running line; without a version, only if all lines share it."""
         if self.line is not None:
             return self.table.effective_default(key, self.line)
         defaults = {
@@ -65,20 +65,20 @@ class Running:
 
 
 def is_akka(text: str) -> bool:
-    """Whether the words are those of Akka, which Flink uses up to 1.17."""
+    """Whether the text is from Akka, which Flink uses up to 1.17."""
     return _AKKA.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an entry is offered, and the words for a condition that could not be checked."""
+    """Whether an entry is offered, and the conditions that could not be checked, in words."""
 
     holds: bool
     unchecked: tuple[str, ...] = ()
 
 
 def check(condition: When | None, running: Running) -> Verdict:
-    """All parts of ``when``; a part that the log does not answer holds and is put into words."""
+    """Check all parts of ``when``; an unknown part counts as met and is described in the result."""
     if condition is None:
         return Verdict(True)
     unchecked: list[str] = []
@@ -107,7 +107,7 @@ def _words(flink: str) -> str:
 
 
 def _is_finer(flink: str, known_numbers: int) -> bool:
-    """The range tells patch releases apart and the version names none (``1.19``)."""
+    """Whether the range distinguishes patch releases, but the version does not (``1.19``)."""
     return any(len(bound) > known_numbers for _, bound in parse_range(flink))
 
 
@@ -121,7 +121,7 @@ def _found(pattern: str, text: str | None) -> bool:
 
 
 def _option_is(key: str, wanted: str, running: Running) -> bool | None:
-    """``None`` where neither the log nor a default answers."""
+    """``None`` if neither the log nor a default decides."""
     line = running.naming_line
     setting = running.table.find(running.effective, key, running.line)
     value = setting.value if setting else running.default(key)
@@ -138,7 +138,9 @@ def _option_is(key: str, wanted: str, running: Running) -> bool | None:
 
 
 def is_pattern(wanted: str) -> bool:
-    """``.+`` (it is set) and ``s3.*``: a regex for the whole value, not a value."""
+    """Whether ``wanted`` is a regex for the whole value, such as ``.+`` (the option is set) or
+    ``s3.*``, and not a literal value.
+    """
     if not _PATTERN_SIGN.search(wanted):
         return False
     return problem_of_regex(wanted) is None

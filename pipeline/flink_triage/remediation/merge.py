@@ -1,4 +1,4 @@
-"""Changes of several diagnoses → one list without contradictions, best diagnosis first."""
+"""Merges the changes of several diagnoses into one consistent list, best diagnosis first."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def merge_changes(
 ) -> tuple[ConfigChange, ...]:
     """One change per key and scope from (rank of the diagnosis, its changes); rank 1 is the best.
 
-    Of several raises the largest value stands, of several lowers the smallest; anything else
-    that differs is decided by rank, and the reason says what was not followed.  What one
-    diagnosis finds set already gives way to another that wants more.  The order is that of the
-    ranks, then of the lists.
+    For several raises, the largest value is kept, for several lowers the smallest. Any other
+    conflict is decided by rank, and the reason mentions the changes that were not applied. A change
+    that is already set for one diagnosis is replaced by a different change of another diagnosis.
+    The result is ordered by rank, then by position in the lists.
     """
     options = table or OptionTable.load()
     line = flink_line(flink_version) or NEWEST
@@ -38,7 +38,7 @@ def merge_changes(
 
 
 def _same_name(change: ConfigChange, table: OptionTable, line: str) -> str:
-    """Old and new names of one option are one key."""
+    """The common key for old and new names of one option."""
     if change.scope not in {"cluster", "job"}:
         return change.key
     return table.key_for(change.key, line) or change.key
@@ -64,7 +64,7 @@ def _exceeds(change: ConfigChange, other: ConfigChange, table: OptionTable, line
     if change.action not in {"raise", "lower"} or is_placeholder(change.value):
         return False
     if is_placeholder(other.value):
-        return True  # a number helps the reader more than "<larger>"
+        return True  # a number is more useful to the reader than "<larger>"
     left, right = (table.amount(item.key, line, item.value) for item in (change, other))
     if left is None or right is None:
         return False

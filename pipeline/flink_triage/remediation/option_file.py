@@ -1,4 +1,4 @@
-"""``options.tsv`` as rows per key, and the renames that its rows state."""
+"""Reads ``options.tsv`` as rows per key, and the renames in these rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = tuple[int, int, tuple[str, ...]]
 
 
 def read_rows(path: Path) -> tuple[Mapping[str, tuple[Row, ...]], tuple[tuple[str, str], ...]]:
-    """Rows by key, and (old name, new name) pairs in the order in which Flink asks for them."""
+    """Rows by key, and (old name, new name) pairs in the order in which Flink looks them up."""
     rows: dict[str, list[Row]] = {}
     renames: dict[tuple[str, str], None] = {}
     for text in path.read_text(encoding="utf-8").split("\n")[1:]:
@@ -29,8 +29,8 @@ def read_rows(path: Path) -> tuple[Mapping[str, tuple[Row, ...]], tuple[tuple[st
 def _renames(key: str, status: str, others: str) -> Iterator[tuple[str, str]]:
     """(old, new) pairs of a row.
 
-    A fallback is a rename only when just the spelling differs: ``web.refresh-interval`` stands in
-    for another option in newer lines, but was never its name.
+    A fallback is a rename only if just the spelling differs: ``web.refresh-interval`` is the
+    fallback of a different option in newer lines, but was never its name.
     """
     kind, _, names = status.partition(":")
     for new in names.split("|") if names else ():

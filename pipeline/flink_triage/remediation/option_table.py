@@ -1,8 +1,8 @@
-"""The option table: which key, type and default each Flink line knows.
+"""The option table: the keys, types and defaults of each Flink line.
 
 Data: ``patterns/flink-options/options.tsv``, collected from the released jars
-(``docs/flink-options.md``).  A Flink line that has no option of a name ignores it silently, so a
-key is offered only where this table says that the line reads it.
+(``docs/flink-options.md``). A Flink line silently ignores an option that it does not have, so a key
+is offered only if the line reads it according to this table.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from flink_triage.remediation.option_file import Row, read_rows
 from flink_triage.remediation.versions import LINES, NEWEST
 from flink_triage.signatures.pack import builtin_pack_directory
 
-# Answers that are kept; a configuration in a log may hold any number of names.
+# Number of cached lookups; a configuration in a log may contain any number of keys.
 _ASKED = 8192
-# Families of keys that are no ConfigOption: Flink hands whatever stands behind the prefix to a
+# Families of keys that are not ConfigOptions: Flink passes everything after the prefix to a
 # reporter, a filesystem, Hadoop or a process environment.
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
@@ -40,10 +40,10 @@ OPEN_PREFIXES: tuple[str, ...] = (
     "gs.",
 )
 
-# Names that later became several options: the one that does what the old name is known for.
+# Names that were split into several options, with the main one.
 _MAIN_SUCCESSOR = {"state.backend.local-recovery": "execution.state-recovery.from-local"}
 
-# What the code does where the option declares no default:
+# The behaviour of the code for options without a default:
 # CheckpointConfig.getTolerableCheckpointFailureNumber and StateBackendLoader.
 _IMPLIED_DEFAULTS = {
     "execution.checkpointing.tolerable-failed-checkpoints": "0",
@@ -51,18 +51,18 @@ _IMPLIED_DEFAULTS = {
     "state.backend": "hashmap",
 }
 
-# From 1.19 a value may also be a YAML list or map (config.yaml, FLIP-366).
+# Since 1.19, a value may also be a YAML list or map (config.yaml, FLIP-366).
 _STANDARD_YAML_SINCE = LINES.index("1.19")
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What one line knows of one name.
+    """The properties of one name in one line.
 
     ``status``: ``current``, ``deprecated``, ``alias:<new>``, ``fallback:<new>``, ``unknown`` (the
-    line ignores it) or ``not-known-here`` (its module was not published for that line).  ``type``
-    and ``default`` are of the line's own option and empty otherwise; ``default`` is ``None`` where
-    Flink has none.  ``other_names`` are read when the key is unset, in this order.
+    line ignores it) or ``not-known-here`` (its module was not published for that line). ``type``
+    and ``default`` belong to the line's own option and are empty otherwise; ``default`` is ``None``
+    if Flink has none. ``other_names`` are read in this order if the key is not set.
     """
 
     key: str
@@ -79,14 +79,14 @@ class Option:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The options that read this name, where it is only an accepted old one."""
+        """The options that read this name, if it is only an old name."""
         kind, _, names = self.status.partition(":")
         return tuple(names.split("|")) if kind in {"alias", "fallback"} else ()
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value found in a configuration, and the name it stands there under."""
+    """A value in a configuration, and the key under which it was found."""
 
     name: str
     value: str
@@ -96,7 +96,7 @@ class Setting:
 class OptionTable:
     """Every known name with its rows, and its older and newer names.
 
-    Each incident asks for the same few dozen; tables live as long as the process.
+    All incidents use the same few dozen names; a table is kept for the lifetime of the process.
     """
 
     _rows: Mapping[str, tuple[Row, ...]]
@@ -113,7 +113,7 @@ class OptionTable:
         return self._rows.keys()
 
     def option(self, key: str, line: str) -> Option:
-        """What ``line`` knows of ``key``; a name never heard of has the status ``unknown``."""
+        """The option ``key`` in ``line``; a name outside the table has the status ``unknown``."""
         index = LINES.index(line)
         for first, last, fields in self._rows.get(key, ()):
             if first <= index <= last:
@@ -138,40 +138,40 @@ class OptionTable:
     def key_for(self, key: str, line: str) -> str | None:
         """The name under which ``line`` reads the option that any line calls ``key``.
 
-        The line's own option wins, then an old name of it that the line has as its own, then a
-        newer one.  ``None`` where the line has nothing like it.  Keys of open families
-        (``s3.*``, ``metrics.reporter.*``) and entries of map options are every line's own.
+        The line's own option takes precedence, then an old name that is an option of the line, then
+        a newer name. ``None`` if the line has no such option. Keys of open families (``s3.*``,
+        ``metrics.reporter.*``) and entries of map options exist in every line.
         """
         return self._key_for(key, line) or (key if self._is_open(key, line) else None)
 
     def lines_of(self, key: str) -> tuple[str, ...]:
-        """The lines that read this option under some name, oldest first."""
+        """The lines that read this option under any name, oldest first."""
         return tuple(line for line in LINES if self.key_for(key, line) is not None)
 
     def names_of(self, key: str) -> tuple[str, ...]:
-        """``key`` and every name that the option has had, newest first."""
+        """``key`` and all other names of the option, newest first."""
         newest = self.key_for(key, NEWEST) or key
         return tuple(dict.fromkeys((newest, key, *self._older(newest), *self._older(key))))
 
     def default(self, key: str, line: str) -> str | None:
-        """The default of that option in that line; ``None`` where it has none or is not known."""
+        """The default of that option in that line; ``None`` if it has none or is unknown."""
         own = self._own(key, line)
         return own.default if own else None
 
     def effective_default(self, key: str, line: str) -> str | None:
-        """``default``, or what the code does where the option declares none."""
+        """``default``, or the behaviour of the code if the option declares none."""
         declared = self.default(key, line)
         return declared if declared is not None else _IMPLIED_DEFAULTS.get(key)
 
     def type_of(self, key: str, line: str) -> str | None:
-        """The type as the table writes it (``values``); ``None`` where the line has no option."""
+        """The type as in the table (``values``); ``None`` if the line does not have the option."""
         own = self._own(key, line)
         if own is not None:
             return own.type
         return "String" if self._is_open(key, line) else None
 
     def problem(self, key: str, line: str, value: str) -> str | None:
-        """Why that line would refuse or ignore ``key: value``; ``None`` when it accepts it."""
+        """Why that line rejects or ignores ``key: value``; ``None`` if it accepts the setting."""
         type_ = self.type_of(key, line)
         if type_ is None:
             return f"Flink {line} has no such option"
@@ -186,19 +186,19 @@ class OptionTable:
         return self.problem(key, line, value) is None
 
     def adapt(self, key: str, line: str, value: str) -> str:
-        """``value`` in the words of that line: ``2 min`` is ``120000`` while the type is Long."""
+        """``value`` in the format of that line: ``2 min`` is ``120000`` while the type is Long."""
         own = self._own(key, line)
         return values.adapt(own.type, value, own.default) if own else value
 
     def measure(self, key: str, line: str, value: str) -> values.Parsed | None:
-        """The value in comparable form; ``None`` where it is none of that option."""
+        """The value in comparable form; ``None`` if it is not valid for that option."""
         own = self._comparing(key, line)
         return value if own is None else values.measure(own.type, value, own.default)
 
     def amount(self, key: str, line: str, value: str) -> int | float | None:
-        """The value as a quantity, where the option is one (numbers, nanoseconds, bytes).
+        """The value as a quantity, if the option is one (numbers, nanoseconds, bytes).
 
-        Names that are no option are compared as numbers where both sides are numbers.
+        Names that are not options are compared as numbers if both values are numbers.
         """
         own = self._comparing(key, line)
         if own is not None:
@@ -213,10 +213,10 @@ class OptionTable:
         )
 
     def find(self, effective: Mapping[str, str], key: str, line: str | None) -> Setting | None:
-        """The value that ``line`` would read for ``key`` from a configuration, and its name there.
+        """The value that ``line`` would read for ``key`` from a configuration, and the key there.
 
-        The order is Configuration's: the key, then its fallback and deprecated names.  Without a
-        line every name that the option has had is looked for, newest first.
+        The order is that of Configuration: the key, then its fallback and deprecated names. Without
+        a line, all names of the option are looked up, newest first.
         """
         if line is None:
             names: Iterable[str] = self.names_of(key)
@@ -228,10 +228,10 @@ class OptionTable:
         return next((Setting(name, effective[name]) for name in names if name in effective), None)
 
     def canonical(self, effective: Mapping[str, str]) -> dict[str, str]:
-        """A configuration under the newest line's names; unknown names stay as they are.
+        """A configuration with the names of the newest line; unknown names are kept.
 
-        An old name that became two options answers for both, and a name that is there already
-        is not overwritten by an old one of it.
+        An old name that was split into two options sets both. A name that is already set is not
+        overwritten by an old name.
         """
         result: dict[str, str] = {}
         renamed: dict[str, str] = {}
@@ -253,12 +253,14 @@ class OptionTable:
         return (newest,) if newest else (name,)
 
     def is_quantity(self, key: str, line: str) -> bool:
-        """Whether values of the option can be larger and smaller."""
+        """Whether values of the option are ordered."""
         own = self._comparing(key, line)
         return own is not None and values.is_quantity(own.type, own.default)
 
     def _comparing(self, key: str, line: str) -> Option | None:
-        """The option whose type tells how to compare: text may have become a number later on."""
+        """The option whose type determines how values are compared. A String option that is numeric
+        in the newest Flink line is compared as a number.
+        """
         own = self._own(key, line)
         if own is None or own.type != "String":
             return own
@@ -273,7 +275,7 @@ class OptionTable:
         option = self.option(known, line)
         if option.is_own:
             return option
-        # Accepted as an alias, or its module was not published: ask the option behind it.
+        # Accepted as an alias, or its module was not published: use the option behind it.
         return next(
             (
                 own
@@ -296,7 +298,7 @@ class OptionTable:
             return key
         if option.targets:
             if option.status.startswith("fallback:") and key.startswith(OPEN_PREFIXES):
-                return key  # the new name is one plugin's, the old one is any plugin's
+                return key  # the new name applies to one plugin, the old one to any plugin
             main = _MAIN_SUCCESSOR.get(key)
             return main if main in option.targets else option.targets[0]
         candidates = (*self._older(key), *self._newer(key))
@@ -318,7 +320,7 @@ class OptionTable:
         if self.option(key, line).status != "unknown":
             return False
         if key.startswith(OPEN_PREFIXES):
-            # s3.access.key is passed through by every line, though it is an option's name in some.
+            # Every line passes s3.access.key through, although it is an option in some.
             rows = self._rows.get(key, ())
             return not rows or any(fields[0].startswith("fallback:") for _, _, fields in rows)
         # ConfigurationUtils.canBePrefixMap: "<map option>.<entry>" sets one entry of the map.
@@ -329,9 +331,9 @@ class OptionTable:
         )
 
     def _unpublished(self, key: str, line: str) -> Option:
-        """A key is taken to live on in a line whose jar is missing only between lines that own it.
+        """Assume that an unpublished line has a key if the lines around it have the key.
 
-        A key that the last published line has, with no later jar to look into, counts as well.
+        A key of the last published line also counts if there is no later jar.
         """
         index = LINES.index(line)
         spans = [(first, last, fields[0]) for first, last, fields in self._rows[key]]
@@ -346,7 +348,7 @@ class OptionTable:
 
 
 def options_directory() -> Path:
-    """``flink-options`` beside the signatures: inside the wheel, or in the source tree."""
+    """``flink-options`` next to the signatures: inside the wheel, or in the source tree."""
     return builtin_pack_directory() / "flink-options"
 
 

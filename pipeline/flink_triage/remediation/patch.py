@@ -1,4 +1,4 @@
-"""Changes → the file that an engineer pastes: flink-conf.yaml, config.yaml or FlinkDeployment."""
+"""Renders changes for pasting into flink-conf.yaml, config.yaml or a FlinkDeployment."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ FORMS: tuple[PatchForm, ...] = ("flink-conf.yaml", "config.yaml", "FlinkDeployme
 
 _CONFIG_YAML_SINCE = LINES.index("1.19")  # FLIP-366; flink-conf.yaml is read up to 1.20
 _FLINK_CONF_UNTIL = LINES.index("1.20")
-# Plain scalars that YAML reads as something else, or that break when a comment follows.
+# Plain scalars that YAML interprets differently, or that break if a comment follows.
 _SPECIAL = tuple("!&*-?|>@`%{}[],'\"#=~<")
 
-# Numbers that Java prints again as they were written: no exponent, no lost zero.
+# Numbers that Java prints exactly as they were written: no exponent, no lost zero.
 _PLAIN_NUMBER = re.compile(
     r"-?(?:0|[1-9][0-9]{0,17}|0\.[0-9]{0,2}[1-9]|[1-9][0-9]{0,5}\.(?:0|[0-9]{0,4}[1-9]))"
 )
 
 
 def default_form(flink_version: str | None) -> PatchForm:
-    """The file that a version reads out of the box; ``config.yaml`` while it is unknown."""
+    """The configuration file that a version reads by default; ``config.yaml`` if it is unknown."""
     line = flink_line(flink_version)
     is_old = line is not None and LINES.index(line) < _CONFIG_YAML_SINCE
     return "flink-conf.yaml" if is_old else "config.yaml"
@@ -41,11 +41,11 @@ def default_form(flink_version: str | None) -> PatchForm:
 def render_patch(
     changes: Sequence[ConfigChange], flink_version: str | None, form: PatchForm | None = None
 ) -> str:
-    """The patch as text ending in a newline; empty where there is nothing to say.
+    """The patch as text ending in a newline; empty if there are no changes.
 
-    Settings of clients, platforms and code, values that the reader must choose, removals in
-    plain files and options that are set already stand in it as comments only.  Raises
-    ``UsageError`` for an unknown form.
+    Settings of clients, platforms and code, values that the reader must choose, removals in plain
+    files, and options that are already set are included only as comments. Raises ``UsageError`` for
+    an unknown form.
     """
     form = form or default_form(flink_version)
     if form not in FORMS:
@@ -74,7 +74,7 @@ def _file_notes(flink_version: str | None, form: PatchForm) -> list[str]:
 
 
 def _deployment(changes: Sequence[ConfigChange]) -> list[str]:
-    """A merge patch; every value is a string there, and ``null`` takes a key out."""
+    """A merge patch, in which every value is a string, and ``null`` removes a key."""
     lines = [_setting(change, _json_string, "FlinkDeployment") for change in changes]
     if all(line.startswith("#") for line in lines):
         return lines
@@ -91,7 +91,7 @@ def _setting(change: ConfigChange, quote: Callable[[str], str], form: PatchForm)
     if is_placeholder(value):
         return f"# choose a value: {key}: {value}{now}"
     if form == "flink-conf.yaml" and ("#" in value or not value):
-        # GlobalConfiguration cuts such a line at "#", quoted or not, and skips empty values.
+        # GlobalConfiguration truncates such a line at "#", quoted or not, and skips empty values.
         return f"# flink-conf.yaml cannot hold this value, pass it with -D: {key}={value}"
     if hide("", value) != value:
         return f"# holds a secret, set it yourself: {key}{now}"
@@ -119,7 +119,7 @@ def _outside(changes: Iterable[ConfigChange]) -> list[str]:
 
 
 def _plain(value: str) -> str:
-    """flink-conf.yaml up to 1.20 is no YAML: quotes would become part of the value."""
+    """flink-conf.yaml up to 1.20 is not YAML: quotes would be part of the value."""
     return value
 
 
@@ -129,7 +129,7 @@ def _json_string(value: str) -> str:
 
 
 def _yaml_scalar(value: str) -> str:
-    """``value`` plain where any YAML reader gives the same text back, else in quotes."""
+    """``value`` plain if any YAML reader returns the same text, else in quotes."""
     if value.startswith(("[", "{")):
         return value if _is_collection(value) else _single_quoted(value)
     if value in {"true", "false"} or _PLAIN_NUMBER.fullmatch(value):

@@ -1,4 +1,4 @@
-"""Captures in sentences: ``{path} is full`` with path=/mnt → ``/mnt is full``."""
+"""Fills captures into sentences: ``{path} is full`` with path=/mnt becomes ``/mnt is full``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping
 
 _NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
-# A captured path or message is quoted in a sentence; beyond this it is no longer one.
+# Maximum length of a captured path or message in a sentence.
 _MAX_CAPTURE_CHARS = 300
 
 
 def fill(text: str, captures: Mapping[str, str]) -> str:
-    """``text`` with every captured name replaced; names without a capture stay as written.
+    """``text`` with every captured name replaced; names without a capture are kept.
 
     Only whole names are looked up: nothing is formatted, indexed or evaluated.
     """
@@ -19,7 +19,7 @@ def fill(text: str, captures: Mapping[str, str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """Printable characters only, runs of anything else and of spaces as one space."""
+    """Only printable characters; each run of other characters and spaces becomes one space."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(text.split())

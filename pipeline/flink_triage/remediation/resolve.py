@@ -1,4 +1,4 @@
-"""A signature's remediation → what to change in this cluster: key by line, diff by what runs."""
+"""Resolves a remediation for this cluster: keys of its Flink line, compared with current values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERB: dict[Action, str] = {"set": "set", "raise": "raise", "lower": "lower"}
 
 @dataclass(frozen=True, slots=True)
 class _Current:
-    """The value that runs: from the log, or the line's default where the log does not set it."""
+    """The current value: from the log, or the line's default if the log does not set it."""
 
     value: str | None
     setting: Setting | None
@@ -48,13 +48,13 @@ def resolve(
     text: str = "",
     table: OptionTable | None = None,
 ) -> Remediation:
-    """The remediation for one diagnosis, under the names that the running Flink line knows.
+    """The remediation for one diagnosis, with the option names of the running Flink line.
 
-    ``effective`` is the configuration as the log prints it (old names welcome), empty where it
-    was not read.  ``text`` are the words of the log; those of Akka name options as Flink up to
-    1.17 does.  An entry whose ``when`` does not hold is left out; one that only prevents, or that
-    the line has no option for, becomes a sentence in ``steps``; one that is satisfied already gets
-    the action ``already-set``.  Never raises for what it finds in a log.
+    ``effective`` is the configuration in the log (old names are allowed), empty if it was not read.
+    ``text`` is the text of the log; if it is from Akka, options have the names of Flink up to 1.17.
+    An entry whose ``when`` does not hold is omitted; one that only prevents, or that has no option
+    in the line, becomes a sentence in ``steps``; one that is already satisfied gets the action
+    ``already-set``. Never raises because of the content of a log.
     """
     running = Running(
         table or OptionTable.load(), flink_version, effective, captures, has_akka=is_akka(text)
@@ -91,7 +91,7 @@ def resolve(
 
 
 def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | None:
-    """The change, or the sentence why there is none, or ``None`` where ``when`` does not hold."""
+    """The change, or a sentence why there is none, or ``None`` if ``when`` does not hold."""
     verdict = check(entry.when, running)
     if not verdict.holds:
         return None
@@ -121,7 +121,7 @@ def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | 
 
 
 def _prevention(change: ConfigChange) -> str:
-    """A change that belongs beside the cure, as a sentence."""
+    """A change that is recommended in addition to the fix, as a sentence."""
     words = change.reason if change.key in change.reason else f"set {change.key} to {change.value}"
     return f"In addition to the cure: {words}."
 
@@ -133,7 +133,7 @@ def _current(key: str, running: Running) -> _Current:
 
 
 def _shown(key: str, current: _Current, type_: str | None, running: Running) -> _Current:
-    """The present value for people: secrets hidden, bare milliseconds and bytes explained."""
+    """The current value for people: secrets hidden, bare milliseconds and bytes with a unit."""
     if current.value is None:
         return current
     text = hide(key, current.value, type_)
@@ -160,7 +160,7 @@ def _value(entry: ConfigSpec, key: str, current: _Current, running: Running) -> 
 
 
 def _computed(value: ComputedValue, key: str, current: _Current, running: Running) -> str:
-    """Factor times what runs, clamped, in the words of the type; else a placeholder."""
+    """Factor times the current value, within the bounds, in the option's type; or a placeholder."""
     line, table = running.naming_line, running.table
 
     def amount(text: str | None) -> int | float | None:
@@ -169,7 +169,7 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
     log = stated(value, running.captures)
     is_unread = current.value is None and not current.is_config_read
     if log is None and is_unread and amount(value.at_least) is not None:
-        # What was not read may be larger than the bound.
+        # The unknown current value may be larger than the bound.
         return _times_present(value, f", at least {value.at_least}")
     wanted = new_amount(value, amount(current.value), log, amount)
     if wanted is None:
@@ -179,14 +179,14 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
 
 
 def _times_present(value: ComputedValue, bound: str = "") -> str:
-    """What the reader has to work out; ``bound`` is said of it."""
+    """A value that the reader must compute; ``bound`` qualifies it."""
     return f"<{value.factor:g} times the present value{bound}>"
 
 
 def _is_satisfied(
     action: Action, key: str, value: str, current: _Current, running: Running
 ) -> bool:
-    """Whether what runs does already; a default counts only where the configuration was read."""
+    """Whether the current value suffices; a default counts only if the configuration was read."""
     if current.value in {None, HIDDEN} or values.is_placeholder(value):
         return False
     if current.setting is None and not current.is_config_read:
@@ -235,7 +235,7 @@ def _reason(
 
 
 def _stated_words(entry: ConfigSpec, running: Running) -> str | None:
-    """What the value was computed from, where the log states it."""
+    """The amount in the log from which the value was computed, if there is one."""
     if not isinstance(entry.value, ComputedValue):
         return None
     log = stated(entry.value, running.captures)
@@ -252,7 +252,7 @@ def _name_notes(key: str, current: _Current, running: Running) -> list[str]:
 
 
 def _older_names(key: str, table: OptionTable) -> list[str]:
-    """For an unknown version: from which line a printed name holds, and the name before it."""
+    """For an unknown version: the lines that use a different key, and that key."""
     names: dict[str, list[str]] = {}
     for line in table.lines_of(key):
         names.setdefault(table.key_for(key, line) or key, []).append(line)
@@ -268,7 +268,7 @@ def _older_names(key: str, table: OptionTable) -> list[str]:
 def _removal(
     entry: ConfigSpec, key: str, current: _Current, running: Running, unchecked: Sequence[str]
 ) -> ConfigChange | None:
-    """Nothing to say where the configuration was read and does not hold the key."""
+    """``None`` if the configuration was read and does not contain the key."""
     if current.setting is None and current.is_config_read:
         return None
     name = current.setting.name if current.setting else key
@@ -290,7 +290,7 @@ def _removal(
 
 
 def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str]) -> ConfigChange:
-    """Connector, platform and code settings, of which Flink's options say nothing."""
+    """Settings of connectors, platforms and code, which are not in Flink's option table."""
     value = entry.value
     if isinstance(value, str):
         text = one_line(fill(value, running.captures))

@@ -1,4 +1,4 @@
-"""What must not be printed of a configuration; what a secret is, ``logs.secret_forms`` says."""
+"""Hides sensitive values of a configuration; ``logs.text.secret_forms`` defines secrets."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _HARMLESS_TYPES = (
 
 
 def is_sensitive(key: str, type_: str | None = None) -> bool:
-    """Whether the value of ``key`` may be a secret; switches and numbers never are.
+    """Whether the value of ``key`` may be a secret; booleans and numbers never are.
 
-    ``security.delegation.tokens.enabled`` holds the word "token", and is a Boolean.
+    ``security.delegation.tokens.enabled`` contains the word "token", but is a Boolean.
     """
     if type_ is not None and type_.startswith(_HARMLESS_TYPES):
         return False
@@ -24,5 +24,5 @@ def is_sensitive(key: str, type_: str | None = None) -> bool:
 
 
 def hide(key: str, value: str, type_: str | None = None) -> str:
-    """``value`` for printing: hidden for sensitive keys, without secrets that stand inside it."""
+    """``value`` for printing: hidden for sensitive keys, and with secrets in it masked."""
     return HIDDEN if is_sensitive(key, type_) else redact(value)[0]

@@ -1,8 +1,8 @@
-"""Option values: text → what Flink's parsers make of it → text that a person would have typed.
+"""Parses option values like Flink, and formats them as a person would write them.
 
 The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue and
-StructuredOptionsSplitter.  A type is written as in the option table: ``Duration``,
-``Long(ms)`` (a number that later lines made a Duration), ``Enum:Name(A|B)``, ``List<String>``.
+StructuredOptionsSplitter. Types are written as in the option table: ``Duration``, ``Long(ms)`` (a
+number that is a Duration in later lines), ``Enum:Name(A|B)``, ``List<String>``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _DECIMAL = re.compile(
 )
 _ENUM = re.compile(r"Enum:[^(]*\((?P<names>.*)\)", re.DOTALL)
 _NUMBER_WITH_UNIT = re.compile(r"(?:Long|Integer)\((?P<unit>\w+)\)")
-# Older akka/pekko options keep times and sizes in a String; their default shows which it is.
+# Older akka/pekko options store times and sizes as a String; the default shows which it is.
 _SIZED_TEXT = re.compile(r"\d+\s*(?:b|k|kb|m|mb|g|gb)", re.IGNORECASE)
 _TIMED_TEXT = re.compile(r"\d+\s*(?:ms|s|min|h|d)", re.IGNORECASE)
 
@@ -66,19 +66,19 @@ _PLACEHOLDER = re.compile(r"^<|<[^<>]+>|\{[A-Za-z_]\w*\}")
 
 
 class ValueProblem(ValueError):
-    """A value that is no value of its option's type; the message says what is allowed."""
+    """A value that is not valid for the type of its option; the message shows what is allowed."""
 
 
 def is_placeholder(value: str) -> bool:
-    """``<unique per deployment>``: the reader must choose, so nothing can be checked."""
+    """``<unique per deployment>``: the reader must choose a value, so nothing can be checked."""
     return _PLACEHOLDER.search(value) is not None
 
 
 def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
-    """The value that Flink would read, in a form that compares equal when Flink's would.
+    """The value as Flink reads it, in a form that compares equal if Flink's values are equal.
 
-    Durations become nanoseconds, sizes bytes, enum constants upper case.  ``standard_yaml`` is
-    ``True`` for lines from 1.19, which also take YAML lists and maps.  Raises ``ValueProblem``.
+    Durations become nanoseconds, sizes bytes, and enum constants upper case. ``standard_yaml`` is
+    ``True`` for lines from 1.19, which also accept YAML lists and maps. Raises ``ValueProblem``.
     """
     plain = _NUMBER_WITH_UNIT.sub(lambda found: found[0].split("(")[0], type_)
     if plain == "Duration":
@@ -210,10 +210,10 @@ def _load_yaml(text: str) -> object:
 
 
 def split_escaped(text: str, delimiter: str) -> list[str]:
-    """StructuredOptionsSplitter: a part may stand in single or double quotes, doubled to escape.
+    """StructuredOptionsSplitter: a part may be in single or double quotes, doubled to escape.
 
-    A closing quote at the very end of the text is accepted, which the oldest lines refuse.
-    Raises ``ValueProblem`` for a quote inside an unquoted part and for an open quote.
+    A closing quote at the very end of the text is accepted, although the oldest lines reject it.
+    Raises ``ValueProblem`` for a quote inside an unquoted part and for an unclosed quote.
     """
     parts: list[str] = []
     position = 0
@@ -250,7 +250,7 @@ def _next_part(text: str, start: int, delimiter: str) -> tuple[str, int]:
     raise ValueProblem(f'"{text}" has a quote that is not closed before "{delimiter}"')
 
 
-# --- times and sizes, whatever type a line keeps them in ---------------------------------------
+# --- times and sizes, independent of the type in a line ----------------------------------------
 
 
 def unit_of(number: str, duration: str) -> str | None:
@@ -264,10 +264,10 @@ def unit_of(number: str, duration: str) -> str | None:
 
 
 def measure_type(type_: str, default: str | None = None) -> str:
-    """The type in which values of this option should be compared.
+    """The type that is used to compare values of this option.
 
-    ``Long(ms)`` is compared as Duration, a String whose default is ``10 s`` or ``10485760b``
-    as Duration or MemorySize, anything else as itself.
+    ``Long(ms)`` is compared as Duration, a String whose default is ``10 s`` or ``10485760b`` as
+    Duration or MemorySize, anything else as itself.
     """
     if _NUMBER_WITH_UNIT.fullmatch(type_):
         return "Duration"
@@ -284,7 +284,7 @@ def is_quantity(type_: str, default: str | None = None) -> bool:
 
 
 def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
-    """The value for comparing, or ``None`` when the text is no value of that type."""
+    """The value in comparable form, or ``None`` if the text is not a value of that type."""
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     try:
         if unit and _INTEGER.fullmatch(text):
@@ -295,7 +295,7 @@ def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
 
 
 def amount_of(type_: str, text: str, default: str | None = None) -> int | float | None:
-    """``measure`` where it is a quantity (number, nanoseconds, bytes), else ``None``."""
+    """The result of ``measure`` if it is a quantity (number, nanoseconds, bytes), else ``None``."""
     value = measure(type_, text, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -303,9 +303,9 @@ def amount_of(type_: str, text: str, default: str | None = None) -> int | float 
 
 
 def adapt(type_: str, text: str, default: str | None = None) -> str:
-    """The same value as this line's type wants it: ``2 min`` for ``Long(ms)`` is ``120000``.
+    """The same value in the type of this line: ``2 min`` for ``Long(ms)`` is ``120000``.
 
-    Text that needs no change, and text that cannot be adapted, comes back as it is.
+    Text that needs no change, or cannot be adapted, is returned unchanged.
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit is None or _INTEGER.fullmatch(text):
@@ -315,7 +315,7 @@ def adapt(type_: str, text: str, default: str | None = None) -> str:
 
 
 def explain(type_: str, text: str, default: str | None = None) -> str:
-    """``text``, with a unit behind it where it is a bare number of milliseconds or bytes."""
+    """``text``, followed by a unit if it is a bare number of milliseconds or bytes."""
     kind = measure_type(type_, default)
     amount = amount_of(type_, text, default)
     if kind not in {"Duration", "MemorySize"} or amount is None or not text.rstrip("b").isdigit():
@@ -325,9 +325,9 @@ def explain(type_: str, text: str, default: str | None = None) -> str:
 
 
 def format_amount(amount: int | float, type_: str, default: str | None = None) -> str:
-    """A computed quantity in the words of the option's type: ``20 min``, ``2 gb``, ``3``, ``0.2``.
+    """A computed quantity in the format of the option's type: ``20 min``, ``2 gb``, ``3``, ``0.2``.
 
-    Whole numbers are rounded up; nothing finer than milliseconds and bytes is printed.
+    Whole numbers are rounded up; the smallest units are milliseconds and bytes.
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit:
@@ -336,7 +336,7 @@ def format_amount(amount: int | float, type_: str, default: str | None = None) -
         case "Duration":
             return _format_nanos(math.ceil(amount))
         case "MemorySize":
-            # Akka reads its sizes itself and knows only plain bytes of ours.
+            # Akka parses its sizes itself; of these formats, it only supports plain bytes.
             return _format_bytes(math.ceil(amount), is_plain=type_ == "String")
         case "Float" | "Double":
             return f"{float(f'{amount:.4g}')!r}"
@@ -357,7 +357,7 @@ def _format_bytes(size: int, *, is_plain: bool) -> str:
     if is_plain:
         return f"{size}b"
     if size >= 100 * 1024**2:
-        size = math.ceil(size / 1024**2) * 1024**2  # a fraction of a megabyte is noise here
+        size = math.ceil(size / 1024**2) * 1024**2  # fractions of a megabyte are irrelevant here
     for power, unit in ((4, "tb"), (3, "gb"), (2, "mb"), (1, "kb")):
         if size and size % 1024**power == 0:
             return f"{size // 1024**power} {unit}"

@@ -1,4 +1,4 @@
-"""Flink version strings as logs print them → the line (``1.16``) whose options are known."""
+"""Maps Flink version strings in logs to the line (``1.16``) whose options are known."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LINES: tuple[str, ...] = (
     "2.3",
 )
 OLDEST, NEWEST = LINES[0], LINES[-1]
-# From 1.18 on RPC is Pekko's (FLINK-32468).
+# Since 1.18, RPC uses Pekko (FLINK-32468).
 LAST_WITH_AKKA = "1.17"
 
-# Distributions put their own version first (vvr-8.0.1-flink-1.17), so "flink-" wins over position.
+# Distributions put their own version first (vvr-8.0.1-flink-1.17), so "flink-" takes precedence.
 _AFTER_NAME = re.compile(r"flink[-_ ]?v?(\d{1,3}(?:\.\d{1,4}){1,2})", re.IGNORECASE)
 _ANYWHERE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,4}){1,2})")
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<|=)?\s*v?(\d{1,3}(?:\.\d{1,4}){0,2})(\.[x*])?\s*")
@@ -32,7 +32,7 @@ Version = tuple[int, ...]
 
 
 def parse_version(text: str | None) -> Version | None:
-    """The numbers of a version: ``1.16.0-amzn-1`` → (1, 16, 0); ``None`` when there are none."""
+    """The numbers of a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without numbers."""
     if not text:
         return None
     found = _AFTER_NAME.search(text) or _ANYWHERE.search(text)
@@ -41,10 +41,10 @@ def parse_version(text: str | None) -> Version | None:
 
 @lru_cache(maxsize=256)
 def flink_line(version: str | None) -> str | None:
-    """The known line that stands for a version, or ``None`` when the version says nothing.
+    """The known line for a version, or ``None`` if the version has no numbers.
 
-    A version newer than the newest known line answers with that line, an older one with the
-    oldest, and one between two lines with the one below; ``line_note`` says so in words.
+    A version newer than the newest known line maps to that line, an older one to the oldest, and
+    one between two lines to the lower one; ``line_note`` explains the difference.
     """
     numbers = parse_version(version)
     if numbers is None:
@@ -54,7 +54,7 @@ def flink_line(version: str | None) -> str | None:
 
 
 def line_note(version: str | None) -> str | None:
-    """A sentence where ``flink_line`` answers with another line; ``None`` where it is exact."""
+    """A sentence if ``flink_line`` returns a different line; ``None`` if the line is exact."""
     numbers = parse_version(version)
     if numbers is None or numbers[:2] in {_numbers(line) for line in LINES}:
         return None
@@ -71,9 +71,9 @@ def line_note(version: str | None) -> str | None:
 
 
 def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
-    """``>=1.15,<2.0`` → ((">=", (1, 15)), ("<", (2, 0))); a bare ``1.16`` means that line.
+    """``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))); a bare ``1.16`` means that line.
 
-    Raises ``ValueError`` naming the clause that is no comparison.
+    Raises ``ValueError`` with the clause that is not a comparison.
     """
     clauses: list[tuple[str, Version]] = []
     for part in text.split(","):
@@ -88,15 +88,16 @@ def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
 
 
 def version_in(text: str, numbers: Version) -> bool:
-    """Whether a version lies in a range; numbers that either side leaves out are not compared.
+    """Whether a version is in a range; numbers that either of them omits are not compared.
 
-    So ``1.15.3`` is in ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in ``>=1.19.2``.
+    For example, ``1.15.3`` is in ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in
+    ``>=1.19.2``.
     """
     return all(_holds(operator, bound, numbers) for operator, bound in parse_range(text))
 
 
 def lines_in(text: str | None) -> tuple[str, ...]:
-    """The known lines that a range lets through, wholly or for some of their patch releases."""
+    """The known lines in a range, completely or for some of their patch releases."""
     if text is None:
         return LINES
     return tuple(line for line in LINES if version_in(text, _numbers(line)))
@@ -105,7 +106,7 @@ def lines_in(text: str | None) -> tuple[str, ...]:
 def _holds(operator: str, bound: Version, numbers: Version) -> bool:
     shared = min(len(bound), len(numbers))
     left, right = numbers[:shared], bound[:shared]
-    # A line says nothing about its patches: some of 1.19 is below 1.19.2 and some is not.
+    # A line does not specify a patch release: some of 1.19 are below 1.19.2, and some are not.
     is_open = left == right and len(numbers) < len(bound)
     match operator:
         case ">=":

@@ -1,4 +1,4 @@
-"""YAML signatures in, matches with evidence out."""
+"""Loads signatures from YAML, and matches them against events."""
 
 from flink_triage.signatures.matcher import Matcher
 from flink_triage.signatures.pack import (

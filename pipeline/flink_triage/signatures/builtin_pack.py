@@ -1,4 +1,4 @@
-"""Where the built-in signatures are: in the wheel, in the checkout, or in an archive."""
+"""Finds the built-in signatures: in the wheel, in the checkout, or in an archive."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 def builtin_pack_directory() -> Path:
     """``flink_triage/_patterns`` of the wheel, or ``patterns`` of the checkout.
 
-    Of a wheel that is imported as an archive (as ``spark-submit --py-files`` ships it) they are
-    unpacked beside it, once.
+    If the wheel is imported as an archive (as shipped by ``spark-submit --py-files``), they are
+    unpacked next to it, once.
     """
     package = Path(__file__).resolve().parents[1]
     installed = package / "_patterns"
@@ -28,12 +28,12 @@ def builtin_pack_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def _unpacked(archive: Path, prefix: str) -> Path:
-    """The files of ``archive`` under ``prefix``, in a folder that all processes here share."""
+    """The files of ``archive`` under ``prefix``, in a folder shared by all local processes."""
     status = archive.stat()
     home = archive.with_name(f".{archive.name}-{status.st_size}-{status.st_mtime_ns}")
     if home.is_dir():
         return home / prefix
-    # Elsewhere than beside the archive a name that others can guess is not to be trusted.
+    # In any other folder, a predictable name cannot be trusted.
     beside = archive.parent if os.access(archive.parent, os.W_OK) else None
     scratch = Path(tempfile.mkdtemp(prefix=".flink-triage-", dir=beside))
     with zipfile.ZipFile(archive) as files:

@@ -1,4 +1,4 @@
-"""Which alternatives are worth a closer look: those all of whose literals occur in the event."""
+"""Selects the alternatives to try for an event: those whose literals all occur in it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Candidates:
                 ids = frozenset(numbers[literal] for literal in alternative.literals)
                 candidate = _Candidate(signature.id, index, ids)
                 if ids:
-                    # The longest literal is the rarest; one entry is enough, the rest is compared.
+                    # The longest literal is the rarest; the others are checked afterwards.
                     longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
                     self._by_literal.setdefault(numbers[longest], []).append(candidate)
                 else:
@@ -53,7 +53,7 @@ class Candidates:
 
 
 def _leading(signature: Signature) -> list[tuple[int, Alternative]]:
-    """With ``all`` the most specific alternative stands for the whole signature."""
+    """With ``all``, the most specific alternative represents the whole signature."""
     numbered = list(enumerate(signature.alternatives))
     if signature.mode == "all":
         return [max(numbered, key=lambda item: (bool(item[1].literals), item[1].specificity))]

@@ -1,4 +1,4 @@
-"""A pack in, two pages for people out: the catalogue of signatures, and how good each one is."""
+"""Renders a pack as two pages for people: the catalogue of signatures, and the quality of each."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _QUALITY_HEAD = """# How well each signature is tested
 
 <!-- Generated: python -m flink_triage.signatures.catalogue --quality tests/logs/healthy -->
 
-Examples that it must match, near misses that it must not, hits on the healthy logs of the project,
-samples of other signatures on which it fires too, and the microseconds that matching takes for one
-distinct trace. Times are those of the machine that wrote this page.
+Examples that it must match, near misses that it must not match, matches in the healthy logs of the
+project, other signatures whose samples it also matches, and the microseconds that matching takes
+for one distinct trace. Times are those of the machine that wrote this page.
 
 """
 _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs/signatures.md -->"
@@ -120,7 +120,7 @@ def _section(signature: Signature) -> list[str]:
 
 def _recognition(signature: Signature) -> str:
     joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
-    # All forms of an error are told as one.
+    # All forms of an error are described as one.
     conditions = dict.fromkeys(_condition(a) for a in signature.alternatives)
     told = joint[signature.mode].join(conditions)
     if signature.count > 1:
@@ -188,7 +188,7 @@ def _reference(reference: str) -> str:
 
 
 def _text(text: str) -> str:
-    # Angle brackets would be HTML; everything else in these texts is meant as it is written.
+    # Angle brackets would be HTML; everything else in these texts is used as written.
     return " ".join(text.split()).replace("<", "&lt;")
 
 
@@ -209,7 +209,7 @@ def measure_quality(
     healthy: Iterable[str] = (),
     settings: Settings = DEFAULT_SETTINGS,
 ) -> tuple[Quality, ...]:
-    """``healthy`` are events of logs without trouble; nothing but info may fire on them."""
+    """``healthy`` are events of logs without failures; only info signatures may match them."""
     fires_on: dict[str, list[str]] = {}
     for overlap in overlap_matrix(pack, settings):
         for other in overlap.others:
@@ -225,7 +225,7 @@ def measure_quality(
 def count_hits(
     pack: SignaturePack, texts: Iterable[str], settings: Settings = DEFAULT_SETTINGS
 ) -> Mapping[str, int]:
-    """How many of the events each signature takes."""
+    """The number of events that each signature matches."""
     matcher = Matcher(pack, settings)
     hits: dict[str, int] = {}
     for text in texts:

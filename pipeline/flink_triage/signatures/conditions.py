@@ -1,7 +1,7 @@
-"""Does one event have this class, frame or logger?  Pure comparisons of names.
+"""Checks whether an event has a class, frame or logger, by comparing names.
 
-Logs print the same name in many ways: relocated into a shaded package, without its package, with
-its packages cut to one letter, under akka's name before Flink 1.18 and pekko's after it.
+Logs print the same name in different forms: relocated to a shaded package, without its package,
+with packages shortened to one letter, or with akka (before Flink 1.18) or pekko in its package.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from flink_triage.model import Frame, StackTrace, Throwable
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
-# ``%c{2}`` prints the last two parts of a logger's name; more than three is not a short name.
+# ``%c{2}`` prints the last two parts of a logger's name; a name with more than three is not short.
 _MAX_SHORT_NAME_PARTS = 3
 _TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
-# Futures wrap futures; more than a few are no real text.
+# Futures wrap futures; a message with more of them is not real.
 _MAX_TOLD = 4
 
 
@@ -28,9 +28,9 @@ def _canonical(name: str) -> str:
 
 @lru_cache(maxsize=16384)
 def is_type(name: str, wanted: str) -> bool:
-    """Equal, relocated (``x.y.shaded.`` + wanted), or printed without its package.
+    """Whether ``name`` is ``wanted``, relocated (``x.y.shaded.``) or without its package.
 
-    ``wanted`` may itself be without package.
+    ``wanted`` may also be without a package.
     """
     name, wanted = _canonical(name), _canonical(wanted)
     if name == wanted or name.endswith("." + wanted):
@@ -46,10 +46,10 @@ def is_any_type(name: str, wanted: Iterable[str]) -> bool:
 
 
 def told_types(throwable: Throwable) -> Iterator[str]:
-    """The class of a throwable, then those that its message begins with, outermost first.
+    """The class of a throwable, and the classes that its message starts with, outermost first.
 
-    ``new CompletionException(cause)`` has ``cause.toString()`` for its message; where the cause
-    itself was cut off, that is all that is left of it.
+    The message of ``new CompletionException(cause)`` is ``cause.toString()``; if the cause itself
+    was cut off, only this message remains.
     """
     yield throwable.type
     start = 0
@@ -63,13 +63,14 @@ def told_types(throwable: Throwable) -> Iterator[str]:
 
 def is_untold(name: str) -> bool:
     """Whether a throwable hides its class: ``SerializedThrowable`` before Flink 1.11 printed only
-    the message of what it carries.  What an event does not state refutes nothing."""
+    the message of its cause. A missing class does not contradict a condition.
+    """
     return name.rpartition(".")[2] == "SerializedThrowable"
 
 
 @lru_cache(maxsize=16384)
 def is_logger(name: str, wanted: str) -> bool:
-    """``wanted`` is a logger or a package; ``name`` may be cut (``o.a.f.r.X``, ``c.X``, ``X``)."""
+    """``wanted`` is a logger or package; ``name`` may be short (``o.a.f.r.X``, ``c.X``, ``X``)."""
     name, wanted = _canonical(name), _canonical(wanted.rstrip("."))
     if name == wanted or name.startswith((wanted + ".", wanted + "$")):
         return True
@@ -79,7 +80,7 @@ def is_logger(name: str, wanted: str) -> bool:
     if len(parts) > _MAX_SHORT_NAME_PARTS:
         return False
     if len(parts) == 1 and not wanted_parts[-1][:1].isupper():
-        # A bare class name says nothing of its package; that is no reason to refuse it.
+        # A bare class name does not contradict any package.
         return name[:1].isupper()
     return any(
         parts[: len(tail)] == tail[: len(parts)]
@@ -94,7 +95,7 @@ def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
 
 
 def is_frame(frame: Frame, wanted: str) -> bool:
-    """``wanted`` begins ``class.method``, after any shaded package."""
+    """Whether ``class.method`` starts with ``wanted``, after any shaded package."""
     name, wanted = _canonical(f"{frame.class_name}.{frame.method}"), _canonical(wanted)
     return name.startswith(wanted) or f".{wanted}" in name
 
@@ -102,7 +103,7 @@ def is_frame(frame: Frame, wanted: str) -> bool:
 def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
     """Every throwable with its depth from the root cause, nearest to the root first.
 
-    Suppressed throwables happened beside the failure, not before it: they come behind all causes.
+    Suppressed throwables did not cause the failure, so they follow all causes.
     """
     causes = trace.throwables
     last = len(causes) - 1
@@ -124,7 +125,7 @@ def all_frames(trace: StackTrace) -> Iterator[Frame]:
 
 
 def fails_in_user_code(trace: StackTrace) -> bool:
-    """Where the innermost frames begin, past those of Java and libraries, stands a user's frame."""
+    """Whether the innermost frame outside Java and libraries is a user's frame."""
     for throwable in reversed(trace.throwables):
         if throwable.frames:
             own = (f for f in throwable.frames if f.origin not in ("jdk", "library", "native"))

@@ -1,4 +1,4 @@
-"""An unknown failure in, the text of a new signature out: a start, to be finished by a person."""
+"""Drafts a signature for an unknown failure, to be completed by a person."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.traces import mask
 
-# Long enough to be rare, short enough to survive a rewording elsewhere in the message.
+# Long enough to be rare, short enough not to depend on the rest of the message.
 _MIN_LITERAL_CHARS = 4
 _MAX_LITERAL_CHARS = 80
 _MAX_LITERALS = 2
@@ -23,8 +23,9 @@ _UNPRINTABLE = re.compile(
 def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
     """YAML of a signature that loads and matches ``exemplar``.
 
-    Its literals are the parts of the root cause's message that do not vary, its regex the masked
-    message.  What only a person can know is marked ``TODO``; the linter wants a near miss besides.
+    Its literals are the constant parts of the root cause's message, and its regex is the masked
+    message. Fields that a person must complete are marked ``TODO``; the linter also requires a near
+    miss.
     """
     root = trace.root_cause
     message = root.message.split("\n", 1)[0].strip()
@@ -64,11 +65,11 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
 
 
 def constant_parts(message: str) -> list[str]:
-    """The longest parts of a message that masking leaves alone, in the order of the text."""
+    """The longest parts of a message that masking does not change, in the order of the text."""
     parts = []
     for part in _PLACEHOLDER.split(mask(message)):
         literal = _whole_words(part.strip(" \t'\"[](){},;:=/"))
-        # Masking may normalise; only what the log really printed can be found in it.
+        # Masking may normalise; only text that was printed unchanged can be found.
         if len(literal) >= _MIN_LITERAL_CHARS and literal in message:
             parts.append(literal)
     longest = sorted(parts, key=len, reverse=True)[:_MAX_LITERALS]
@@ -76,7 +77,7 @@ def constant_parts(message: str) -> list[str]:
 
 
 def masked_regex(message: str) -> str | None:
-    """The message with a named group for what varies, or ``None`` when nothing does."""
+    """The message with a named group for each variable part, or ``None`` if there are none."""
     masked = mask(message)
     if not _PLACEHOLDER.search(masked):
         return None
@@ -114,13 +115,13 @@ def _first_own_frame(root: Throwable) -> Frame | None:
 
 
 def _block(text: str) -> list[str]:
-    """A block scalar in a list; characters that YAML refuses in one are replaced."""
+    """A block scalar in a list; characters that YAML does not allow in it are replaced."""
     cut = text[:_MAX_EXAMPLE_CHARS].strip("\n").replace("\r", "")
     return ["    - |2", *(f"      {line}" for line in _printable(cut).split("\n"))]
 
 
 def _printable(text: str) -> str:
-    """Without control characters, lone surrogates, and what YAML takes for the end of a line."""
+    """The text without control characters, lone surrogates, and YAML line separators."""
     return _UNPRINTABLE.sub("\ufffd", text)
 
 

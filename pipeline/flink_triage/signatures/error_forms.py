@@ -1,8 +1,8 @@
-"""What a signature says of a structured error in; out, an alternative for each form of it.
+"""Expands a structured error into alternatives, one for each form in which it is printed.
 
-A service, an HTTP status and an error code, the code of a Kafka broker or an SQLSTATE are printed
-by several libraries, each in its own way.  A signature names the error, and the forms are in one
-file of data, ``patterns/error-forms/forms.yaml``.
+A service, an HTTP status and an error code, the code of a Kafka broker, or an SQLSTATE is printed
+by several libraries in different forms. A signature states the error, and the forms are in one data
+file, ``patterns/error-forms/forms.yaml``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FAMILY = "of"
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
-# What each field looks like where a signature may give any value, and in a text.
+# For each field, the form of its value in a signature, and the regex that finds any value in a log.
 _ASKED = {
     "status": (re.compile(r"[1-5](?:\d\d|xx)"), r"(?P<status>\d{3})"),
     "code": (re.compile(r"[A-Za-z0-9][\w.-]{1,80}"), r"(?P<code>[^;:,()\n<>]{1,80})"),
@@ -35,7 +35,7 @@ _WILDCARDS = {"status": ("x", r"\d"), "state": ("x", "[0-9A-Z]")}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way in which a library prints an error; ``states`` are fields that it always has."""
+    """One form in which a library prints an error; ``states`` are fields with fixed values."""
 
     literals: tuple[str, ...]
     example: str
@@ -50,7 +50,7 @@ class Form:
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
     def says(self, asked: Mapping[str, Sequence[str]], columns: set[str]) -> bool:
-        """Whether it shows each field that is asked."""
+        """Whether the form shows each of the given fields."""
         told = self.printed | ({"code"} if self.printed & columns else set())
         return all(
             _agree(name, values, self.states[name]) if name in self.states else name in told
@@ -60,9 +60,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The errors of some libraries: their fields, the values that are known, and the forms.
+    """The errors of some libraries: their fields, known values, and forms.
 
-    ``names`` are of a value those that are printed; ``table`` has the columns of a value.
+    ``names`` maps a value to its printed names; ``table`` contains the columns of each value.
     """
 
     fields: tuple[str, ...]
@@ -75,7 +75,7 @@ class Family:
         return {key for of in self.table.values() for row in of.values() for key in row}
 
     def known(self, name: str) -> frozenset[str]:
-        """The values that a signature may ask; empty where any of the right form will do."""
+        """The values that a signature may use; empty if any well-formed value is allowed."""
         return frozenset(self.table.get(name, ())) | frozenset(self.names.get(name, ()))
 
 
@@ -87,12 +87,12 @@ def families() -> Mapping[str, Family]:
 
 @lru_cache(maxsize=1)
 def _families(path: Path, modified_at: int) -> Mapping[str, Family]:
-    del modified_at  # it only tells one state of the file from another
+    del modified_at  # only part of the cache key
     return {name: _family(content) for name, content in _read(path).items()}
 
 
 def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the ``error`` of an alternative, as (field, reason)."""
+    """The problems of an alternative's ``error``, as (field, reason)."""
     family = families().get(asked[FAMILY])
     if family is None:
         yield FAMILY, f'"{asked[FAMILY]}" is not one of {", ".join(families())}'
@@ -120,7 +120,7 @@ def words_of(asked: Mapping[str, Any]) -> str:
 
 
 def expand(asked: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """The conditions of one alternative for each form that shows all that is asked."""
+    """The conditions of one alternative for each form that shows all given fields."""
     family, values = families()[asked[FAMILY]], _values(asked)
     return tuple(
         alternative
@@ -137,7 +137,7 @@ def _alternatives(
     if not any(_PLACEHOLDER.search(text) for text in fixed):
         yield _conditions(form, family, values, {})
         return
-    # What is asked word by word: a form for each value.
+    # Literal values: a form for each of them.
     for value in values.get("code", ()):
         row = family.table.get("code", {}).get(value, {})
         names = set(_PLACEHOLDER.findall(" ".join(fixed)))

@@ -1,4 +1,4 @@
-"""The texts of one event in which literals and regexes are looked for, each cut to the limit."""
+"""The texts of one event that are searched for literals and regexes, each cut to the limit."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from flink_triage.signatures.conditions import chain_with_depths, is_any_type, i
 from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
 
-# A regex looks at so much of a text, around the literal that led to it: a careless regex takes
-# time with the square of the text, and 8 KiB still end within its timeout.
+# The length of text that a regex searches, around the literal: a careless regex takes quadratic
+# time, and 8 KiB still end within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
-# So long a phrase is of one library.
+# A phrase of this length is specific to one library.
 _TELLING_CHARS = 20
 # "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
-# A newline keeps a literal from being found across the cut.
+# The newline prevents a literal from being found across the cut.
 _CUT = "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text, and how far from the root cause it stands (``None`` outside a trace)."""
+    """A text, and its depth from the root cause (``None`` outside a trace)."""
 
     depth: int | None
     text: str
 
 
 class EventText:
-    """An event as the matcher reads it; each part is made when it is first asked for."""
+    """An event as read by the matcher; each part is created on first use."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class EventText:
         max_chars: int,
     ) -> None:
         self.event = event
-        # Whether a person wrote it: it has neither the header of a log nor a stack trace.
+        # Whether a person wrote the text: it has neither a log header nor a stack trace.
         self.is_prose = trace is None and event.level is None and event.logged_at is None
-        # Whether a person may have typed it: a program would have printed frames.
+        # Whether a person may have typed the text: a program would have printed frames.
         self.is_written = self.is_prose or (
             event.level is None
             and event.logged_at is None
@@ -54,7 +54,7 @@ class EventText:
         )
         self.trace = mentioned(message) if self.is_prose else trace
         self.process = process
-        # Whether what a regex asks for may be left out, as people shorten ids and numbers.
+        # Whether text that a regex requires may be missing, because people shorten ids and numbers.
         self.is_elided = False
         self._max_chars = max_chars
         if trace is None and event.continuation and event.continuation not in message:
@@ -63,7 +63,7 @@ class EventText:
 
     @cached_property
     def has_elision(self) -> bool:
-        """Whether a person left out or masked a part of what they wrote down."""
+        """Whether a person omitted or masked a part of the text."""
         return self.is_prose and _ELISION.search(self.message.text) is not None
 
     @cached_property
@@ -92,15 +92,15 @@ class EventText:
         )
 
     def searched(self, *, with_frames: bool) -> str:
-        """All text that any literal can be found in."""
-        # Every piece may be as long as the limit, so the cut whole could lack what a piece holds.
+        """All text that may contain a literal."""
+        # Each piece may be as long as the limit, so the whole, cut text may lack a part of it.
         parts = [self.message.text, *(piece.text for piece in self.throwables)]
         if with_frames:
             parts.extend(piece.text for piece in self.frames)
         return "\n".join(parts)
 
     def pieces(self, alternative: Alternative) -> Iterator[Piece]:
-        """Where the literals and the regex of an alternative may stand, best place first."""
+        """The pieces to search for the literals and the regex of an alternative, best first."""
         scope = alternative.scope
         if scope in ("throwable", "root-cause") and self.is_prose and says_enough(alternative):
             yield from self.throwables
@@ -133,13 +133,13 @@ class EventText:
 
     @cached_property
     def _root_types(self) -> tuple[str, ...]:
-        """The class of the root cause, and those that its message begins with."""
+        """The class of the root cause, and the classes that its message starts with."""
         return tuple(told_types(self.trace.root_cause)) if self.trace is not None else ()
 
     def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
-        """Throwables of a class; where the text alone is telling, also those that hide theirs.
+        """Throwables of a class; if the text is distinctive, also those that hide their class.
 
-        The last one of a chain is also of the class that its message begins with.
+        The root cause also counts as an instance of the classes that its message starts with.
         """
         for (depth, throwable), piece in zip(self.chain, self.throwables, strict=True):
             told = (throwable.type,) if depth else self._root_types
@@ -150,12 +150,12 @@ class EventText:
 
 
 def says_enough(alternative: Alternative) -> bool:
-    """Whether the words of an alternative tell the failure without its class."""
+    """Whether the literals of an alternative identify the failure without its class."""
     return any(" " in word and len(word) >= _TELLING_CHARS for word in alternative.literals)
 
 
 def cut_middle(text: str, max_chars: int) -> str:
-    """Head and tail of a text that is too long: causes stand at its end."""
+    """Head and tail of a text that is too long, because causes are at its end."""
     if len(text) <= max_chars:
         return text
     half = max_chars // 2
@@ -163,7 +163,7 @@ def cut_middle(text: str, max_chars: int) -> str:
 
 
 def regex_window(text: str, position: int) -> tuple[int, int]:
-    """The part of ``text`` that a regex looks at when its literal stands at ``position``."""
+    """The part of ``text`` that a regex searches for a literal at ``position``."""
     if len(text) <= MAX_REGEX_CHARS:
         return 0, len(text)
     start = max(0, min(position - MAX_REGEX_CHARS // 4, len(text) - MAX_REGEX_CHARS))
@@ -171,7 +171,7 @@ def regex_window(text: str, position: int) -> tuple[int, int]:
 
 
 def excerpt(text: str, position: int, max_chars: int) -> str:
-    """The line of ``text`` around ``position``, as it is written, at most ``max_chars`` long."""
+    """The line of ``text`` around ``position``, unchanged, at most ``max_chars`` long."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = len(text) if end < 0 else end

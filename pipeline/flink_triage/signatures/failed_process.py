@@ -1,4 +1,4 @@
-"""One event in, the process that failed out: often not the one that logged it."""
+"""Determines the process that failed, which is often not the process that logged the event."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from flink_triage.traces.packages import PROCESSES
 
 _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager", "client")
 
-# Flink's explanation of an OutOfMemoryError names the options of the process.
+# Flink's explanation of an OutOfMemoryError mentions the options of the process.
 _OPTION = re.compile(r"'(?P<process>jobmanager|taskmanager)\.memory\.")
-# Threads that only one of the processes has.
+# Threads that exist in only one of the processes.
 _THREAD = re.compile(
     r"(?P<jobmanager>jobmanager-|cluster-io-thread|Checkpoint Timer|flink-rest-server"
     r"|SourceCoordinator-|DispatcherRestEndpoint-|flink-scheduler-)"
@@ -23,15 +23,16 @@ _THREAD = re.compile(
 _UNCAUGHT = re.compile(
     r"Thread '(?P<thread>[^'\n]{1,200})'|in thread \"(?P<quoted>[^\"\n]{1,200})\""
 )
-# A task that failed did so in its TaskManager, whoever logs it.
+# A failed task failed in its TaskManager, whichever process logs it.
 _TASK_FAILED = re.compile(r"\(\d+/\d+\)[^\n]{0,300} switched from \w+ to FAILED")
 
 
 def failed_process(text: EventText) -> Process | None:
-    """By Flink's own words, the thread, the frames or the failed task; ``None`` where none tells.
+    """The process according to Flink's message, the thread, the frames or the failed task.
 
-    Of a chain the throwable nearest to the root cause decides, of its frames the outermost one: a
-    JobManager prints the exceptions of TaskManagers with its own below them.
+    In a chain, the throwable nearest to the root cause decides, and in its frames the outermost
+    one: a JobManager prints the exceptions of TaskManagers above its own.
+    ``None`` if nothing identifies the process.
     """
     for throwable in (t for _, t in text.chain):
         option = _OPTION.search(throwable.message)

@@ -1,9 +1,9 @@
-"""A pack in; out, how many of its examples it would name if it had not been written for them.
+"""Measures how many examples of a pack still match without the alternatives written for them.
 
-An alternative that matches nothing but one example was written for that example, and tells nothing
-of the next wording of the same failure.  Each example is left out with the alternatives that match
-nothing else; then all examples that one library printed.  An example that the others still name
-stands for a wording that nobody has seen yet.
+An alternative that matches only one example does not show whether the next variant of the message
+will match. Each example is therefore left out together with the alternatives that match only that
+example; then all examples of one library are left out. An example that the remaining alternatives
+match represents an unseen message.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from flink_triage.signatures.samples import event_from_text, match_text
 from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
 
-# So many parts of a class name tell the library: "org.apache.kafka", "com.mysql.cj".
+# The first parts of a class name identify the library: "org.apache.kafka", "com.mysql.cj".
 _LIBRARY_PARTS = 3
 NO_LIBRARY = "a line without a class"
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One example of a signature; ``library`` is whose class or logger printed it."""
+    """One example of a signature; ``library`` is the library whose class or logger printed it."""
 
     signature: str
     sample: int
@@ -60,12 +60,12 @@ def _of_signature(signature: Signature, settings: Settings) -> Iterable[LeftOut]
 
 
 def _is_named(sample: int, taken: Iterable[set[int]], without: set[int]) -> bool:
-    """Whether an alternative takes the example that takes one of those left, too."""
+    """Whether an alternative that also matches examples outside ``without`` matches ``sample``."""
     return any(sample in of_unit and not of_unit <= without for of_unit in taken)
 
 
 def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable, set[int]]:
-    """The examples that each alternative takes; all forms of an ``error`` are one."""
+    """The examples that each alternative matches; all forms of an ``error`` are one unit."""
     taken: dict[Hashable, set[int]] = {}
     for index, alternative in enumerate(signature.alternatives):
         alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)
@@ -81,7 +81,7 @@ def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable
 
 
 def library_of(text: str) -> str:
-    """The library whose exception is the root cause of an event, or else its logger's."""
+    """The library of the root cause of an event, or else of its logger."""
     event = event_from_text(text)
     _, trace = extract(event.message, event.continuation)
     name = trace.root_cause.type if trace is not None else event.logger or ""
@@ -90,7 +90,7 @@ def library_of(text: str) -> str:
 
 
 def render_left_out(rows: Sequence[LeftOut]) -> str:
-    """Two sentences with the shares, and a table by subsystem."""
+    """A description, and a table of the shares by subsystem."""
     subsystems = sorted({row.signature.partition("/")[0] for row in rows})
     lines = [
         "An example is left out together with the alternatives that match nothing else; then all "

@@ -1,7 +1,8 @@
-"""Directories in, everything that makes a signature worse than it could be out.
+"""Reports problems of signatures that load, but work badly.
 
-The loader refuses what cannot work; this module names what works by luck: regexes that are slow on
-hostile lines or tied to one version's numbers, patterns that match everything, missing examples.
+The loader rejects signatures that cannot work. This module reports those that work by chance:
+regexes that are slow on hostile lines or require the numbers of one version, patterns that match
+everything, missing examples.
 """
 
 from __future__ import annotations
@@ -20,22 +21,22 @@ from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue
 from flink_triage.signatures.stated_amounts import capture_names
 from flink_triage.yaml_documents import Problem
 
-# Returns ``path:line: field: reason`` lines; ``remediation.check_pack`` is one.  It is passed in,
-# for signatures do not import remediation.
+# Returns ``path:line: field: reason`` lines, like ``remediation.check_pack``. It is a parameter,
+# because signatures do not import remediation.
 ConfigChecker = Callable[[SignaturePack], Iterable[str]]
 
-# As much text as a regex is ever shown.
+# The maximum length of text that a regex searches.
 _HOSTILE_CHARS = MAX_REGEX_CHARS
-# CPU time, so that a busy machine makes no regex slow.
+# CPU time, so that a busy machine does not affect the result.
 _SLOW_SECONDS = 0.25
 _MIN_TITLE_CHARS = 12
 _PRESENT_OR_NOT = frozenset({"^$", ".", ".+", ".*"})
-# What `limits` says where one cause has several remedies.
+# The required words in `limits` if one cause has several remedies.
 _ONE_CAUSE = "one cause"
 _DRAFT = regex.compile(r"\bTODO\b")
-# Texts that no signature may take: it would then take anything.
+# Texts that no signature may match, because it would then match anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
-# A group that repeats without bound and holds such a repetition itself: (a+)*, (?:\\w+\\s?)+
+# An unbounded repetition of a group that contains one itself: (a+)*, (?:\\w+\\s?)+
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )
@@ -44,7 +45,7 @@ _QUANTIFIER_OR_CLASS = regex.compile(
     r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"
 )
-# Each has made some regex slow.
+# Each of these has made a regex slow.
 _FILLERS = ("a", "1", " ", ".", "/", "a.", "a b ", "1, ", "'a' ", "[", "(a) ", ": ", "\n", "é")
 
 
@@ -53,7 +54,7 @@ def lint(
     check_config: ConfigChecker | None = None,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> tuple[str, ...]:
-    """Problems as ``path:line: field: reason``, those of loading first; empty when all is well."""
+    """Problems as ``path:line: field: reason``, loading problems first; empty if there are none."""
     pack, problems = read_pack(directories)
     found = [str(problem) for problem in (*problems, *lint_pack(pack, settings))]
     if check_config is not None:
@@ -62,14 +63,14 @@ def lint(
 
 
 def lint_pack(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tuple[Problem, ...]:
-    """The problems of a pack that loads."""
+    """The problems of a loaded pack."""
     problems = [problem for s in pack.signatures.values() for problem in lint_signature(s)]
     problems.extend(check_examples(pack, settings))
     return tuple(sorted(problems, key=lambda problem: (problem.path, problem.line, problem.reason)))
 
 
 def lint_signature(signature: Signature) -> tuple[Problem, ...]:
-    """What can be said of one signature without the others."""
+    """The problems of one signature, independent of all others."""
     found = [
         *_lint_draft(signature),
         *_lint_head(signature),
@@ -88,7 +89,7 @@ def lint_signature(signature: Signature) -> tuple[Problem, ...]:
 
 
 def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
-    """What ``signatures new`` left for a person to write."""
+    """Fields that ``signatures new`` left for a person to complete."""
     remediation = signature.remediation
     texts = {
         "title": signature.title,
@@ -154,11 +155,11 @@ def _lint_stated(value: ComputedValue, groups: frozenset[str]) -> Iterator[str]:
 
 
 def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Remedies that depend on what was captured are those of several causes."""
+    """Remedies that depend on the value of a capture belong to several causes."""
     tested: dict[str, dict[str, str]] = {}
     for index, change in enumerate(signature.remediation.config):
         for name, pattern in (change.when.captures if change.when else {}).items():
-            # A place is where it failed, and a capture that is there or not has no literal.
+            # A place is where it failed, and a test for presence has no literal.
             if name not in PLACES and pattern not in _PRESENT_OR_NOT:
                 tested.setdefault(name, {}).setdefault(
                     pattern, f"remediation.config[{index}].when.capture.{name}"
@@ -210,17 +211,17 @@ def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
 
 
 def _bare_digits(pattern: str) -> list[str]:
-    """Digits that stand for themselves, outside escapes, classes, repetitions and group names.
+    """Literal digits, outside escapes, classes, repetitions and group names.
 
-    Those of a name (``S3``), and of a status, a state and a code (groups of these names) do not
-    vary by version.
+    Digits in a name (``S3``), and in a status, a state and a code (groups with these names), do not
+    vary between versions.
     """
     plain = _QUANTIFIER_OR_CLASS.sub(" ", _STATUS.sub(" ", pattern))
     return regex.findall(r"(?<![A-Za-z\d])\d+", plain)
 
 
 def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
-    """CPU seconds of the slowest search in a hostile text; stops at the first that is too slow."""
+    """CPU seconds of the slowest search in a hostile text; stops at the first above the limit."""
     compiled = regex.compile(pattern)
     slowest = 0.0
     for text in hostile_texts(literals):
@@ -236,10 +237,10 @@ def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
 
 
 def hostile_texts(literals: Sequence[str], size: int = _HOSTILE_CHARS) -> Iterator[str]:
-    """Long texts that hold the literals, many times or once, and almost what a regex waits for."""
+    """Long texts with the literals, many times or once, that almost match the regex."""
     head = " ".join(literals)
     for filler in _FILLERS:
-        # The odd end keeps "$" from matching, so that all ways to get there are tried.
+        # The different end prevents "$" from matching, so that all paths are tried.
         yield f"{head} {(filler * size)[:size]}\n~"
         yield f"{(filler * size)[:size]}{head}"
     for literal in literals:
@@ -247,7 +248,7 @@ def hostile_texts(literals: Sequence[str], size: int = _HOSTILE_CHARS) -> Iterat
 
 
 def _problem(signature: Signature, field: str, reason: str) -> Problem:
-    # A field that is missing has no line; that of what should hold it is the next best.
+    # A missing field has no line; use the line of its parent.
     place = field
     while place and place not in signature.lines:
         place = place.rpartition(".")[0]

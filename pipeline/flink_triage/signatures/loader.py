@@ -1,7 +1,7 @@
-"""One signature file in, one ``Signature`` out, or every problem of the file.
+"""Loads one signature file into a ``Signature``, or returns all problems of the file.
 
-The schema says what the fields are; this module adds what a schema cannot: that a regex compiles,
-that an alternative has a literal, that the parts of ``match`` go together.
+The schema defines the fields; this module checks what a schema cannot: that a regex compiles, that
+an alternative has a literal, and that the parts of ``match`` are consistent.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d
 def load_signature(
     path: Path, signature_id: str, label: str, schema: Schema
 ) -> tuple[Signature | None, tuple[Problem, ...]]:
-    """``label`` is how problems name the file; the signature is ``None`` when there are any."""
+    """Load a file, named ``label`` in problems; without a signature if there are problems."""
     node, problems = read_document(path, label)
     if node is None:
         return None, problems
     if not _is_signature(node, schema):
-        # Nothing of the file is quoted: it may be anything, and a link may lead anywhere.
+        # The content is not quoted: it may be any file, and a link may lead anywhere.
         fields = ", ".join(schema["required"])
         reason = f"is not a signature; expected a mapping with {fields}"
         return None, (Problem(label, 1, "file", reason),)
@@ -51,7 +51,7 @@ def load_signature(
 
 
 def _is_signature(node: Node, schema: Schema) -> bool:
-    """Whether the document has a field of a signature at all."""
+    """Whether the document has at least one field of a signature."""
     return isinstance(node, MappingNode) and any(
         entry.key in schema["properties"] for entry in node.entries
     )
@@ -60,7 +60,7 @@ def _is_signature(node: Node, schema: Schema) -> bool:
 def parse_signature(
     text: str, signature_id: str, schema: Schema, label: str = "<text>"
 ) -> tuple[Signature | None, tuple[Problem, ...]]:
-    """The same for YAML that is in no file (a draft, a test)."""
+    """The same for YAML that is not in a file (a draft, a test)."""
     node, problems = parse_document(text, label)
     if node is None:
         return None, problems
@@ -78,7 +78,7 @@ def _finish(checked: Checked, signature_id: str) -> tuple[Signature | None, tupl
     return _build(checked, signature_id), ()
 
 
-# --- what a schema cannot say ------------------------------------------------------------------
+# --- checks that a schema cannot express -------------------------------------------------------
 
 
 def _check_match(checked: Checked) -> None:
@@ -150,7 +150,7 @@ def _check_regex(checked: Checked, path: str, pattern: str) -> None:
 
 
 def parse_seconds(text: str) -> float:
-    """Seconds of ``10 min``; the schema has checked the form."""
+    """The seconds in ``10 min``; the schema has checked the format."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
     return float(number) * _UNIT_SECONDS[text[len(number) :].strip()]
 
@@ -190,7 +190,7 @@ def _build(checked: Checked, signature_id: str) -> Signature:
 def _alternatives(
     checked: Checked, mode: MatchMode
 ) -> tuple[tuple[Alternative, ...], Mapping[str, int]]:
-    """The alternatives, each form of an error one of its own, and the line of each field."""
+    """The alternatives, with one for each form of an error, and the line of each field."""
     items = checked.value["match"][mode]
     if not any("error" in item for item in items):
         return tuple(map(_alternative, items)), checked.lines

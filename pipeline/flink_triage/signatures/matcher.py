@@ -1,8 +1,8 @@
-"""One event in, the signatures that it shows out, with evidence.
+"""Matches one event against all signatures, and returns the matches with evidence.
 
-A single pass over the event finds the literals of all signatures; only alternatives all of whose
-literals occur are looked at closely.  Regexes run against a clock: a signature that spends more
-than its budget is switched off for the rest of the run and named in ``skipped``.
+A single pass over the event finds the literals of all signatures; only alternatives whose literals
+all occur are checked in detail. Regexes have a time limit: a signature that exceeds its budget is
+switched off for the rest of the run and listed in ``skipped``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from flink_triage.signatures.respelling import Respelling
 from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract
 
-# Levels of other logging systems, and those above ERROR that a signature need not list.
+# Levels of other logging systems, and those above ERROR, which a signature need not list.
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where an alternative held."""
+    """The place and the captures of a matching alternative."""
 
     alternative: int
     specificity: int
@@ -47,7 +47,7 @@ class _Found:
 
 @dataclass(slots=True)
 class _Spent:
-    """What the regexes of one signature have cost in this process."""
+    """The time spent on regexes of one signature in this process."""
 
     seconds: float = 0.0
     timeouts: int = 0
@@ -55,7 +55,7 @@ class _Spent:
 
 
 class Matcher:
-    """Matches one event at a time; keeps no event.  Not to be used by two threads at once."""
+    """Matches one event at a time, without keeping it. Not thread-safe."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class Matcher:
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}
         self._slow: set[str] = set()
-        # Made when a text is first found to match nothing as it is written.
+        # Created when a text does not match as written for the first time.
         self._respelling: Respelling | None = None
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """Signatures that did not read every event to its end, in id order."""
+        """Signatures that did not read every event completely, in id order."""
         return tuple(
             SkippedSignature(name, self._reason(self._spent[name])) for name in sorted(self._slow)
         )
@@ -91,12 +91,12 @@ class Matcher:
     def match(
         self, event: Event, message: str, trace: StackTrace | None, process: Process | None
     ) -> tuple[Match, ...]:
-        """Best first: named before generic, near the root cause before far, specific before vague.
+        """Matches, specific before generic, then by distance from the root cause and specificity.
 
-        ``message`` and ``trace`` are what ``traces.extract`` made of the event.  A signature
-        matches once, with its best alternative; one with ``sequence`` once per alternative that
-        holds.  What an event does not state (level, logger, process) counts as holding.  Where a
-        benign signature says that the logger goes on, the exception below its line is not matched.
+        ``message`` and ``trace`` are the result of ``traces.extract``. A signature matches once,
+        with its best alternative; with ``sequence``, once per matching alternative. Conditions on
+        unknown properties (level, logger, process) count as met. If a benign signature shows that
+        the logger continues, the exception below its line is not matched.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
@@ -124,7 +124,7 @@ class Matcher:
         return results
 
     def _results_respelled(self, text: EventText) -> list[tuple[Signature, _Found]]:
-        """What the text of a person matches once slips are mended; excerpts stay as written."""
+        """Matches of a person's text with corrected spelling; excerpts are kept as written."""
         if self._respelling is None:
             self._respelling = Respelling(self._texts)
         event = text.event
@@ -191,7 +191,7 @@ class Matcher:
     def _search(
         self, signature_id: str, alternative: Alternative, piece: Piece, *, is_elided: bool
     ) -> tuple[int, Mapping[str, str]] | None:
-        """Where the alternative stands in a text, and what it captures there."""
+        """The position of the alternative in a text, and its captures there."""
         positions = [piece.text.find(literal) for literal in alternative.literals]
         if any(position < 0 for position in positions):
             return None
@@ -236,7 +236,7 @@ def _as_written(excerpt: str, lines: Sequence[tuple[str, str]]) -> str:
     return next((line for mended, line in lines if excerpt in mended), excerpt)
 
 
-# --- the conditions that are no text -----------------------------------------------------------
+# --- conditions other than text ----------------------------------------------------------------
 
 
 def _header_holds(alternative: Alternative, text: EventText) -> bool:
@@ -254,7 +254,7 @@ def _header_holds(alternative: Alternative, text: EventText) -> bool:
 
 
 def _trace_holds(alternative: Alternative, text: EventText) -> bool:
-    # Who retells a message may leave its class out.
+    # People may quote a message without its class.
     is_retold = text.is_prose and says_enough(alternative)
     if (
         alternative.throwables
@@ -280,13 +280,13 @@ def _trace_holds(alternative: Alternative, text: EventText) -> bool:
 
 def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
     if alternative.is_user_frame and not alternative.literals:
-        # The throwable whose frames were judged.
+        # The throwable whose frames were checked.
         return [piece for piece in text.throwables if piece.depth == text.framed_depth][:1]
     return list(text.pieces(alternative))
 
 
 def _depth(alternative: Alternative, text: EventText) -> int | None:
-    """How near the root cause an alternative stands whose text was found outside the throwables."""
+    """The depth of an alternative whose text was found outside the throwables."""
     types = alternative.throwables or alternative.root_causes
     if types:
         return next((piece.depth for piece in text.of_type(types, alternative.is_telling)), None)
@@ -301,7 +301,7 @@ def _depth(alternative: Alternative, text: EventText) -> int | None:
 
 
 def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found:
-    """What the remedy asks for besides captures: which process failed, and which frame is there."""
+    """Add the failed process and the matching frame to the captures, if the remedy needs them."""
     places: dict[str, str | None] = {}
     if "process" in signature.asked_places:
         places["process"] = failed_process(text)
@@ -321,7 +321,7 @@ def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found
 
 
 def _join(signature: Signature, found: Sequence[_Found]) -> _Found:
-    """The best place of a signature, with what its other alternatives captured besides."""
+    """The best place of a signature, with the additional captures of its other alternatives."""
     best = min(found, key=lambda one: one.order)
     captures = {name: value for one in found for name, value in one.captures.items()}
     captures.update(best.captures)

@@ -1,7 +1,7 @@
-"""Directories of signature files in, one checked ``SignaturePack`` out.
+"""Loads directories of signature files into one checked ``SignaturePack``.
 
 Later directories override earlier ones signature by signature, so that a team can replace a
-built-in signature by a file of the same path.
+built-in signature by a file with the same path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flink_triage.yaml_documents import Problem, read_document
 
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"
-# Data of other stages that lives beside the signatures.
+# Data of other stages, stored next to the signatures.
 _DATA_DIRECTORIES = frozenset({"flink-options", FORMS_DIRECTORY})
 _IGNORE_SCHEMA: Schema = {
     "type": "array",
@@ -53,10 +53,10 @@ _IGNORE_SCHEMA: Schema = {
 class SignaturePack:
     """Signatures by id, in id order.
 
-    ``literals`` are all texts that an alternative needs (vetoes are only asked of events that
-    matched, so theirs are not among them); ``digest`` changes when any signature or decision to
-    ignore one does, and not when comments or the order of files do.  ``skipped`` holds an entry for
-    each problem of a file that was left out.
+    ``literals`` are all literals of alternatives (literals of vetoes are not included, because
+    vetoes are only checked on events that matched). ``digest`` changes with any signature or ignore
+    decision, but not with comments or the order of files. ``skipped`` has an entry for each problem
+    of a file that was skipped.
     """
 
     signatures: Mapping[str, Signature]
@@ -67,7 +67,7 @@ class SignaturePack:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """What a scanner looks for: an event without any of them matches no signature by text."""
+        """Texts for a scanner: an event without them does not match any signature by its text."""
         return tuple(
             sorted(
                 {
@@ -80,12 +80,12 @@ class SignaturePack:
         )
 
     def with_meaning(self, meaning: Meaning) -> tuple[str, ...]:
-        """Ids of the signatures with this meaning; none if the pack does not have it."""
+        """Ids of the signatures with this meaning; empty if the pack has none."""
         return tuple(id_ for id_, one in self.signatures.items() if one.meaning == meaning)
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The literals, and the regexes and throwables of all alternatives, for their words."""
+        """The literals, regexes and throwables of all alternatives, as a source of words."""
         texts = {
             text
             for signature in self.signatures.values()
@@ -99,15 +99,15 @@ class SignaturePack:
         return (*self.literals, *sorted(texts))
 
     def ignored_on(self, day: date) -> frozenset[str]:
-        """Ids that are not to be reported on that day."""
+        """Ids of signatures that are ignored on that day."""
         return frozenset(entry.signature for entry in self.decisions_on(day))
 
     def decisions_on(self, day: date) -> tuple[Ignored, ...]:
-        """The decisions to ignore a signature that hold on that day."""
+        """The ignore decisions that are valid on that day."""
         return tuple(e for e in self.ignored if e.expires is None or day <= e.expires)
 
     def heard_on(self, day: date) -> SignaturePack:
-        """The pack as it speaks on that day: what a team ignores is benign, and still matched."""
+        """The pack of that day: signatures that a team ignores still match, but are benign."""
         ignored = self.ignored_on(day)
         if not ignored:
             return self
@@ -119,25 +119,25 @@ class SignaturePack:
 
 
 def load_pack(directories: Sequence[Path]) -> SignaturePack:
-    """Every signature under ``directories``; raises ``SignaturePackError`` with every problem.
+    """Every signature under ``directories``; raises ``SignaturePackError`` with all problems.
 
-    Within a process, files that have not changed are read once.
+    Within a process, unchanged files are read once.
     """
     return _load_pack(tuple(map(str, directories)), _stamp(directories))
 
 
 def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
-    """As `load_pack`, without the files that have problems; ``skipped`` names each problem.
+    """Like `load_pack`, but skips files that have problems; ``skipped`` lists the problems.
 
-    Raises ``SignaturePackError`` for problems of the first directory, the built-in signatures, and
-    for a directory that is missing.
+    Raises ``SignaturePackError`` for problems in the first directory, which contains the built-in
+    signatures, and for a missing directory.
     """
     return _load_usable_pack(tuple(map(str, directories)), _stamp(directories))
 
 
 @lru_cache(maxsize=8)
 def _load_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -> SignaturePack:
-    del stamp  # it only tells one state of the files from another
+    del stamp  # only part of the cache key
     paths = [Path(directory) for directory in directories]
     key = key_of(paths)
     kept = kept_pack(key)
@@ -160,7 +160,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         return kept
     skipped: list[Problem] = []
     while True:
-        # A skipped file may have replaced a signature, which now has to be checked.
+        # A skipped file may have replaced a signature, which must now be checked.
         pack, problems = read_pack(paths, frozenset(problem.path for problem in skipped))
         fatal = [p for p in problems if not _is_in_any(p.path, paths[1:])]
         if fatal:
@@ -191,7 +191,7 @@ def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
         for path in sorted(directory.rglob("*.y*ml")) if directory.is_dir() else ():
             try:
                 status = path.stat()
-            except OSError:  # a link that leads nowhere; reading the file gives the reason
+            except OSError:  # a broken link; reading the file reports the reason
                 continue
             stamps.append((str(path), status.st_mtime_ns, status.st_size))
     return tuple(stamps)
@@ -217,7 +217,7 @@ def read_pack(
 
 
 def build_pack(signatures: Iterable[Signature], ignored: Iterable[Ignored] = ()) -> SignaturePack:
-    """A pack of signatures that are at hand; nothing is checked."""
+    """A pack of the given signatures, without any checks."""
     by_id = {signature.id: signature for signature in sorted(signatures, key=lambda s: s.id)}
     decisions = tuple(sorted(ignored, key=lambda entry: (entry.signature, entry.reason)))
     literals = {
@@ -240,7 +240,7 @@ def _digest(signatures: Iterable[Signature], ignored: Iterable[Ignored]) -> str:
 
 
 def _canonical(signature: Signature) -> dict[str, object]:
-    # Where a signature lies is not what it says.
+    # The path of a signature is not part of its content.
     values = asdict(signature)
     del values["path"], values["lines"]
     return values
@@ -357,7 +357,7 @@ def _cross_check(
                 problems.append(Problem(signature.path, line, field, reason))
     cycle = find_cycle({key: signature.explains for key, signature in signatures.items()})
     if cycle:
-        # Another's file closed the circle of the built-in ones, which have none.
+        # The built-in signatures have no cycles, so a different file closed this one.
         others = (signatures[key] for key in cycle)
         added = (s for s in others if first_directory not in Path(s.path).parents)
         first = next(added, signatures[cycle[0]])
@@ -375,7 +375,7 @@ def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     try:
         TopologicalSorter({one: sorted(edges[one]) for one in sorted(edges)}).prepare()
     except CycleError as error:
-        # Each node of it is a predecessor of the next, which is what edges lead to.
+        # Each node in it is a predecessor of the next one, so the edges lead backwards.
         *nodes, _ = reversed(error.args[1])
         first = nodes.index(min(nodes))
         return (*nodes[first:], *nodes[:first], nodes[first])

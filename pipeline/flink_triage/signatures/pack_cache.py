@@ -1,4 +1,4 @@
-"""A pack without problems, kept for the next start under a digest of all that it is made of."""
+"""Caches packs without problems for the next start, under a digest of everything they depend on."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from flink_triage.disk_cache import read_cached, write_cached
 from flink_triage.yaml_documents import MAX_FILE_BYTES
 
 _KIND = "signatures"
-# Code that reads signatures: where it changes, so may the pack.
+# The code that reads signatures: if it changes, the pack may change.
 _CODE = Path(__file__).parent
 _MORE_CODE = ("user_regex.py", "yaml_documents.py", "plain_yaml.py")
 
 
 def kept_pack(key: str) -> object | None:
-    """The pack that was kept under the key, or ``None``."""
+    """The pack stored under the key, or ``None``."""
     data = read_cached(_KIND, key)
     if data is None:
         return None
     try:
         # Only this user can write to the cache.
         kept: object = pickle.loads(data)
-    except Exception:  # a cut-off pickle may raise anything
+    except Exception:  # a truncated pickle may raise anything
         return None
     return kept
 
@@ -36,7 +36,7 @@ def keep_pack(key: str, pack: object) -> None:
 
 
 def key_of(directories: Sequence[Path]) -> str:
-    """A digest of the signature files, the code that reads them, and the version of Python."""
+    """A digest of the signature files, the code that reads them, and the Python version."""
     digest = hashlib.sha256(sys.version.encode())
     for code in _code():
         status = code.stat()
@@ -51,7 +51,7 @@ def key_of(directories: Sequence[Path]) -> str:
 
 
 def _code() -> list[Path]:
-    """The modules that read signatures, or the archive that the package is imported from."""
+    """The modules that read signatures, or the archive from which the package is imported."""
     if not _CODE.is_dir():
         return [next(parent for parent in _CODE.parents if parent.is_file())]
     home = _CODE.parent
@@ -60,7 +60,7 @@ def _code() -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a signature file, as far as one is read; a FIFO or device has none."""
+    """The bytes of a signature file up to the size limit; empty for a FIFO or device."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return b"is not a regular file"

@@ -1,4 +1,4 @@
-"""Matches over an episode: does a signature that asks for repetition or order hold?"""
+"""Checks whether the matches of an episode have the required repetition or order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Hit = tuple[datetime | None, int]
 
 
 def episode_match(signature: Signature, hits: Sequence[Hit]) -> bool:
-    """``hits`` are (time, alternative) of one episode, in the order of the log.
+    """``hits`` are (time, alternative) of one episode, in log order.
 
-    With ``within``, hits without a time are left out: nobody can say how far apart they were.
+    With ``within``, hits without a time are ignored, because their distance is unknown.
     """
     if signature.mode == "sequence":
         return _has_sequence(signature, hits)
@@ -44,8 +44,8 @@ def _has_sequence(signature: Signature, hits: Sequence[Hit]) -> bool:
             if reached == length:
                 return True
         return False
-    # For each prefix of the sequence the latest time at which one could have begun: enough to know
-    # whether any whole sequence fits, in one pass.
+    # For each prefix of the sequence, the latest possible start time. This is enough to check in
+    # one pass whether a whole sequence fits.
     begun: list[datetime | None] = [None] * length
     for at, alternative in _in_time([hit for hit in hits if hit[0] is not None]):
         start = at if alternative == 0 else begun[alternative - 1]
@@ -59,7 +59,7 @@ def _has_sequence(signature: Signature, hits: Sequence[Hit]) -> bool:
 
 
 def _in_time(hits: Sequence[Hit]) -> list[Hit]:
-    """By time where every hit has one (files interleave), else as given; equal times keep order."""
+    """Sorted by time if every hit has one (files interleave), else as given; the sort is stable."""
     times = [at for at, _ in hits if at is not None]
     if len(times) < len(hits):
         return list(hits)

@@ -1,6 +1,7 @@
-"""A text that a person typed in; out, the same with words spelt as the signatures spell them.
+"""Corrects typing errors in a person's text, using the words of the signatures.
 
-Who copies a message from a screen by hand slips: ``FlinkRuntimExeption``, ``treshold``.
+People who copy a message from a screen by hand make typing errors: ``FlinkRuntimExeption``,
+``treshold``.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-# Shorter words are near too many others.
+# Shorter words are similar to too many others.
 _MIN_CHARS = 6
-# From this length on two slips are still one word.
+# From this length on, a word may have two typing errors.
 _TWO_SLIPS_CHARS = 12
 _MAX_TEXT_CHARS = 4096
 _WORD = re.compile(rf"[A-Za-z]{{{_MIN_CHARS - 1},60}}")
 
 
 class Respelling:
-    """The words of the texts and class names that signatures look for."""
+    """The words of the literals, regexes and class names in signatures."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = frozenset(word for text in texts for word in _WORD.findall(text))
@@ -29,7 +30,7 @@ class Respelling:
         self._nearest = lru_cache(maxsize=4096)(self._find_nearest)
 
     def respell(self, text: str) -> str:
-        """``text`` with each word of which only one known word is near replaced by that one."""
+        """``text`` with each word replaced that is similar to exactly one known word."""
         head = text[:_MAX_TEXT_CHARS]
         return _WORD.sub(lambda found: self._nearest(found[0]), head) + text[_MAX_TEXT_CHARS:]
 
@@ -47,7 +48,7 @@ class Respelling:
 
 
 def _is_near(one: str, other: str, slips: int) -> bool:
-    """Whether so many letters left out, added, changed or swapped make one word of the other."""
+    """Whether the words differ by at most ``slips`` omitted, added, changed or swapped letters."""
     if one == other:
         return True
     if slips == 0:

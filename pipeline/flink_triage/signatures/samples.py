@@ -1,4 +1,6 @@
-"""A pack's own examples, matched: do they fire, do near misses stay silent, who else fires."""
+"""Matches a pack against its own examples: examples that do not match, near misses that match, and
+other signatures that match the same example.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
 from flink_triage.yaml_documents import Problem
 
-# What stands first when several signatures fire on one event; the sample's owner must be there.
+# The order of several signatures that match one event; it must include the owner of the sample.
 _ROLE_RANK = {
     "trigger": 0,
     "contributing": 0,
@@ -27,10 +29,10 @@ _ROLE_RANK = {
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Signatures that fire on one sample besides its owner.
+    """Signatures other than its owner that match one sample.
 
-    ``beaten_by`` holds those that stand before the owner (by role, then nearness to the root cause,
-    then specificity) although no chain of ``explains`` leads from one to the other.
+    ``beaten_by`` are those that rank before the owner (by role, then distance from the root cause,
+    then specificity) although no chain of ``explains`` connects the two.
     """
 
     owner: str
@@ -40,7 +42,7 @@ class Overlap:
 
 
 def event_from_text(text: str, path: str = "sample") -> Event:
-    """The event that a sample is: its header (in any layout), and all further lines."""
+    """The event of a sample: its header (in any layout), and all further lines."""
     first, _, rest = text.strip("\n").partition("\n")
     header = parse_header(first)
     size = len(text.encode("utf-8", "replace"))
@@ -63,7 +65,7 @@ def event_from_text(text: str, path: str = "sample") -> Event:
 
 
 def match_text(matcher: Matcher, text: str) -> tuple[Match, ...]:
-    """What fires on one sample; the process that wrote it is unknown."""
+    """Matches of one sample; the process that wrote it is unknown."""
     event = event_from_text(text)
     message, trace = extract(event.message, event.continuation)
     return matcher.match(event, message, trace, None)
@@ -72,7 +74,7 @@ def match_text(matcher: Matcher, text: str) -> tuple[Match, ...]:
 def check_examples(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> tuple[Problem, ...]:
-    """Every example that its signature misses, and every near miss that it takes."""
+    """Every example that its signature does not match, and every near miss that it matches."""
     problems: list[Problem] = []
     for signature in pack.signatures.values():
         matcher = Matcher(build_pack([signature]), settings)
@@ -96,7 +98,7 @@ def check_examples(
 def untested_alternatives(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> Mapping[str, tuple[int, ...]]:
-    """Alternatives of ``any`` that no example of their own signature shows, by signature id."""
+    """Alternatives of ``any`` that match no example of their own signature, by signature id."""
     untested: dict[str, tuple[int, ...]] = {}
     for signature in pack.signatures.values():
         if signature.mode != "any":
@@ -104,7 +106,7 @@ def untested_alternatives(
         left = tuple(
             index
             for index, alternative in enumerate(signature.alternatives)
-            # A form of an error has an example of its own, in the data.
+            # A form of an error has its own example, in the data.
             if alternative.error is None
             and not _is_shown(replace(signature, alternatives=(alternative,)), settings)
         )
@@ -121,7 +123,7 @@ def _is_shown(signature: Signature, settings: Settings) -> bool:
 def overlap_matrix(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> tuple[Overlap, ...]:
-    """Every signature over every other's examples, where more than the owner fires."""
+    """Every example that other signatures match as well."""
     matcher = Matcher(pack, settings)
     reach = {signature_id: explained_by(pack, signature_id) for signature_id in pack.signatures}
     overlaps = []
@@ -143,12 +145,12 @@ def overlap_matrix(
 
 
 def _are_related(reach: Mapping[str, frozenset[str]], one: str, other: str) -> bool:
-    """One explains the other: both belong on the event, and the causal graph orders them."""
+    """Whether one explains the other, so that both belong to the event in a causal order."""
     return other in reach[one] or one in reach[other]
 
 
 def explained_by(pack: SignaturePack, signature_id: str) -> frozenset[str]:
-    """All that a failure makes happen, however many steps away."""
+    """All failures that a failure causes, directly or indirectly."""
     reach: set[str] = set()
     waiting = [signature_id]
     while waiting:

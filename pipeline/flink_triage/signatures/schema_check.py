@@ -1,8 +1,8 @@
-"""A node tree and a JSON Schema in; plain values, the line of each, and every problem out.
+"""Checks a node tree against a JSON Schema, and returns plain values, their lines and all problems.
 
-``patterns/signature.schema.json`` is the one description of the format: editors complete and check
-with it, and the loader does through this module.  It understands the words of JSON Schema that the
-file uses and turns scalars into numbers only where the schema asks for numbers.
+``patterns/signature.schema.json`` is the only definition of the format: editors use it for
+completion and checks, and the loader through this module. The module supports the JSON Schema
+keywords that the file uses, and converts scalars to numbers only if the schema requires numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Checked:
 
 
 def check(node: Node, root: Schema, label: str) -> Checked:
-    """Every problem, not only the first; ``value`` may be partial when there are any."""
+    """Collect all problems, not only the first; ``value`` may be partial if there are any."""
     checked = Checked(label)
     checked.value = _check(node, root, root, "", checked)
     return checked
@@ -150,7 +150,7 @@ def _check_number(node: Scalar, schema: Schema, path: str, out: Checked) -> Any:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` when something known is near, else nothing."""
+    """``; did you mean x?`` if a known word is similar, else an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
 

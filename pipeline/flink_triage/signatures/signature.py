@@ -1,6 +1,7 @@
-"""One signature as the rest of the pipeline sees it: frozen values, checked when they were loaded.
+"""Defines a signature for the rest of the pipeline: frozen values that were checked on loading.
 
-A signature file (``docs/signature-format.md``) becomes one ``Signature``; nothing here reads files.
+Each signature file (``docs/signature-format.md``) is loaded as one ``Signature``; this module does
+not read files.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ Reach = Literal["job", "cluster"]
 Purpose = Literal["cure", "prevent"]
 Meaning = Literal["job-unknown", "jobmanager-lost", "system-exit", "taskmanager-stopped"]
 
-# Captures that no regex makes: the process that failed, and the item of ``frame`` that held.
+# Captures without a regex: the failed process, and the matching item of ``frame``.
 PLACES = frozenset({"process", "frame"})
 
-# A literal this long is seldom in a line that has nothing to do with it.
+# A literal of this length rarely occurs in an unrelated line.
 _RARE_CHARS = 14
-# Long, and yet in most lines of a log.
+# Long, but in most lines of a log.
 _COMMON = frozenset({"org.apache.flink", "org.apache.flink.", "org.apache.flink.runtime"})
 
-# So much text is one failure's whatever its class; "Could not allocate" is not.
+# Text of this length identifies one failure, whatever its class; "Could not allocate" does not.
 _TELLING_CHARS = 20
 
-# Points that each kind of condition adds to a specificity; text counts by its length.
+# Points that each kind of condition adds to the specificity; text counts by its length.
 _TYPE_POINTS = 40
 _FRAME_POINTS = 30
 _LOGGER_POINTS = 10
@@ -38,12 +39,12 @@ _REGEX_POINTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Conditions on one event that must all hold; an empty tuple or ``None`` demands nothing.
+    """Conditions on one event that must all hold; an empty tuple or ``None`` means no condition.
 
-    Of ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels`` one item must hold;
-    of ``literals`` every one must occur in the text that ``scope`` names.  ``is_user_frame`` is
-    ``frame-origin: user``, ``error`` what an ``error`` asks, where it
-    is one form of it (``aws: service s3, status 5xx or 429``).
+    For ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels``, one item must
+    match; all ``literals`` must occur in the text selected by ``scope``. ``is_user_frame`` is
+    ``frame-origin: user``. ``error`` describes the ``error`` (``aws: service s3, status 5xx or
+    429``) if this is one of its forms.
     """
 
     scope: TextScope = "event"
@@ -60,10 +61,10 @@ class Alternative:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts of which one at least is in every event that this alternative can match.
+        """Texts of which at least one occurs in every event that this alternative can match.
 
-        What a scanner must look for: the longest literal, as the rarest, or the simple names of the
-        classes asked for, where literals do not count without them or are common words.
+        A scanner searches for them: the longest literal, which is the rarest, or the simple names
+        of the required classes, if the literals require a class or are common words.
         """
         if not self.literals:
             return ()
@@ -76,12 +77,14 @@ class Alternative:
 
     @property
     def is_telling(self) -> bool:
-        """Whether the literals say enough without the class of the throwable."""
+        """Whether the literals are distinctive without the class of the throwable."""
         return sum(len(literal) for literal in self.literals) >= _TELLING_CHARS
 
     @property
     def specificity(self) -> int:
-        """How much an event must have in common with this alternative; only the order counts."""
+        """How specific the alternative is: the higher, the more conditions an event must meet. The
+        value is used only for ordering.
+        """
         if self.is_user_frame:
             return 0
         return (
@@ -95,7 +98,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Where a config change applies: Flink lines, values of other options, captures (regexes)."""
+    """Conditions of a config change: Flink lines, values of other options, captures (regexes)."""
 
     flink: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -104,11 +107,11 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class ComputedValue:
-    """A new value: ``factor`` times the larger of the value in effect and what the log states.
+    """A new value: ``factor`` times the larger of the effective value and the value in the log.
 
-    ``stated`` are sums and products of captures (``(total + missing) * segment_bytes``); a name
-    that ends in ``_bytes``, ``_ms`` or ``_seconds`` gives the unit.  The two bounds limit the
-    result, but never to less than the log states.
+    ``stated`` are sums and products of captures (``(total + missing) * segment_bytes``); the suffix
+    of a name, ``_bytes``, ``_ms`` or ``_seconds``, is its unit. The two bounds limit the result,
+    but never below the value in the log.
     """
 
     factor: float
@@ -121,8 +124,9 @@ class ComputedValue:
 class ConfigSpec:
     """One option to change, under the key of the newest Flink line that has it.
 
-    ``value`` in angle brackets (``<unique per deployment>``) is for the reader to choose.  What
-    only prevents the next failure, or eases this one, is no part of the block to paste.
+    A ``value`` in angle brackets (``<unique per deployment>``) must be chosen by the reader. A
+    change that only prevents the next failure, or eases this one, is not part of the block to
+    paste.
     """
 
     key: str
@@ -136,9 +140,9 @@ class ConfigSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemediationSpec:
-    """What to do, before it meets a Flink version and an effective configuration.
+    """The remediation, before it is resolved for a Flink version and an effective configuration.
 
-    ``trace_step`` reads the cause in the stack trace; it comes before ``steps``, and is left out if
+    ``trace_step`` refers to the cause in the stack trace; it precedes ``steps``, and is omitted if
     the trace has no cause.
     """
 
@@ -158,7 +162,7 @@ class RemediationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Flink (or connector) versions in words: those that have the fault, those that cured it."""
+    """Affected and fixed versions of Flink (or a connector), in words."""
 
     affected: str | None = None
     fixed: str | None = None
@@ -176,12 +180,12 @@ class Examples:
 class Signature:
     """One known failure.
 
-    ``mode`` says how ``alternatives`` join: any or all of them on one event, or one after the
-    other over an episode.  ``vetoes`` must not hold on the event that matched.  ``count`` and
-    ``within_seconds`` ask for repetition inside an episode (``episode_match``).  ``reach`` is
-    ``cluster`` where jobs share what is at fault: a host, its disk, the storage, the leader.
-    ``meaning`` names the situation for context rules (``diagnosis/context``).
-    ``lines`` gives the line of each field (``match.any[0].regex``) in ``path``.
+    ``mode`` combines the ``alternatives``: any or all of them on one event, or one after the other
+    in an episode. ``vetoes`` must not match the event. ``count`` and ``within_seconds`` require
+    repetition in an episode (``episode_match``). ``reach`` is ``cluster`` if jobs share the faulty
+    resource: a host, its disk, the storage, the leader. ``meaning`` is the name of the situation
+    for context rules (``diagnosis/context``). ``lines`` maps each field (``match.any[0].regex``) to
+    its line in ``path``.
     """
 
     id: str
@@ -214,40 +218,40 @@ class Signature:
 
     @property
     def is_generic(self) -> bool:
-        """True when it may match without any literal; it then ranks below all that name a text."""
+        """True if it may match without a literal; it then ranks below all signatures with text."""
         return any(alternative.is_user_frame for alternative in self.alternatives)
 
     @property
     def is_answer(self) -> bool:
-        """True when it may be the answer, rather than what reports or accompanies a failure."""
+        """True if it may be the diagnosis, and does not only report or accompany a failure."""
         return self.role in ("trigger", "contributing", "symptom")
 
     @property
     def is_order(self) -> bool:
-        """True for an orderly stop: a minor trigger is what somebody asked for."""
+        """True for an orderly stop: a minor trigger was requested by a user."""
         return self.role == "trigger" and self.severity == "minor"
 
     @property
     def asked_places(self) -> frozenset[str]:
-        """Of ``process`` and ``frame``, those that decide what to change."""
+        """Those of ``process`` and ``frame`` that decide what to change."""
         whens = [change.when for change in self.remediation.config if change.when]
         return frozenset(name for when in whens for name in when.captures) & PLACES
 
     @property
     def is_episodic(self) -> bool:
-        """True when one match is not enough: ask ``episode_match``."""
+        """True if one match is not enough; ``episode_match`` decides."""
         return self.mode == "sequence" or self.count > 1
 
     @property
     def specificity(self) -> int:
-        """Of its weakest way to match."""
+        """The specificity of its weakest alternative."""
         values = [alternative.specificity for alternative in self.alternatives]
         return sum(values) if self.mode == "all" else min(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A signature that a team has decided not to hear of, why, and until which day (inclusive)."""
+    """A signature that a team ignores, with the reason and the last day (inclusive)."""
 
     signature: str
     reason: str

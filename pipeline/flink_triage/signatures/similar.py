@@ -1,8 +1,8 @@
-"""A failure that no signature names in, the known failures that resemble it most out.
+"""Finds the known failures that are most similar to a failure without a matching signature.
 
-What agrees is weighted by BM25 (Robertson and Zaragoza, 2009): a term counts the more, the fewer
-signatures hold it.  The result names no cause and is no diagnosis; decision 71 says how the limits
-below were found.
+Common terms are weighted by BM25 (Robertson and Zaragoza, 2009): the fewer signatures contain a
+term, the higher its weight. The result is neither a cause nor a diagnosis; decision 71 explains how
+the limits below were determined.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flink_triage.signatures.terms import (
 from flink_triage.traces import part_of, simple_name
 
 MAX_SIMILAR = 3
-# Below either, what agrees is chance: so many points, and such a share of what the failure says.
+# Minimum score, and minimum share of the failure's terms; below either, the similarity is chance.
 MIN_SCORE = 12.0
 MIN_SHARE = 0.25
 
@@ -35,14 +35,14 @@ _SATURATION, _LENGTH_SHARE = 1.2, 0.5
 _MAX_WORDS, _MAX_CLASSES = 5, 2
 _OTHER_CONDITIONS = "other conditions of its signature are not met"
 _MAX_QUOTED_CHARS = 80
-# A term that half of the signatures hold agrees with anything.
+# A term in half of the signatures is not distinctive.
 _MIN_POINTS = 1.0
 _LINK = re.compile(r"https://|FLINK-\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A signature with its score, and the telling terms in common, the strongest first."""
+    """A signature with its score, and the distinctive common terms, highest score first."""
 
     signature: str
     score: float
@@ -50,7 +50,7 @@ class Near:
 
 
 class SimilarIndex:
-    """Signatures by their terms; ``terms`` holds those of each signature by id."""
+    """Signatures by their terms; ``terms`` contains the terms of each signature by id."""
 
     def __init__(self, terms: Mapping[str, Terms]) -> None:
         lengths = {id_: sum(of.values()) for id_, of in terms.items()}
@@ -64,7 +64,7 @@ class SimilarIndex:
         self._count = len(terms)
 
     def nearest(self, failure: Terms) -> list[Near]:
-        """All signatures that reach the limits, nearest first."""
+        """All signatures above the limits, nearest first."""
         scores: dict[str, dict[str, float]] = defaultdict(dict)
         total = 0.0
         for term in sorted(failure):
@@ -88,10 +88,10 @@ def similar_failures(
     without: Collection[str] = (),
     index: SimilarIndex | None = None,
 ) -> tuple[SimilarFailure, ...]:
-    """At most three known failures that resemble the one that an event reports, nearest first.
+    """At most three known failures that are similar to the failure of an event, nearest first.
 
-    What matched the event, and the signatures in ``without``, are not given.  ``index`` is that of
-    ``pack`` unless one is given.
+    Signatures that matched the event, and those in ``without``, are excluded. ``index`` defaults to
+    the index of ``pack``.
     """
     matches = observation.matches
     wrappers = {
@@ -114,7 +114,7 @@ def similar_failures(
 
 
 def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
-    """The terms of each signature that names a failure of a kind, by id."""
+    """The terms of each signature that identifies a failure, by id."""
     return {
         id_: terms_of_signature(signature)
         for id_, signature in pack.signatures.items()
@@ -122,12 +122,12 @@ def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
     }
 
 
-# The index of the pack in use; a process hardly ever uses two.
+# The index of the current pack; a process rarely uses two.
 _built: dict[str, SimilarIndex] = {}
 
 
 def _index_of(pack: SignaturePack) -> SimilarIndex:
-    """Built when a failure without a name is found: most runs never need it."""
+    """Created for the first failure without a signature: most runs do not need it."""
     index = _built.get(pack.digest)
     if index is None:
         _built.clear()
@@ -143,7 +143,7 @@ def _near(signature: str, points: Mapping[str, float]) -> Near:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is known of the failure: its words, and the classes of its throwables."""
+    """The words of the failure, and the classes of its throwables."""
 
     text: str
     root_cause: str | None
@@ -171,7 +171,7 @@ def _similar(signature: Signature, near: Near, seen: _Seen) -> SimilarFailure:
 
 
 def _agreements(near: Near) -> Iterator[str]:
-    """The classes and words in common; words of a class in common are not repeated."""
+    """The common classes and words; words of a common class are not repeated."""
     classes = [term.removeprefix(CLASS) for term in near.terms if term.startswith(CLASS)]
     yield from classes
     said = {word for name in classes for word in words_of(name)}
@@ -182,7 +182,7 @@ def _agreements(near: Near) -> Iterator[str]:
 
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
-    """What the signature asks for and the failure does not show."""
+    """The conditions of the signature that the failure does not meet."""
     form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):

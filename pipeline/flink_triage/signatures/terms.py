@@ -1,8 +1,8 @@
-"""A failure or a signature in, the weighted terms by which the two can be compared out.
+"""Extracts the weighted terms of a failure or a signature, to compare the two.
 
 A term is a word (``w:checksum``) or the simple name of an exception class (``c:RocksDBException``).
-Class names also count by their words, so that ``S3Exception`` and ``AmazonS3Exception`` have
-something in common.
+The words of a class name also count, so that ``S3Exception`` and ``AmazonS3Exception`` have terms
+in common.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from flink_triage.traces import extract, mask, mentioned, origin_of, simple_name
 
 CLASS, WORD = "c:", "w:"
 
-# How much a term says, by where it stands: class and message name a failure, prose is about many
+# The weight of a term by its place: class and message identify a failure, prose is about many
 # things.
 _CLASS_WEIGHT, _MESSAGE_WEIGHT, _CLASS_WORD_WEIGHT, _PROSE_WEIGHT = 2.0, 1.0, 0.5, 0.4
-# What a throwable counts, compared with the one that it wraps.
+# The weight of a throwable, relative to the one that it wraps.
 _NEARNESS = 0.5
 
-# More of a text says nothing new and takes time.
+# More text adds no information and takes time.
 _MAX_CHARS = 2000
 _MAX_THROWABLES = 8
 # Acronyms stay together (`IO`, `Exception`), and a word keeps a digit that ends it (`S3`).
 _WORDS = re.compile(r"[A-Z]{2,}\d?(?![a-z])|[A-Z]?[a-z]+\d?|[A-Z]\d")
 _MASKED = re.compile(r"<[a-z]+>")
-# Any code throws these for any reason: the class names no failure.
+# Any code throws these for any reason, so the class does not identify a failure.
 _STOCK = re.compile(
     r"java\.(?:text|time|util)\.(?!zip\.|jar\.)"
     r"|java\.lang\.(?:AssertionError|(?!ClassNotFound)\w*Exception)$"
 )
-# What code of the job may provoke in its own files and connections.
+# Classes that the job's code may cause in its own files and connections.
 _OF_JDK = re.compile(r"java\.(?:io|net|nio|util)\.")
 
 Terms = dict[str, float]
 
 
 def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -> Terms:
-    """The terms of the throwables of an event, of its message where there are none.
+    """The terms of the throwables of an event, or of its message if there are none.
 
-    ``wrappers`` are depths at which the trace only says that something failed (0 is the root
-    cause).  A failure of the job's own making has no terms.
+    ``wrappers`` are depths at which the trace only reports that something failed (0 is the root
+    cause). A failure of the job's own code has no terms.
     """
     root = observation.root_cause_type
     if root is None:
@@ -60,12 +60,12 @@ def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -
 
 
 def terms_of_signature(signature: Signature) -> Terms:
-    """The terms of all that a signature file says of its failure."""
+    """The terms of all descriptions of the failure in a signature file."""
     return _merged(_of_signature(signature))
 
 
 def is_own(observation: Observation) -> bool:
-    """Whether it is of the job's own making: its class, or what its code did with the JDK."""
+    """Whether the job's own code failed: by its own class, or by its use of the JDK."""
     root = observation.root_cause_type or ""
     if "." in root and origin_of(root) == "user":
         return True
@@ -74,7 +74,7 @@ def is_own(observation: Observation) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case; a name in camel case is several."""
+    """The words of a text in lower case; a camel-case name is split."""
     return [word.lower() for word in _WORDS.findall(text) if len(word) > 1]
 
 
@@ -129,7 +129,7 @@ def _of_message(message: str) -> Iterator[tuple[str, float]]:
 
 
 def _merged(pairs: Iterable[tuple[str, float]]) -> Terms:
-    """Each term once, with its greatest weight."""
+    """Each term once, with its highest weight."""
     found: Terms = {}
     for term, weight in pairs:
         if weight > found.get(term, 0.0):

@@ -1,6 +1,6 @@
-"""A pack for Flink itself: rules of a FailureEnricher, labels of the Kubernetes operator.
+"""Exports a pack for Flink: rules of a FailureEnricher, and labels of the Kubernetes operator.
 
-Both see only part of what a log shows; what they cannot be asked is left out and named.
+Both see only a part of a log; conditions that they cannot check are omitted and reported.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from flink_triage.signatures.pack import SignaturePack
 ExportKind = Literal["failure-enricher", "label-mapper"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 
-# One line of the operator's configuration, in a file of its own to be appended to either form.
+# One line of the operator's configuration, in a separate file that can be appended to either form.
 LABEL_MAPPER_FILE = "label-mapper.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSummary:
-    """``path`` that was written, how many signatures it holds, and why others are not whole.
+    """The written ``path``, its number of signatures, and why others are missing or incomplete.
 
-    ``left_out`` is by signature id, or by ``id: match.any[2]`` where only that alternative is.
+    ``left_out`` maps a signature id, or ``id: match.any[2]`` for one alternative, to the reason.
     """
 
     path: Path
@@ -51,11 +51,11 @@ def export(
     target: Path,
     form: LabelMapperForm = "config.yaml",
 ) -> ExportSummary:
-    """Write ``pack`` for another tool to ``target``, a file or a directory that exists.
+    """Write ``pack`` for a different tool to ``target``, a file or an existing directory.
 
-    In a directory the file has the name that the tool expects.  ``form`` is how the operator's
-    configuration file quotes and says nothing to a failure enricher.  Folders above ``target`` are
-    made; a file that is there is replaced.  Raises ``OSError``.
+    In a directory, the file has the name that the tool expects. ``form`` is the quoting of the
+    operator's configuration file, and has no effect on a failure enricher. Parent folders are
+    created; an existing file is replaced. Raises ``OSError``.
     """
     if kind == "failure-enricher":
         rules = failure_enricher(pack)

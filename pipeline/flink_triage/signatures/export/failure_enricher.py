@@ -1,11 +1,12 @@
-"""What can be asked of a throwable, as a text file that Java reads without a library.
+"""Exports the conditions on throwables as a text file that Java can read without a library.
 
-Flink's FailureEnricher (FLIP-304) is handed the throwable of a failure and nothing of the log: no
-header line, logger, level, nor what came before.  ``EnricherRules.pack`` is the pack as it speaks
-there; the Python ``Matcher`` over it gives the labels that the enricher must.
+Flink's FailureEnricher (FLIP-304) receives the throwable of a failure and no part of the log: no
+header line, logger, level, or earlier lines. ``EnricherRules.pack`` is the pack reduced to these
+conditions; the enricher must return the same labels as the Python ``Matcher`` with this pack.
 
-The file: one record a line, fields separated by tabs; backslash, tab and line ends in a field are
-``\\\\``, ``\\t``, ``\\n``, ``\\r``.  The records of a signature and of an alternative follow it.
+File format: one record per line, with fields separated by tabs; backslash, tab and line ends in a
+field are ``\\\\``, ``\\t``, ``\\n``, ``\\r``. The records of a signature and of an alternative
+follow it.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from flink_triage.traces import frames as origins
 RULES_FILE = "flink-triage-rules.tsv"
 RULES_VERSION = "1"
 
-# What Flink hands to an enricher is what its log says at one of these.
+# Throwables that Flink passes to an enricher are logged at one of these levels.
 _FAILURE_LEVELS = frozenset({"WARN", "ERROR"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True, slots=True)
 class EnricherRules:
-    """``pack`` holds what can be asked; its vetoes ask for no logger, level or process.
+    """``pack`` contains the conditions that can be checked, without logger, level or process.
 
-    ``left_out`` says why of each signature that is missing, and of each alternative
-    (``id: match.any[2]``) that a signature has lost.  ``digest`` is that of the whole pack.
+    ``left_out`` contains the reason for each missing signature, and for each alternative (``id:
+    match.any[2]``) that was removed from a signature. ``digest`` is the digest of the whole pack.
     """
 
     pack: SignaturePack
@@ -40,7 +41,7 @@ class EnricherRules:
 
 
 def failure_enricher(pack: SignaturePack) -> EnricherRules:
-    """The part of ``pack`` that a throwable alone can show."""
+    """The part of ``pack`` that can be checked with a throwable alone."""
     kept: list[Signature] = []
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
@@ -63,7 +64,7 @@ def render_rules(rules: EnricherRules) -> str:
     return "".join("\t".join(f.translate(_ESCAPES) for f in r) + "\n" for r in _records(rules))
 
 
-# --- what can be asked -------------------------------------------------------------------------
+# --- conditions that can be checked ------------------------------------------------------------
 
 
 def _why_not(signature: Signature) -> str | None:
@@ -99,13 +100,13 @@ def _as_asked(signature: Signature, reasons: list[str | None]) -> Signature:
     return replace(
         signature,
         alternatives=tuple(_nameless(one) for one, reason in pairs if reason is None),
-        # Without a log line there is no message that such a veto could hold on.
+        # Without a log line, there is no message that such a veto could match.
         vetoes=tuple(_nameless(veto) for veto in signature.vetoes if veto.scope != "message"),
     )
 
 
 def _nameless(alternative: Alternative) -> Alternative:
-    """What an event does not state refutes nothing."""
+    """Remove the conditions on parts that a throwable does not have."""
     return replace(alternative, loggers=(), levels=(), process=None)
 
 
@@ -115,7 +116,7 @@ def _nameless(alternative: Alternative) -> Alternative:
 def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
     yield ("flink-triage-rules", RULES_VERSION)
     yield ("signature-set", rules.digest)
-    # Whose code a frame is: one list for both, so that they agree on what is the user's.
+    # The origin of frames: one list for both, so that they agree on user code.
     yield ("origin", "jdk", *origins.JDK)
     yield ("origin", "connector", *origins.CONNECTOR)
     yield ("origin", "example", *origins.FLINK_EXAMPLES)

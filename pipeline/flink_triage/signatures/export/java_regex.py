@@ -1,8 +1,8 @@
-"""A regex of the ``regex`` module in, the same for ``java.util.regex`` out.
+"""Translates a regex of the ``regex`` module to ``java.util.regex``.
 
-Meant for ``Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS`` (``JAVA_FLAGS`` in front), under
-which ``.``, ``$``, ``\\w``, ``\\s`` and ``\\d`` mean what they do in Python.  Only what is known to
-mean the same is taken; anything else is refused by name.
+Requires ``Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS`` (``JAVA_FLAGS`` as a prefix), so
+that ``.``, ``$``, ``\\w``, ``\\s`` and ``\\d`` mean the same as in Python. Only syntax with a known
+equivalent is translated; anything else is rejected with an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 JAVA_FLAGS = "(?dU)"
 
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}#]")
-# Safe in a regex, but the first begins a comment and the others a quotation in a config file.
+# Harmless in a regex, but the first starts a comment and the others a quotation in a config file.
 _HEX = {"#": "\\x23", "'": "\\x27", '"': "\\x22"}
 _TOKEN = re.compile(
     r"""
@@ -34,20 +34,20 @@ _SAME_IN_CLASS = frozenset("dDsSwWntrf")
 
 
 class Untranslatable(ValueError):
-    """The regex holds something that Java lacks or means otherwise; the text says what."""
+    """The regex contains syntax that Java lacks or interprets differently; the message shows it."""
 
 
 def to_java(pattern: str, prefix: str = "g") -> str:
     """``pattern`` for Java, without its captures.
 
-    Groups that it refers back to keep a name, ``prefix`` and a number (Java allows no ``_``).
-    Raises ``Untranslatable``.
+    Groups with back references keep a name, which is ``prefix`` and a number (Java does not allow
+    ``_``). Raises ``Untranslatable``.
     """
     return "".join(_translate(pattern, prefix))
 
 
 def escape_java(text: str) -> str:
-    """``text`` as a Java regex that matches just it, without ``#`` and quotes."""
+    """A Java regex that matches exactly ``text``, without ``#`` and quotes."""
     escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
     return escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
 
@@ -83,7 +83,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
 
 
 def _other(char: str) -> str:
-    # A bracket that opens nothing is itself in Python and an error in Java.
+    # An unmatched bracket is a literal in Python and an error in Java.
     return "\\" + char if char in "{}]" else _HEX.get(char, char)
 
 
@@ -98,7 +98,7 @@ def _escape(char: str, same: frozenset[str]) -> str:
 
 
 def _members(text: str) -> str:
-    """The inside of ``[...]``: Java reads ``[`` and ``&&`` there as set operations."""
+    """The content of ``[...]``: Java reads ``[`` and ``&&`` in it as set operations."""
     if "[:" in text:
         raise Untranslatable("[: :] has no Java form")
     parts: list[str] = []

@@ -1,8 +1,9 @@
-"""Labels of the Flink Kubernetes operator: Java regexes over the messages of an exception.
+"""Exports labels for the Flink Kubernetes operator: Java regexes for exception messages.
 
-The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels.  Its
-``FlinkResourceExceptionUtils`` searches each (``Matcher.find``) in the *messages* of an exception's
-chain, so types, frames and loggers cannot be asked for; what needs them is left out and named.
+The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels. Its
+``FlinkResourceExceptionUtils`` searches each regex (``Matcher.find``) in the *messages* of an
+exception's chain, so types, frames and loggers cannot be checked; signatures that need them are
+omitted and reported.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from flink_triage.signatures.signature import Alternative, Signature
 LABEL_MAPPER_KEY = "kubernetes.operator.exception.label.mapper"
 LabelMapperForm = Literal["config.yaml", "flink-conf.yaml"]
 
-# A short literal means nothing in a message once its type, logger or frame is no longer asked for.
+# A short literal is not distinctive in a message without its type, logger or frame.
 _MIN_LITERAL_CHARS = 12
 _QUALIFIED_NAME = re.compile(r"^(?:[a-z_$][\w$]*\.){2,}[\w$]+:?$")
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMapper:
-    """``labels`` by Java regex, in signature order; ``left_out`` says why of each other id."""
+    """``labels`` by Java regex, in signature order; ``left_out`` has a reason for each other id."""
 
     labels: Mapping[str, str]
     left_out: Mapping[str, str]
 
 
 def label_mapper(pack: SignaturePack) -> LabelMapper:
-    """Signature ids as labels, for every signature that a message alone can show."""
+    """Signature ids as labels, for every signature that can be recognised by a message alone."""
     labels: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
@@ -57,21 +58,21 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
 def render_label_mapper(labels: Mapping[str, str], form: LabelMapperForm = "config.yaml") -> str:
     """One line for the operator's configuration file.
 
-    Entries are quoted the way Flink's ``ConfigurationUtils.convertToString`` does: a key that holds
-    a colon in single quotes, then an entry that holds a comma or a quote once more.
+    Entries are quoted like in Flink's ``ConfigurationUtils.convertToString``: a key that contains a
+    colon in single quotes, then an entry that contains a comma or a quote once more.
     """
     value = ",".join(
         _quoted(f"{_quoted(pattern, ':')}:{_quoted(label, ':')}", ",")
         for pattern, label in labels.items()
     )
     if form == "flink-conf.yaml":
-        # The old loader takes all after ": " as it stands; "#" would begin a comment.
+        # The old loader takes everything after ": " unchanged; "#" would start a comment.
         return f"{LABEL_MAPPER_KEY}: {value}\n"
     return f"{LABEL_MAPPER_KEY}: {json.dumps(value)}\n"
 
 
 def _signature_regex(signature: Signature) -> str | None:
-    """One for all alternatives: the operator adds a label as often as an entry with it matches."""
+    """One regex for all alternatives: the operator adds a label once per matching entry."""
     patterns = [
         pattern
         for index, alternative in enumerate(signature.alternatives)
@@ -84,7 +85,7 @@ def _signature_regex(signature: Signature) -> str | None:
 
 
 def _message_regex(signature: Signature, alternative: Alternative, prefix: str) -> str | None:
-    """Java: every literal occurs, in any order, the regex too, and no veto's literal does."""
+    """A Java regex for every literal, in any order, and the regex, but no literal of a veto."""
     if alternative.scope in ("frame", "message") or alternative.loggers or alternative.frames:
         return None
     literals = [text for text in alternative.literals if not _QUALIFIED_NAME.match(text)]
