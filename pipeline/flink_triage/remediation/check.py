@@ -66,7 +66,7 @@ def _entry_problems(entry: ConfigSpec, table: OptionTable) -> Iterator[_EntryPro
         yield "when.flink", str(problem), ""
         return
     if not lines:
-        yield "when.flink", f'no Flink line known here is in "{when.flink if when else ""}"', ""
+        yield "when.flink", f'no known Flink line matches "{when.flink if when else ""}"', ""
         return
     if when is not None:
         yield from _condition_problems(when.options, lines, table)
@@ -76,11 +76,15 @@ def _entry_problems(entry: ConfigSpec, table: OptionTable) -> Iterator[_EntryPro
         return
     known = [line for line in lines if table.key_for(entry.key, line) is not None]
     if not known:
-        yield "key", f'no Flink line of {lines[0]} to {lines[-1]} has an option "{entry.key}"', ""
+        yield (
+            "key",
+            f'no Flink line from {lines[0]} to {lines[-1]} has the option "{entry.key}"',
+            "",
+        )
         return
     if when is not None and when.flink and len(known) < len(lines):
         gone = ", ".join(line for line in lines if line not in known)
-        yield "key", f'"{entry.key}" is offered for Flink {gone}, which has no such option', ""
+        yield "key", f'"{entry.key}" is offered for Flink {gone}, which does not have it', ""
     for line in known:
         yield from _value_problems(entry, line, table)
 
@@ -91,12 +95,12 @@ def _condition_problems(
     for key, value in wanted.items():
         known = [line for line in lines if table.key_for(key, line) is not None]
         if not known:
-            yield "when.option", f'no Flink line of {lines[0]} to {lines[-1]} has "{key}"', ""
+            yield "when.option", f'no Flink line from {lines[0]} to {lines[-1]} has "{key}"', ""
         for line in known:
             if value in {"", "(none)"} or is_pattern(value):
                 continue
             if table.measure(key, line, value) is None:
-                yield "when.option", f'"{value}" is no value of {key}', line
+                yield "when.option", f'"{value}" is not a valid value of {key}', line
 
 
 def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterator[_EntryProblem]:
@@ -106,7 +110,7 @@ def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterato
     is_quantity = _is_quantity(entry, line, table)
     if isinstance(entry.value, ComputedValue):
         if not is_quantity:
-            yield "value", f"{type_} is no quantity that a factor could change", line
+            yield "value", f"{type_} is not a quantity that a factor could change", line
         for part, text in (("at-least", entry.value.at_least), ("at-most", entry.value.at_most)):
             if text is not None:
                 yield from _text_problems(entry.key, line, text, f"value.{part}", table)
@@ -151,7 +155,11 @@ def _kafka_problems(entry: ConfigSpec) -> Iterator[_EntryProblem]:
     for text in texts:
         if not any(_kafka_accepts(type_, text) for type_ in types):
             wanted = " or ".join(types)
-            yield "value", f'"{text}" is no {wanted}, the type of {key} in Kafka clients', ""
+            yield (
+                "value",
+                f'"{text}" is not a valid {wanted}, the type of {key} in Kafka clients',
+                "",
+            )
 
 
 def _kafka_accepts(type_: str, text: str) -> bool:

@@ -98,7 +98,7 @@ def check(condition: When | None, running: Running) -> Verdict:
         if answer is False:
             return Verdict(False)
         if answer is None:
-            unchecked.append(f"only where {key} is {'set' if wanted in _ANY else wanted}")
+            unchecked.append(f"only if {key} is {'set' if wanted in _ANY else wanted}")
     return Verdict(True, tuple(unchecked))
 
 

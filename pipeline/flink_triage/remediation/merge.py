@@ -51,7 +51,7 @@ def _merge(group: Sequence[Ranked], table: OptionTable, line: str) -> ConfigChan
         if change.action == winner.action and _exceeds(change, winner, table, line):
             winner_rank, winner = rank, change
     refused = [
-        f"diagnosis {rank} asks to {_wish(change)}: not followed"
+        f"diagnosis {rank} would {_wish(change)}: not applied"
         for rank, change in wanted
         if rank != winner_rank and _contradicts(change, winner, table, line)
     ]

@@ -174,7 +174,7 @@ class OptionTable:
         """Why that line rejects or ignores ``key: value``; ``None`` if it accepts the setting."""
         type_ = self.type_of(key, line)
         if type_ is None:
-            return f"Flink {line} has no such option"
+            return f"Flink {line} does not have this option"
         try:
             values.parse_value(type_, value, standard_yaml=_reads_yaml(line))
         except ValueError as problem:

@@ -64,12 +64,12 @@ def render_patch(
 def _file_notes(flink_version: str | None, form: PatchForm) -> list[str]:
     line = flink_line(flink_version)
     if line is None:
-        return ["# the Flink version is unknown: names are those of the newest line"]
+        return ["# the Flink version is unknown: keys are those of the newest known line"]
     index = LINES.index(line)
     if form == "config.yaml" and index < _CONFIG_YAML_SINCE:
-        return [f"# Flink {line} does not read config.yaml: put these into flink-conf.yaml"]
+        return [f"# Flink {line} does not read config.yaml: add these lines to flink-conf.yaml"]
     if form == "flink-conf.yaml" and index > _FLINK_CONF_UNTIL:
-        return [f"# Flink {line} does not read flink-conf.yaml: put these into config.yaml"]
+        return [f"# Flink {line} does not read flink-conf.yaml: add these lines to config.yaml"]
     return []
 
 
@@ -85,16 +85,16 @@ def _setting(change: ConfigChange, quote: Callable[[str], str], form: PatchForm)
     key, value = one_line(change.key), one_line(change.value)
     now = _now(change)
     if change.action == "already-set":
-        return f"# {key}: {one_line(change.current or value)}   # already so"
+        return f"# {key}: {one_line(change.current or value)}   # already set"
     if change.action == "remove":
         return f"{key}: null{now}" if form == "FlinkDeployment" else f"# remove {key}{now}"
     if is_placeholder(value):
         return f"# choose a value: {key}: {value}{now}"
     if form == "flink-conf.yaml" and ("#" in value or not value):
         # GlobalConfiguration truncates such a line at "#", quoted or not, and skips empty values.
-        return f"# flink-conf.yaml cannot hold this value, pass it with -D: {key}={value}"
+        return f"# flink-conf.yaml cannot contain this value, pass it with -D: {key}={value}"
     if hide("", value) != value:
-        return f"# holds a secret, set it yourself: {key}{now}"
+        return f"# contains a secret, set it yourself: {key}{now}"
     return f"{_key(key, form)}: {quote(value)}{now}"
 
 

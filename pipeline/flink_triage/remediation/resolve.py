@@ -245,7 +245,7 @@ def _stated_words(entry: ConfigSpec, running: Running) -> str | None:
 def _name_notes(key: str, current: _Current, running: Running) -> list[str]:
     notes = []
     if current.setting is not None and current.setting.name != key:
-        notes.append(f"The configuration holds it under the old name {current.setting.name}")
+        notes.append(f"The configuration sets this option with its old key {current.setting.name}")
     if running.line is None:
         notes += _older_names(key, running.table)
     return notes
@@ -311,7 +311,7 @@ def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str
 def _missing_note(entry: ConfigSpec, running: Running) -> str:
     lines = running.table.lines_of(entry.key)
     if not lines:
-        return f"{entry.key} is left out: no Flink line known here has such an option."
+        return f"{entry.key} is omitted: no known Flink line has this option."
     line = running.naming_line
     if LINES.index(line) < LINES.index(lines[0]):
         need = f"needs Flink {lines[0]} or newer"

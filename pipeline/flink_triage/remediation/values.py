@@ -122,7 +122,7 @@ def parse_size(text: str) -> int:
             "their first letters and kibibytes, mebibytes..."
         )
     if amount * factor > _LONG_MAX:
-        raise ValueProblem(f'"{text}" is more bytes than 64 bits hold')
+        raise ValueProblem(f'"{text}" is too large for 64 bits')
     return amount * factor
 
 
@@ -144,14 +144,14 @@ def _parse_boolean(text: str) -> bool:
 
 def _parse_integer(text: str, limit: int, type_: str) -> int:
     if not _INTEGER.fullmatch(text) or len(text) > 40 or not -limit - 1 <= int(text) <= limit:
-        raise ValueProblem(f'"{text}" is no {type_}: digits only, at most {limit}')
+        raise ValueProblem(f'"{text}" is not a valid {type_}: digits only, at most {limit}')
     return int(text)
 
 
 def _parse_decimal(text: str) -> float:
     stripped = text.strip()
     if not _DECIMAL.fullmatch(stripped) or len(stripped) > 400:
-        raise ValueProblem(f'"{text}" is no decimal number')
+        raise ValueProblem(f'"{text}" is not a decimal number')
     return float(stripped.rstrip("fFdD") if not stripped.endswith("Infinity") else stripped)
 
 
@@ -192,7 +192,7 @@ def _parse_map(text: str, standard_yaml: bool) -> tuple[object, ...]:
     pairs = [split_escaped(part, ":") for part in split_escaped(text, ",")]
     for pair in pairs:
         if len(pair) != 2:
-            raise ValueProblem(f'"{text}" is no map: "key1:value1,key2:value2"')
+            raise ValueProblem(f'"{text}" is not a map such as "key1:value1,key2:value2"')
     return tuple(sorted((pair[0], pair[1]) for pair in pairs))
 
 

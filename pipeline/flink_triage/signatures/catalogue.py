@@ -275,8 +275,8 @@ def _microseconds(matcher: Matcher, texts: Sequence[str]) -> float:
 def render_quality(rows: Sequence[Quality]) -> str:
     """A Markdown table; times vary with the machine."""
     lines = [
-        "| signature | examples | near misses | alternatives without example | healthy hits "
-        "| also fires on | µs |",
+        "| signature | examples | near misses | alternatives without example | healthy matches "
+        "| also matches | µs |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:

@@ -31,10 +31,10 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
     message = root.message.split("\n", 1)[0].strip()
     literals = constant_parts(message) or [root.type]
     lines = [
-        f"# {signature_id}: drafted from one failure; every TODO is yours.",
+        f"# {signature_id}: drafted from one failure; complete every TODO.",
         f"title: {_quoted(_title(root))}",
         "severity: major   # TODO critical | major | minor | info, by its consequence",
-        "role: trigger     # TODO what it usually is",
+        "role: trigger     # TODO its usual role",
         "match:",
         "  any:",
         f"    - throwable: {_quoted(root.type)}",
@@ -48,9 +48,9 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
         lines.append(f"      # frame: {_quoted(f'{frame.class_name}.{frame.method}')}")
     lines += [
         "cause: |",
-        "  TODO what really happened, in two to six plain sentences.",
+        "  TODO what happened and why, in two to six plain sentences.",
         "remediation:",
-        "  summary: TODO what cures it, in one sentence",
+        "  summary: TODO how to fix it, in one sentence",
         "  steps: []",
         "  risk: restart",
         "limits: TODO where this signature can be wrong",
@@ -58,7 +58,7 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
         "examples:",
         "  match:",
         *_block(exemplar),
-        "  no_match: []   # TODO much the same words, another failure",
+        "  no_match: []   # TODO a similar message of a different failure",
         "",
     ]
     return "\n".join(lines)

@@ -99,11 +99,11 @@ def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         return
     values = _values(asked)
     if not values:
-        yield "", f"asks nothing; give one of {', '.join(family.fields)}"
+        yield "", f"has no field; expected one of {', '.join(family.fields)}"
     for name, wanted in values.items():
         if name not in family.fields:
             allowed = ", ".join(family.fields)
-            yield name, f"is no field of {asked[FAMILY]}, which has {allowed}"
+            yield name, f"is not a field of {asked[FAMILY]}; allowed: {allowed}"
             continue
         known = family.known(name)
         for value in wanted:

@@ -93,11 +93,11 @@ def render_left_out(rows: Sequence[LeftOut]) -> str:
     """A description, and a table of the shares by subsystem."""
     subsystems = sorted({row.signature.partition("/")[0] for row in rows})
     lines = [
-        "An example is left out together with the alternatives that match nothing else; then all "
-        "examples of one library are. What the rest of its signature still names stands for "
-        "wordings that no example shows.",
+        "Each example is left out together with the alternatives that match only that example; "
+        "then all examples of one library are left out. An example that the remaining "
+        "alternatives of its signature match represents an unseen message.",
         "",
-        "| subsystem | examples | named without the example | named without its library |",
+        "| subsystem | examples | matched without the example | matched without its library |",
         "|---|---|---|---|",
         _row("**all**", rows),
     ]

@@ -102,22 +102,22 @@ def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
     texts |= {f"remediation.steps[{i}]": step for i, step in enumerate(remediation.steps)}
     for field, text in texts.items():
         if _DRAFT.search(text):
-            yield field, "still says TODO: write it, or leave the signature out"
+            yield field, "still contains TODO: complete it, or remove the signature"
 
 
 def _lint_head(signature: Signature) -> Iterator[tuple[str, str]]:
     if len(signature.title) < _MIN_TITLE_CHARS:
-        yield "title", f'"{signature.title}" says too little; say what happened'
+        yield "title", f'"{signature.title}" is too short; describe what happened'
     if signature.title.endswith("."):
-        yield "title", "ends in a full stop; it is a fragment"
+        yield "title", "ends in a full stop; remove it"
     if signature.severity == "info" and signature.role in ("trigger", "loop-sustainer"):
-        yield "severity", f"info is harmless, a {signature.role} makes something fail"
+        yield "severity", f"info means harmless, but a {signature.role} causes a failure"
     if signature.role == "benign" and signature.severity in ("critical", "major"):
-        yield "severity", f"{signature.severity} is no severity of something benign"
+        yield "severity", f"{signature.severity} is not a severity of a benign signature"
     if signature.role == "benign" and signature.explains:
-        yield "explains", "something benign makes nothing fail"
+        yield "explains", "a benign signature does not cause failures"
     if len(signature.cause.split()) < 8:
-        yield "cause", "is too short to explain anything"
+        yield "cause", "is too short for an explanation"
 
 
 def _lint_examples(signature: Signature) -> Iterator[tuple[str, str]]:
@@ -130,7 +130,7 @@ def _lint_examples(signature: Signature) -> Iterator[tuple[str, str]]:
 def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
     remediation = signature.remediation
     if signature.role == "trigger" and not (remediation.all_steps or remediation.config):
-        yield "remediation", "has neither steps nor config: what is the reader to do?"
+        yield "remediation", "has neither steps nor config"
     groups = _group_names(signature)
     for index, change in enumerate(remediation.config):
         for name in change.when.captures if change.when else ():
@@ -169,7 +169,7 @@ def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
             literals = ", ".join(f'"{pattern}"' for pattern in places)
             yield (
                 [*places.values()][1],
-                f"{name} is tested against {literals}: split the signature, one for each cause, "
+                f"{name} is tested against {literals}: split the signature by cause, "
                 f'or state in limits why it is "{_ONE_CAUSE}"',
             )
 
@@ -185,11 +185,11 @@ def _group_names(signature: Signature) -> frozenset[str]:
 def _lint_alternative(alternative: Alternative) -> Iterator[tuple[str, str]]:
     for literal in alternative.literals:
         if "\n" in literal:
-            yield "literal", "spans lines; logs on one line would not have it"
+            yield "literal", "spans lines, so it does not match logs flattened to one line"
         if not any(character.isalpha() for character in literal):
             yield "literal", f'"{literal}" has no letter and occurs everywhere'
         if literal != literal.strip():
-            yield "literal", f'"{literal}" begins or ends with a space; wrapped logs lose it'
+            yield "literal", f'"{literal}" starts or ends with a space, which wrapped logs lose'
     if alternative.regex is not None:
         for reason in _lint_regex(alternative.regex, alternative.literals):
             yield "regex", reason
@@ -204,7 +204,7 @@ def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
         yield f"repeats a repetition: {nested.group()}"
     for digits in _bare_digits(pattern):
         if not any(digits in literal for literal in literals):
-            yield f"demands the digits {digits}, which no literal does; use \\d or a literal"
+            yield f"requires the digits {digits}, which are in no literal; use \\d or a literal"
     slow = slowest_seconds(pattern, literals)
     if slow > _SLOW_SECONDS:
         yield f"takes {slow:.2f} s on a hostile text of {_HOSTILE_CHARS // 1024} KiB"

@@ -109,7 +109,7 @@ def _check_alternative(
         return
     is_waived = alternative.get("frame-origin") == "user"
     if needs_literal and not is_waived and "literal" not in alternative:
-        reason = "has no literal; one is required, for it decides when this is tried at all"
+        reason = "has no literal; one is required, because literals decide what is tried"
         checked.add(line, path, reason)
     scope = alternative.get("scope")
     if scope == "throwable" and "throwable" not in alternative:
@@ -124,7 +124,7 @@ _TEXT_KEYS = ("literal", "regex", "throwable", "root-cause", "scope")
 def _check_error(checked: Checked, path: str, alternative: Mapping[str, Any]) -> None:
     for key in _TEXT_KEYS:
         if key in alternative:
-            reason = "stands beside error, whose forms say what to look for"
+            reason = "cannot be combined with error, whose forms define it"
             checked.add(checked.lines[f"{path}.{key}"], f"{path}.{key}", reason)
     for name, reason in problems_of_error(alternative["error"]):
         place = f"{path}.error.{name}" if name else f"{path}.error"

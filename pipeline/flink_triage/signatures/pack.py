@@ -296,8 +296,8 @@ def _misplaced(relative: Path, schema: Schema) -> str | None:
     pattern = schema["properties"]["explains"]["items"]["pattern"]
     if re.search(pattern, relative.with_suffix("").as_posix()):
         return None
-    place = "<subsystem>/<name>.yaml in lower-case letters, digits and hyphens"
-    return f'"{relative.as_posix()}" is no place for a signature; allowed: {place}'
+    place = "<subsystem>/<name>.yaml with lower-case letters, digits and hyphens"
+    return f'"{relative.as_posix()}" is not a valid signature path; expected {place}'
 
 
 def _read_ignored(directory: Path, problems: list[Problem]) -> list[tuple[Ignored, str, int]]:
@@ -327,7 +327,7 @@ def _ignored(
         day = date.fromisoformat(expires) if expires else None
     except ValueError:
         field = f"[{index}].expires"
-        reason = f'"{expires}" is no day of the calendar'
+        reason = f'"{expires}" is not a valid date'
         problems.append(Problem(checked.label, checked.lines[field], field, reason))
         return None
     return Ignored(item["signature"], item["reason"].strip(), day)
@@ -361,13 +361,13 @@ def _cross_check(
         others = (signatures[key] for key in cycle)
         added = (s for s in others if first_directory not in Path(s.path).parents)
         first = next(added, signatures[cycle[0]])
-        reason = f"goes in a circle: {' -> '.join(cycle)}"
+        reason = f"is cyclic: {' -> '.join(cycle)}"
         problems.append(Problem(first.path, first.lines.get("explains", 1), "explains", reason))
     return problems
 
 
 def _unknown(signature_id: str, known: Iterable[str]) -> str:
-    return f"is no signature of this pack{hint(signature_id, known)}"
+    return f"is not a signature of this pack{hint(signature_id, known)}"
 
 
 def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -187,14 +187,14 @@ def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):
         named = " or ".join(map(simple_name, classes[:_MAX_CLASSES]))
-        yield f"{named} is expected and was not thrown"
+        yield f"{named} is expected, but was not thrown"
     missing = _missing(form, seen)
     if missing:
         yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not in the message'
     theirs = {part for name in classes if (part := part_of(name)) is not None}
     here = part_of(seen.root_cause) if seen.root_cause is not None else None
     if here is not None and theirs and here not in theirs:
-        yield f"it is a failure of {' or '.join(sorted(theirs))}, and this one is of {here}"
+        yield f"it is a failure of {' or '.join(sorted(theirs))}, but this one is of {here}"
 
 
 def _missing(form: Alternative, seen: _Seen) -> list[str]:

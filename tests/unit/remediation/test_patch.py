@@ -100,11 +100,11 @@ def test_no_value_breaks_out_of_its_line(value: str, form: PatchForm) -> None:
 
 
 COMMENTS = [
-    ("already set", _change("3", "a.b", "already-set", current="3"), "# a.b: 3   # already so"),
+    ("already set", _change("3", "a.b", "already-set", current="3"), "# a.b: 3   # already set"),
     ("removed", _change("", "a.b", "remove", current="x"), "# remove a.b   # now x"),
     ("for the reader to choose", _change("<unique>", "a.b"), "# choose a value: a.b: <unique>"),
     ("a value that the file cannot hold", _change("x#y", "a.b"),
-     "# flink-conf.yaml cannot hold this value, pass it with -D: a.b=x#y"),
+     "# flink-conf.yaml cannot contain this value, pass it with -D: a.b=x#y"),
     ("a connector's", _change("all", "properties.acks", scope="connector"),
      "# connector, not in this file: properties.acks = all   (because)"),
     ("a platform's", _change("", "yarn.x", "remove", "platform"),

@@ -64,7 +64,7 @@ CHANGES = [
      {OLD_RETAINED: "2"},
      ConfigChange(RETAINED, "3", "raise",
                   f"{RETAINED} is 2, raise to 3. "
-                  f"The configuration holds it under the old name {OLD_RETAINED}",
+                  f"The configuration sets this option with its old key {OLD_RETAINED}",
                   current="2", current_source="log")),
     ("an old name satisfies", ConfigSpec(LOCAL, "true"), "2.1.0",
      {"state.backend.local-recovery": "TRUE"},
@@ -204,9 +204,9 @@ UNCHECKED = [
     ("the patch release is unknown", When(">=1.16.2"), "1.16", OTHER,
      "only for Flink >=1.16.2"),
     ("no configuration was read", When(options={"state.backend.type": "rocksdb"}), "1.16.0", {},
-     "only where state.backend.type is rocksdb"),
+     "only if state.backend.type is rocksdb"),
     ("no configuration was read for a regex", When(options={TIMEOUT: ".+"}), "1.16.0", {},
-     f"only where {TIMEOUT} is set"),
+     f"only if {TIMEOUT} is set"),
 ]  # fmt: skip
 
 
@@ -237,7 +237,7 @@ NOTES = [
     ("too new", "execution.checkpointing.force", "2.1.0",
      "execution.checkpointing.force exists up to Flink 1.20 only: this is Flink 2.1.0."),
     ("never there", "no.such.key", "2.1.0",
-     "no.such.key is left out: no Flink line known here has such an option."),
+     "no.such.key is omitted: no known Flink line has this option."),
 ]  # fmt: skip
 
 

@@ -324,7 +324,7 @@ def similar_failures() -> tuple[SimilarFailure, ...]:
             signature="kafka/record-too-large",
             title="Kafka record is larger than the broker allows",
             agrees=("the words broker, topic",),
-            differs=("RecordTooLargeException is expected and was not thrown",),
+            differs=("RecordTooLargeException is expected, but was not thrown",),
         ),
     )
 

@@ -139,12 +139,12 @@ remediation: {summary: Ask less., risk: live}
 """
 PROBLEMS = {
     "{of: awz, code: SlowDown}": ('"awz" is not one of aws, kafka, sql, ', "error.of"),
-    "{of: aws}": ("asks nothing; give one of service, status, code", "error"),
-    "{of: sql, code: X1}": ("is no field of sql, which has state", "error.code"),
+    "{of: aws}": ("has no field; expected one of service, status, code", "error"),
+    "{of: sql, code: X1}": ("is not a field of sql; allowed: state", "error.code"),
     "{of: aws, status: teapot}": ('"teapot" is not a status', "error.status"),
     "{of: aws, service: s4}": ('"s4" is not known in error-forms/forms.yaml', "error.service"),
     "{of: kafka, code: LOST}": ('"LOST" is not known in error-forms/forms.yaml', "error.code"),
-    "{of: sql, state: 28xxx}\n      literal: lost": ("stands beside error", "literal"),
+    "{of: sql, state: 28xxx}\n      literal: lost": ("cannot be combined with error", "literal"),
     "{code: X}": ("is missing", "error.of"),
     "{of: aws, region: x}": ("is not a known field", "error.region"),
 }

@@ -30,20 +30,20 @@ LOGGED = Alternative(literals=("lost it",), loggers=("org.x",))
 @pytest.mark.parametrize(
     ("alternative", "reason"),
     [
-        pytest.param(LOGGED, "asks for a logger", id="a logger"),
+        pytest.param(LOGGED, "requires a logger", id="a logger"),
         pytest.param(
             Alternative(literals=("lost it",), levels=("INFO",)),
-            "asks for a level at which no failure is logged",
+            "requires a level at which failures are not logged",
             id="a level that no failure has",
         ),
         pytest.param(
             Alternative("message", literals=("lost it",)),
-            "asks for the message of a log line",
+            "requires the message of a log line",
             id="the header line",
         ),
         pytest.param(
             Alternative(literals=("lost it",), regex=r"lost \m it"),
-            "\\m has no Java form",
+            "\\m has no Java equivalent",
             id="a regex that Java lacks",
         ),
     ],
@@ -67,7 +67,7 @@ def test_what_a_throwable_does_not_show_is_left_out_with_its_reason(
         pytest.param({"mode": "sequence"}, "needs several events", id="an order"),
         pytest.param(
             {"vetoes": (Alternative(literals=("on purpose",), regex=r"on \m"),)},
-            "its veto cannot be asked: \\m has no Java form",
+            "its veto cannot be checked: \\m has no Java equivalent",
             id="a veto that Java cannot ask",
         ),
     ],

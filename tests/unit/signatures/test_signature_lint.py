@@ -45,7 +45,7 @@ POOR = {
     ),
     "a cause of two words": (replace(SOUND, cause="It broke."), "cause"),
     "a draft whose cause nobody wrote": (
-        replace(SOUND, cause="TODO what really happened, in two to six plain sentences."),
+        replace(SOUND, cause="TODO what happened and why, in two to six plain sentences."),
         "cause",
     ),
     "a draft whose cure nobody wrote": (
@@ -157,8 +157,8 @@ def test_problems_of_loading_of_linting_and_of_options_come_in_one_list() -> Non
     assert set(told) == {
         f"{path}:1: examples.match: is missing: give at least one whole real event",
         f"{path}:1: examples.no_match: is missing: give at least one near miss",
-        f"{path}:8: cause: is too short to explain anything",
-        f"{path}:9: remediation: has neither steps nor config: what is the reader to do?",
+        f"{path}:8: cause: is too short for an explanation",
+        f"{path}:9: remediation: has neither steps nor config",
         "rocksdb/bad-table-magic: no such option",
     }
 

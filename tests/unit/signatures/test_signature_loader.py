@@ -37,10 +37,7 @@ WRONG = {
     ),
     "an alternative without literal": (
         "match:\n  any:\n    - throwable: java.io.IOException",
-        [
-            "8: match.any[0]: has no literal; one is required, for it decides when this is "
-            "tried at all"
-        ],
+        ["8: match.any[0]: has no literal; one is required, because literals decide what is tried"],
     ),
     "a literal of three letters": (
         "match: {any: [{literal: [abcd, abc]}]}",

@@ -96,7 +96,7 @@ def test_reading_keeps_what_is_good(tmp_path: Path) -> None:
 def test_an_unknown_explained_signature_is_a_problem_with_a_hint(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.yaml": GOOD + "explains: [a/tow]\n", "a/two.yaml": GOOD})
     assert problems_of(tmp_path) == [
-        'a/one.yaml:7: explains[0]: "a/tow" is no signature of this pack; did you mean a/two?'
+        'a/one.yaml:7: explains[0]: "a/tow" is not a signature of this pack; did you mean a/two?'
     ]
 
 
@@ -115,7 +115,7 @@ def test_a_circle_of_explanations_is_printed(tmp_path: Path) -> None:
         },
     )
     assert problems_of(tmp_path) == [
-        "a/one.yaml:7: explains: goes in a circle: a/one -> a/two -> a/three -> a/one"
+        "a/one.yaml:7: explains: is cyclic: a/one -> a/two -> a/three -> a/one"
     ]
 
 
@@ -141,12 +141,12 @@ def test_a_thousand_million_ways_without_a_circle_take_no_time() -> None:
 IGNORE_FILES = {
     "an unknown signature": (
         "- {signature: a/bb, reason: r}",
-        'ignore.yaml:1: signature: "a/bb" is no signature of this pack; did you mean a/b?',
+        'ignore.yaml:1: signature: "a/bb" is not a signature of this pack; did you mean a/b?',
     ),
     "no reason": ("- signature: a/b", "ignore.yaml:1: [0].reason: is missing"),
     "a day that is none": (
         "- {signature: a/b, reason: r, expires: 2027-02-30}",
-        'ignore.yaml:1: [0].expires: "2027-02-30" is no day of the calendar',
+        'ignore.yaml:1: [0].expires: "2027-02-30" is not a valid date',
     ),
     "no list": ("a: b", "ignore.yaml:1: file: must be a list, got a mapping"),
 }

@@ -62,7 +62,7 @@ def test_what_agrees_and_what_differs_is_told(pack: SignaturePack) -> None:
 def test_a_failure_of_another_part_says_whose_it_is(pack: SignaturePack) -> None:
     found = similar(pack, NOT_LEADER.replace("org.apache.kafka.common.errors", "io.grpc"))
     told = [differs for one in found for differs in one.differs]
-    assert "it is a failure of the Kafka client, and this one is of gRPC" in told
+    assert "it is a failure of the Kafka client, but this one is of gRPC" in told
 
 
 def test_a_wrapper_around_it_changes_nothing(pack: SignaturePack) -> None:

@@ -73,17 +73,17 @@ def _why_not(signature: Signature) -> str | None:
     for veto in signature.vetoes:
         reason = _why_no_regex(veto)
         if reason is not None:
-            return f"its veto cannot be asked: {reason}"
+            return f"its veto cannot be checked: {reason}"
     return None
 
 
 def _why_not_one(alternative: Alternative) -> str | None:
     if alternative.loggers:
-        return "asks for a logger"
+        return "requires a logger"
     if alternative.levels and not _FAILURE_LEVELS & set(alternative.levels):
-        return "asks for a level at which no failure is logged"
+        return "requires a level at which failures are not logged"
     if alternative.scope == "message":
-        return "asks for the message of a log line"
+        return "requires the message of a log line"
     return _why_no_regex(alternative)
 
 

@@ -59,7 +59,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
     while position < len(pattern):
         token = _TOKEN.match(pattern, position)
         if token is None:
-            raise Untranslatable(f"{pattern[position : position + 4]!r} has no Java form")
+            raise Untranslatable(f"{pattern[position : position + 4]!r} has no Java equivalent")
         position = token.end()
         if token["group"]:
             count += 1
@@ -68,7 +68,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
         elif token["back"]:
             numbers = groups.get(token["back"], [])
             if len(numbers) != 1:
-                raise Untranslatable(f"(?P={token['back']}) names more than one group")
+                raise Untranslatable(f"(?P={token['back']}) refers to more than one group")
             yield f"\\k<{prefix}{numbers[0]}>"
         elif token["members"] is not None:
             yield f"[{token['negated']}{_members(token['members'])}]"
@@ -94,13 +94,13 @@ def _escape(char: str, same: frozenset[str]) -> str:
         return _HEX[char]
     if char in same or not (char.isalnum() or char == "_"):
         return "\\" + char
-    raise Untranslatable(f"\\{char} has no Java form")
+    raise Untranslatable(f"\\{char} has no Java equivalent")
 
 
 def _members(text: str) -> str:
     """The content of ``[...]``: Java reads ``[`` and ``&&`` in it as set operations."""
     if "[:" in text:
-        raise Untranslatable("[: :] has no Java form")
+        raise Untranslatable("[: :] has no Java equivalent")
     parts: list[str] = []
     position = 0
     while position < len(text):

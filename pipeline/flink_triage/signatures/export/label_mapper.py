@@ -45,11 +45,11 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
         if signature.is_episodic or signature.mode != "any":
-            left_out[signature.id] = "needs more than one text"
+            left_out[signature.id] = "needs more than one message"
             continue
         pattern = _signature_regex(signature)
         if pattern is None:
-            left_out[signature.id] = "a message alone does not show it"
+            left_out[signature.id] = "cannot be recognised by a message alone"
         else:
             labels.setdefault(pattern, signature.id)
     return LabelMapper(labels, left_out)
