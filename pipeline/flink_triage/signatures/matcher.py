@@ -86,7 +86,7 @@ class Matcher:
         limit = self._settings.regex_timeout_seconds
         if spent.is_off:
             return f"switched off after its regexes had run for {spent.seconds:.1f} s"
-        return f"a regex was stopped after {limit:g} s on {spent.timeouts} texts"
+        return f"a regex was stopped after {limit:g} s (timeouts: {spent.timeouts})"
 
     def match(
         self, event: Event, message: str, trace: StackTrace | None, process: Process | None

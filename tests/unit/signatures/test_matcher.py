@@ -297,7 +297,7 @@ def test_a_regex_out_of_time_is_no_match_and_is_told() -> None:
     settings = Settings(regex_timeout_seconds=0.01)
     matcher = Matcher(build_pack([signature("z/evil", alternatives=(EVIL,))]), settings)
     assert matcher.match(event(EVIL_TEXT), EVIL_TEXT, None, None) == ()
-    reason = "a regex was stopped after 0.01 s on 1 texts"
+    reason = "a regex was stopped after 0.01 s (timeouts: 1)"
     assert matcher.skipped == (SkippedSignature("z/evil", reason),)
 
 
