@@ -15,6 +15,8 @@ from flink_triage.model import Frame, StackTrace, Throwable
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
+# PyFlink raises Flink's exceptions as errors of the same names.
+_PYFLINK = "pyflink.util.exceptions."
 # ``%c{2}`` prints the last two parts of a logger's name; a name with more than three is not short.
 _MAX_SHORT_NAME_PARTS = 3
 _TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
@@ -23,6 +25,8 @@ _MAX_TOLD = 4
 
 
 def _canonical(name: str) -> str:
+    if name.startswith(_PYFLINK):
+        return name.removeprefix(_PYFLINK)
     return _PEKKO + name[len(_AKKA) :] if name.startswith(_AKKA) else name
 
 

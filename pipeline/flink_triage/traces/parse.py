@@ -21,7 +21,7 @@ from flink_triage.model import StackTrace
 from flink_triage.traces.cause_chain import Assembly
 from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
-from flink_triage.traces.python import read_traceback
+from flink_triage.traces.python import java_header, read_traceback
 
 # Foreign lines (of a different thread, or a wrapped tail) inside the frames of one trace.
 _MAX_NOISE_LINES = 3
@@ -167,6 +167,8 @@ class _Parser:
         if index < len(self.lines) and _header_at(self.lines[index].text):
             self.assembly.start(self.lines[index].text, self.lines[index].indent)
             return index + 1
+        if index < len(self.lines) and (header := java_header(throwables)) is not None:
+            self.assembly.start(header, self.lines[start].indent)
         return index
 
     def _step(self, index: int) -> int | None:

@@ -20,6 +20,9 @@ _FILE = re.compile(r'File "(?P<file>[^"\n]{1,1024})", line (?P<line>\d{1,9})(?:,
 _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
+# PyFlink raises these for Java exceptions (pyflink/util/exceptions.py): newer versions print the
+# Java class behind the name, and all print Java's frames below it.
+_PYFLINK = "pyflink.util.exceptions."
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 # Flink ships its Python modules and their dependencies in zip files, and so do users.
 _MODULE_ROOT = re.compile(
@@ -68,6 +71,20 @@ def read_traceback(
         index += 1
     close()
     return tuple(reversed(errors)), index
+
+
+def java_header(throwables: Sequence[Throwable]) -> str | None:
+    """The first line of the Java exception that the outermost of Python's errors stands for."""
+    error = throwables[0] if throwables else None
+    if error is None or not error.type.startswith(_PYFLINK):
+        return None
+    if is_throwable_header(error.message):
+        return error.message
+    name = error.type.removeprefix(_PYFLINK)
+    if name == "JavaException":
+        return None
+    package = "api" if name == "TableException" else "catalog.exceptions"
+    return f"org.apache.flink.table.{package}.{name}: {error.message}"
 
 
 def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], bool]) -> bool:

@@ -40,6 +40,12 @@ ROCKSDB = "org.rocksdb.RocksDBException"
 TYPES = [
     pytest.param(ROCKSDB, ROCKSDB, True, id="in full"),
     pytest.param(f"x.y.shaded.{ROCKSDB}", ROCKSDB, True, id="relocated"),
+    pytest.param(
+        "pyflink.util.exceptions.TableException",
+        "org.apache.flink.table.api.TableException",
+        True,
+        id="raised by PyFlink",
+    ),
     pytest.param("RocksDBException", ROCKSDB, True, id="printed without package"),
     pytest.param(ROCKSDB, "RocksDBException", True, id="asked for without package"),
     pytest.param("com.acme.RocksDBException", ROCKSDB, False, id="same name, other package"),

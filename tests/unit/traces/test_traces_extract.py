@@ -246,6 +246,10 @@ SHAPES: dict[str, tuple[str, list[tuple[str, str, int]]]] = {
         f"{RT}: x\nCaused by: {IO}: y\nCaused by: {IO}: z",
         [(RT, "x", 0), (IO, "y", 0), (IO, "z", 0)],
     ),
+    "causes behind blank lines": (
+        f"{RT}: x\n\nCaused by: {IO}: y\n\n\nCaused by: {IO}: z\n{AT_A}",
+        [(RT, "x", 0), (IO, "y", 0), (IO, "z", 1)],
+    ),
     "root first": (
         f"{IO}: root\n{AT_A}\nWrapped by: {RT}: outer\n{AT_B}",
         [(RT, "outer", 1), (IO, "root", 1)],
@@ -404,6 +408,27 @@ def test_python_error_in_a_java_message_is_its_cause() -> None:
 def test_python_around_java() -> None:
     text = PYTHON.replace("ValueError: ", "py4j.protocol.Py4JJavaError: ") + f": {IO}: full\n{AT_A}"
     assert [(t, n) for t, _, n in chain(text)] == [("py4j.protocol.Py4JJavaError", 2), (IO, 1)]
+
+
+TABLE = "org.apache.flink.table.api.TableException"
+DATABASE = "org.apache.flink.table.catalog.exceptions.DatabaseNotExistException"
+
+
+@pytest.mark.parametrize(
+    ("error", "java"),
+    [
+        ("TableException: Sink does not exists", (TABLE, "Sink does not exists", 1)),
+        (f"TableException: {TABLE}: Sink does not exists", (TABLE, "Sink does not exists", 1)),
+        ("DatabaseNotExistException: no shop", (DATABASE, "no shop", 1)),
+        ("JavaException: x", ("", "", 1)),
+    ],
+)
+def test_pyflink_raises_a_java_exception_as_its_own(error: str, java: tuple[str, str, int]) -> None:
+    python = PYTHON.replace("ValueError: ", f"pyflink.util.exceptions.{error}\n")
+    lines = [line for line in python.split("\n") if not line.startswith("invalid literal")]
+    outer, inner = chain("\n".join([*lines[:-1], f"     {AT_A.strip()}"]))
+    assert outer[0].startswith("pyflink.util.exceptions.")
+    assert inner == java
 
 
 @pytest.mark.parametrize(
