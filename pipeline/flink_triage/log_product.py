@@ -52,7 +52,7 @@ _LOGGER_AT_END = re.compile(
     r"(?::\d{1,6})?\)$"
 )
 _NAMES_OTHER = re.compile(
-    r"\borg\.apache\.(?:spark|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
+    r"\borg\.apache\.(?:spark|cassandra|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
     # Web applications based on Spring.
     r"|\bdispatcherServlet\b"
     # Attempts and tasks of MapReduce and Spark.
@@ -64,6 +64,9 @@ _NAMES_OTHER = re.compile(
     # dbt.
     r"|\[(?:ERROR|FAIL \d{1,9}) in \d{1,6}\.\d\ds\]"
     r"|\bDatabase Error in (?:model|test|snapshot|seed) \w"
+    # Airflow's modules, errors and files.
+    r"|\bairflow\.(?:cli|dag_processing|exceptions|executors|jobs|models|processor|providers|sdk"
+    r"|task|utils)\.|\bAirflow[A-Z]\w{0,40}(?:Exception|Error)\b|/site-packages/airflow/"
     # Actor systems of other programs; Flink's are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
     # Systemd units and syslog tags of other products.
@@ -75,7 +78,22 @@ _NAMES_OTHER = re.compile(
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
-    *("://", "]: ", "::", "s]", "Database Error in "),
+    *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
+)
+# Lines in the fixed layouts of servers, which name no class, each with a word that it contains.
+_LINES_OF_SERVERS = (
+    # PostgreSQL, after the time: log_line_prefix is "%m [%p] " by default, %u@%d is often added.
+    (
+        ":  ",
+        re.compile(
+            r"\[\d{1,7}\] (?:\S{1,100} )?"
+            r"(?:LOG|FATAL|PANIC|ERROR|WARNING|DETAIL|HINT|STATEMENT|CONTEXT):  "
+        ),
+    ),
+    # The Apache server.
+    ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
+    # nginx: the process and its thread behind the level.
+    ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
 # Programs around Kafka, whose clients fail with the same messages as Flink.
 _NAMES_KAFKA = re.compile(
@@ -105,7 +123,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):
         return "other"
-    if _is_server(names[0]) or _names_other(head):
+    if _is_server(names[0]) or _names_other(head) or _is_line_of_server(head):
         return "other"
     if any("kafka." in text and _NAMES_KAFKA.search(text[:_MAX_CHARS]) for text in texts):
         return "other"
@@ -130,6 +148,10 @@ def _is_server(logger: str) -> bool:
 def _names_other(text: str) -> bool:
     is_likely = any(word in text for word in _WORDS_OF_OTHERS)
     return is_likely and _NAMES_OTHER.search(text) is not None
+
+
+def _is_line_of_server(text: str) -> bool:
+    return any(word in text and line.search(text) for word, line in _LINES_OF_SERVERS)
 
 
 def _short(logger: str) -> str:

@@ -42,6 +42,10 @@ DOCUMENTS = {
     "## OutOfMemoryError: Metaspace\n\u8bf7\n## IllegalConfigurationException\n\u8bf7\n",
     "symptoms and solutions": '### Storage\n\n**Symptoms:**\n- "No space left on device"\n\n'
     "**Solutions:**\n1. Clean old checkpoints\n",
+    "a runbook with sections": "# Title: Failing checkpoints\n\n## Symptoms\n\n- Flink logs:\n"
+    "  - `Checkpoint expired before completing`\n  - `Failed to trigger checkpoint`\n\n"
+    "## Root Cause Analysis (RCA)\n\n1. **Storage**: permission errors or throttling.\n\n"
+    "## Resolution Steps\n\n1. Confirm checkpoint failures in JobManager logs.\n",
     "labels before text": f"#### {HEAP}\n**Cause:** Large batches exhaust the heap.\n"
     "**Recommendation:** Reduce the batch size.\n",
     "a manual with headings": "## Recovery\nThe operator restarts a failed job.\n"
@@ -60,6 +64,8 @@ REPORTS = {
     " * \tat com.acme.Shop.run(Shop.java:9)\n",
     "a template": f"**Describe the bug**\nThe job restarts with {HEAP}\n"
     "**Environment**\nFlink 1.17\n",
+    "a template with sections": f"## Problem\nMy job fails with {HEAP}\n## Root cause analysis\n"
+    "unknown\n## Remediation steps\nnone yet, please help\n",
     "words without a failure": "If the load grows, add TaskManagers.\n",
 }
 

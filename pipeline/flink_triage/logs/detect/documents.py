@@ -73,11 +73,13 @@ _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
 # Section labels of a guide: symptoms and solutions.
 _LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
 _SYMPTOM = re.compile(
-    rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|causes?|reasons?){_LABEL_END}", re.IGNORECASE
+    rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|(?:root )?causes?(?: analysis)?|reasons?)"
+    rf"(?: \(\w{{1,20}}\))?{_LABEL_END}",
+    re.IGNORECASE,
 )
 _SOLUTION = re.compile(
     r"[\s>#*_-]*(?:solutions?|resolutions?|fix(?:es)?|workarounds?|remed(?:y|ies)|mitigations?"
-    rf"|what to do|actions?|recommendations?){_LABEL_END}",
+    rf"|remediations?|what to do|actions?|recommendations?)(?: (?:steps?|plan))?{_LABEL_END}",
     re.IGNORECASE,
 )
 # An entry of release notes: a list item that starts with an issue key.
