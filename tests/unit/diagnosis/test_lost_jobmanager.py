@@ -40,8 +40,10 @@ def test_a_banner_amid_a_running_job_tells_that_its_jobmanager_was_killed(diagno
     assert signatures(incident)[0] == LOST
     assert "taskmanager/heartbeat-timeout" in incident.diagnoses[0].explains
     assert incident.diagnoses[0].evidence[0].excerpt.startswith("Starting Standalone")
-    keys = [change.key for change in incident.diagnoses[0].remediation.config]
-    assert keys == ["high-availability.type", "high-availability.storageDir"]
+    remediation = incident.diagnoses[0].remediation
+    assert not remediation.config
+    assert [step.split()[4] for step in remediation.steps[-2:]] == ["cure:", "cure:"]
+    assert "without high availability" in remediation.steps[-2].lower()
 
 
 def test_the_next_process_may_write_another_file(diagnose):
