@@ -81,7 +81,7 @@ def test_both_runners_hold_as_much_of_a_deployment_and_say_the_same(
     for part in ("incidents", "unknown", "coverage", "effective_config", "stack_traces"):
         assert by_deployment(found[part]) == by_deployment(wanted[part]), part
     notes = [note for incident in found["incidents"] for note in incident["notes"]]
-    assert any("were read one by one" in note for note in notes)
+    assert any("were analyzed individually" in note for note in notes)
     create_views(spark, str(warehouse))
     kept = spark.sql(
         "SELECT deployment, count(*) AS rows FROM events GROUP BY deployment"

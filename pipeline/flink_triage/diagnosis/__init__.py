@@ -1,4 +1,4 @@
-"""Observations in, incidents with ranked diagnoses out."""
+"""Diagnoses observations: groups them into incidents and ranks the possible causes of each."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DeploymentDiagnosis:
-    """The diagnosis of one deployment: its incidents, worst first, and the faults without a
-    signature.
-    """
+    """The incidents of one deployment, worst first, and the faults without a signature."""
 
     incidents: tuple[Incident, ...]
     unknown_faults: tuple[tuple[Observation, Evidence], ...]
@@ -78,7 +76,7 @@ class Findings:
 class IncrementalDiagnosis:
     """Incidents in ``closed`` are final.
 
-    ``carried`` is ``None`` when the next diagnosis must read everything again.
+    ``carried`` is ``None`` if the next diagnosis must read all events again.
     """
 
     closed: Findings
@@ -95,11 +93,11 @@ def diagnose_incrementally(
     settings: Settings = DEFAULT_SETTINGS,
     flink_version: str | None = None,
 ) -> IncrementalDiagnosis | None:
-    """Diagnose a deployment from its ``news`` and the ``carried`` state, or in full without state.
+    """Diagnose a deployment from its new events, ``news``, and the ``carried`` state.
 
-    All incidents ever reported as closed plus those now open equal the incidents of one full
-    diagnosis. Returns ``None`` when the news change a closed incident; the deployment then needs a
-    full diagnosis.
+    Without carried state, ``news`` are all its events. The incidents that all runs report as
+    closed, together with the open ones, equal the incidents of one full diagnosis. Returns ``None``
+    if the new events change a closed incident; the deployment then needs a full diagnosis.
     """
     if carried is not None and not is_in_time(carried, news):
         return None
@@ -160,7 +158,7 @@ def _findings(
 def _unknown_faults(
     ranked: list[Ranked], pack: SignaturePack, settings: Settings
 ) -> tuple[tuple[Observation, Evidence], ...]:
-    """Faults without a signature; a fault that several episodes share is listed once."""
+    """The faults without a signature. A fault that several episodes share is listed once."""
     faults = {id(moment): moment for episode, _ in ranked for moment in episode.faults}
     return tuple(
         (moment.observation, evidence_of(moment, settings))
@@ -214,7 +212,7 @@ def diagnose(
 ) -> tuple[tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]]:
     """Diagnose every deployment among ``observations``: incidents, unknown failures, configs.
 
-    ``deployments`` names those to report even if their logs have no notable event.
+    ``deployments`` are reported even if their logs contain no notable event.
     """
     by_deployment: dict[str, list[Observation]] = {name: [] for name in deployments}
     for observation in observations:
@@ -232,7 +230,7 @@ def diagnose(
 
 
 def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
-    """Sort key: failures before degradations, and ongoing ones before those that are over."""
+    """Sort key: failures before degradations, and ongoing incidents before finished ones."""
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST
     return (

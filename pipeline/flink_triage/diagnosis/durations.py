@@ -1,28 +1,28 @@
-"""Every duration by which a diagnosis relates log lines to each other, shortest first.
+"""All durations by which a diagnosis relates log lines to each other, shortest first.
 
-Some must not exceed others: the next scheduled run must still have every line that a rule looks
-back on. `tests/unit/diagnosis/test_durations.py` asserts the order.
+Some must not exceed others: the next scheduled run must still have every earlier line that a rule
+needs. `tests/unit/diagnosis/test_durations.py` asserts the order.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-# After a refused connection, the next line names its purpose.
+# After a refused connection, the next line states its purpose.
 CONNECTION_ATTEMPT = timedelta(seconds=1)
 # Processes log a shared fault within a second.
 FIRST_FAULT = timedelta(seconds=1)
 # A job logs its failure right after the failure of its task; a busy JobManager takes longer.
 ANSWER = timedelta(seconds=2)
-# Processes log one failure within moments of each other; their clocks may differ slightly.
+# Processes log the same failure at nearly the same time; their clocks may differ slightly.
 FAILURE_SLACK = timedelta(seconds=2)
 # Smaller clock differences cannot be distinguished from delays of logging and of messages.
 CLOCK_TOLERANCE = timedelta(seconds=2)
 # Other processes log the effects of an orderly stop.
 STOP_EFFECT = timedelta(seconds=5)
-# The processes of a cluster stop at once, or one after the other with a grace period.
+# The processes of a cluster stop together, or one after the other with a grace period.
 STOPPED_TOGETHER = timedelta(seconds=10)
-# Another process may log an effect before its cause, because of its clock or its buffers.
+# A different process may log an effect before its cause, because of its clock or its buffers.
 LOG_ORDER = timedelta(seconds=30)
 # A task fails with an exception that was logged earlier; closing files may take some of the time.
 TASK_FAILS = timedelta(minutes=1)
@@ -34,11 +34,11 @@ EXIT_REASON = timedelta(minutes=1)
 STARTUP = timedelta(minutes=1)
 # A job without checkpoints counts as recovered when no fault follows.
 RUNS_ON = timedelta(minutes=2)
-# heartbeat.timeout is 50 s; many raise it.
+# heartbeat.timeout is 50 s by default and often increased.
 HEARTBEAT = timedelta(minutes=5)
 # taskmanager.registration.timeout.
 REGISTRATION = timedelta(minutes=5)
-# TaskManagers look for the JobMaster while the JobManager is away, and for some time after.
+# TaskManagers look for the JobMaster while the JobManager is gone, and for some time afterwards.
 MASTER_SOUGHT = timedelta(minutes=5)
 # A cluster fault, such as a lost TaskManager, precedes its effects by up to a heartbeat timeout.
 CLUSTER_LEAD = timedelta(minutes=5)
@@ -52,12 +52,12 @@ RAN_BEFORE_KILL = timedelta(minutes=10)
 WELL_FOR = timedelta(hours=1)
 # Logs of one deployment are shipped and read with at most this delay.
 LATE = timedelta(hours=1)
-# slot.request.timeout is 5 minutes; a TaskManager request that no job misses is dropped after this.
+# slot.request.timeout is 5 minutes; a TaskManager request on which no job depends is dropped then.
 SLOTS_MISSED = timedelta(hours=1)
 # A healthy job completes a checkpoint, or ends, within this time.
 WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# A failure is compared with the start before it; what changed earlier was proven by a day of work.
+# A failure is compared with the start before it; an older change has worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

@@ -1,10 +1,10 @@
-"""A diagnosed timeline in, the state that the next diagnosis of the deployment needs out.
+"""Reduces a diagnosed timeline to the state that the next diagnosis of the deployment needs.
 
 An episode no longer changes after ``OVER_AFTER`` without a fault. Events before the first open
-episode are then not read again. Witnesses replace them: one event for each fact that holds for the
+episode are then not read again. Witnesses replace them: one event for each fact that applies to the
 whole deployment, such as a job's name, an effective option or the host of a process. A diagnosis of
-the carried state and the new events equals a diagnosis of everything. Where it would not,
-`is_in_time` and `has_same_facts` detect it beforehand, and the deployment is diagnosed in full.
+the carried state and the new events equals a diagnosis of all events. `is_in_time` and
+`has_same_facts` detect the exceptions in advance, and the deployment is then diagnosed in full.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _KEPT_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """State that a diagnosis hands to the next one of its deployment.
+    """State that a diagnosis passes to the next one of its deployment.
 
-    ``observations`` include the witnesses (``occurrences`` 0). New events from before
+    ``observations`` include the witnesses (``occurrences`` 0). New events older than
     ``in_time_from`` could change closed incidents. ``has_closed`` is true if there are closed
     incidents.
     """
@@ -64,10 +64,10 @@ def is_in_time(carried: Carried, news: Iterable[Observation]) -> bool:
 
 
 def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
-    """Whether new events leave the meaning of earlier events unchanged.
+    """Whether new events do not change the meaning of earlier events.
 
     A second job makes events without a job ambiguous. A changed option changes the current value in
-    every patch. A skewed clock moves all events of its file.
+    every patch. A clock skew moves all events of its file.
     """
     if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
         return False
@@ -87,7 +87,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
 def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[datetime, set[int]]:
     """The time from which moments are carried, and the ids of the open episodes.
 
-    Every other episode ends before that time, and no later event can reach it.
+    All other episodes end before that time, and no later event can change them.
     """
     start = _in_time_from(timeline) - LEAD_IN if timeline.times else NO_TIME
     settled = _in_time_from(timeline) - OVER_AFTER - CLUSTER_LEAD if timeline.times else NO_TIME
@@ -109,9 +109,9 @@ def carry(
     start: datetime,
     has_closed: bool,
 ) -> Carried | None:
-    """The state to carry from ``timeline``; ``episodes`` are those that are still open.
+    """The state to carry from ``timeline``; ``episodes`` are the open ones.
 
-    ``None`` if everything must be read again: a fault without a time cannot be ordered, and clock
+    ``None`` if all events must be read again: a fault without a time cannot be ordered, and clock
     skew is measured over all events.
     """
     if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
@@ -128,7 +128,7 @@ def carry(
 
 
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
-    """The observation with its original matches, and with its job if other lines named it."""
+    """The observation with its original matches, and with the job that other lines gave it."""
     observation = moment.observation
     if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
@@ -148,7 +148,7 @@ def _span(episode: Episode) -> tuple[datetime, datetime]:
     return min(times), max(times)
 
 
-# --- moments that are read again -----------------------------------------------------------------
+# --- moments to read again -----------------------------------------------------------------------
 
 
 def _kept(
@@ -157,7 +157,7 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """Moments from ``start`` on that belong to an episode or its report, and signs of health."""
+    """Moments from ``start`` on that belong to an episode or its report, or are signs of health."""
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
     for moment in timeline.moments:
@@ -178,7 +178,7 @@ def _kept(
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
     """Keep the first and the last of consecutive checkpoints within an episode.
 
-    The first carries the count of those left out, as in the incident's timeline. All are kept if
+    The first carries the count of the dropped ones, as in the incident's timeline. All are kept if
     the timeline of any episode starts or ends in between.
     """
     inside: dict[str | None, list[tuple[datetime, datetime]]] = {}
@@ -204,7 +204,7 @@ def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> 
 
 
 def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
-    """Consecutive checkpoints of one job without another event of that job or of the cluster."""
+    """Consecutive checkpoints of one job, without other events of that job or of the cluster."""
     runs: dict[str, list[Moment]] = {}
     for moment in moments:
         if moment.kind == COMPLETED and moment.job_id is not None:
@@ -248,7 +248,7 @@ def _witness(moment: Moment) -> Moment:
 def _witnesses(
     timeline: DeploymentTimeline, starts: Starts, kept: Sequence[Moment], start: datetime
 ) -> list[Moment]:
-    """One moment for each repeated fact: the one that takes effect."""
+    """For each repeated fact, the moment that takes effect."""
     first: dict[Hashable, Moment] = {}
     last: dict[Hashable, Moment] = {}
     for moment in timeline.moments:
@@ -335,7 +335,7 @@ def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterato
             timed = moment if event.logged_at is not None else timed
         if between is not None and previous is not None and previous.kind == COMPLETED:
             yield between
-        # The next line of the file may state no time.
+        # The next line of the file may have no time.
         if timed is not None and timeline.times[-1] - timed.at <= LATE:
             yield timed
 

@@ -1,4 +1,4 @@
-"""An observation in time: the value that context rules, episodes and ranking share."""
+"""An observation with its time and job, as context rules, episodes and ranking use it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from flink_triage.model import Match, Observation
 
-# Sorts before every real time; stands for "the log states no time at all".
+# The time of moments in a file without times; sorts before all real times.
 NO_TIME = datetime(2, 1, 1, tzinfo=UTC)
 _MAX_EXCERPT_CHARS = 400
 
@@ -17,16 +17,17 @@ _MAX_EXCERPT_CHARS = 400
 class Moment:
     """An observation with the time that orders it and its job.
 
-    ``at`` is the event's own time or that of the nearest timed event before it in its file, in the
-    JobManager's clock if the file's clock is known to be wrong; ``NO_TIME`` if the file has none.
+    ``at`` is the time of the event, or of the nearest timed event before it in its file; if the
+    file's clock is known to be wrong, it is converted to the JobManager's clock. It is ``NO_TIME``
+    if the file has no times.
 
-    A witness (``occurrences`` is 0) replaces events that an earlier diagnosis has finished with. It
-    carries a fact about the whole deployment, such as a job's name, and is not an event itself.
+    A witness (``occurrences`` is 0) replaces events of an earlier, finished diagnosis. It carries a
+    fact about the whole deployment, such as a job's name, and is not an event itself.
 
     Context rules (``diagnosis/context``) set the other fields. ``withheld`` are the original
     matches if a rule replaced them; later lines may undo that. ``is_stop``: the line is an effect
     of an orderly stop, not a fault. ``is_handled``: user code logged an exception and continued, so
-    no job failed from it. ``is_text``: a person wrote it; it is not a log line.
+    no job failed. ``is_text``: a person wrote the line; it is not a log line.
     """
 
     observation: Observation
@@ -43,7 +44,7 @@ class Moment:
 
     @property
     def time(self) -> datetime | None:
-        """``at``, or ``None`` if the file states no time."""
+        """``at``, or ``None`` if the file has no times."""
         return None if self.at == NO_TIME else self.at
 
     @property
@@ -54,7 +55,7 @@ class Moment:
 
     @property
     def kind(self) -> str | None:
-        """The kind of its lifecycle line; ``None`` for others and for witnesses."""
+        """The kind of the lifecycle line; ``None`` for other lines and for witnesses."""
         lifecycle = self.observation.event.lifecycle
         return lifecycle.kind if lifecycle is not None and not self.is_witness else None
 
@@ -64,7 +65,7 @@ class Moment:
         return lifecycle.to_state if lifecycle is not None and not self.is_witness else None
 
     def reinterpreted(self, matches: tuple[Match, ...], at: datetime | None = None) -> Moment:
-        """The moment with other matches; the original ones are withheld, and it is no stop."""
+        """The moment with other matches; the original ones are withheld, and it is not a stop."""
         return replace(
             self,
             observation=replace(self.observation, matches=matches),

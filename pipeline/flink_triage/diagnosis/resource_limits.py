@@ -1,8 +1,8 @@
-"""The diagnosis of one deployment in; its result, or the reason for having none, out.
+"""Runs the diagnosis of one deployment under limits of CPU time and memory.
 
-A deployment that cannot be diagnosed does not stop the others. A timer on processor time checks the
-limits. It needs the main thread, as process pools and Spark workers have it; in other threads and
-on Windows only raised exceptions are caught.
+A deployment that cannot be diagnosed does not stop the others. A CPU timer checks the limits. It
+requires the main thread, which process pools and Spark workers use; in other threads and on Windows
+only raised exceptions are caught.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Undiagnosed:
 
 
 class _TooMuch(BaseException):
-    """Not an ``Exception``, so that interrupted code does not handle it as an error of its own."""
+    """Not an ``Exception``, so that the interrupted code does not handle it."""
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
@@ -64,7 +64,7 @@ def _start(settings: Settings) -> None:
 
     def check(_number: int, _frame: FrameType | None) -> None:
         if time.thread_time() - began > settings.max_diagnosis_seconds:
-            allowed = f"{settings.max_diagnosis_seconds:g} s of processor time"
+            allowed = f"{settings.max_diagnosis_seconds:g} s of CPU time"
             raise _TooMuch(f"it takes more than {allowed}")
         if _resident_bytes() - held > settings.max_diagnosis_bytes:
             raise _TooMuch(f"it takes more than {settings.max_diagnosis_bytes // MIB} MiB")

@@ -1,8 +1,8 @@
 """The values that pass between stages, from a file on disk to a ranked diagnosis.
 
-Everything here is frozen and slotted: a stage returns new values and never edits the ones it was
-given. Timestamps are timezone-aware UTC ``datetime``, or ``None`` if the log states no time. The
-words are those of ``docs/glossary.md``.
+All classes are frozen and slotted: a stage returns new values and never changes its arguments.
+Timestamps are timezone-aware ``datetime`` in UTC, or ``None`` if the log has no time. Names follow
+``docs/glossary.md``.
 """
 
 from flink_triage.model.log_events import (

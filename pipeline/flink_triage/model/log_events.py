@@ -1,4 +1,4 @@
-"""Files and their events: what readers take from a range of bytes."""
+"""Files and their events, as readers extract them from a range of bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from flink_triage.pickles import pickled_by_position
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """What a log line says about the life of a job, task, checkpoint, process or configuration.
+    """The change that a log line reports about a job, task, checkpoint, process or configuration.
 
-    ``kind`` is one of ``logs.lifecycle.KINDS``; fields that the line does not state are ``None``.
-    ``key`` is the option of a ``config`` line and the execution attempt id of a task's lines.
-    ``subtask`` counts from 1 as Flink prints it; ``attempt`` from 0.
+    ``kind`` is one of ``logs.lifecycle.KINDS``; fields that the line does not contain are ``None``.
+    ``key`` is the option of a ``config`` line, and the execution attempt id of a task's lines.
+    ``subtask`` starts at 1, as Flink prints it; ``attempt`` starts at 0.
     """
 
     kind: str
@@ -36,12 +36,13 @@ class Lifecycle:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One log event: a header line and everything up to the next header.
+    """One log event: a header line and all lines up to the next header.
 
-    ``offset`` and ``size_bytes`` locate it in the decompressed file; ``line``, from 1, is that of
-    the message.  ``message`` is what follows the header, on its line or the one below;
-    ``continuation`` the lines after it, joined by ``\\n`` without line ends (usually a stack
-    trace), or ``None``.  Both are decoded, free of carrier prefixes and escape codes, and redacted.
+    ``offset`` and ``size_bytes`` locate it in the decompressed file; ``line`` is the line of the
+    message, from 1.  ``message`` is the text after the header, on its line or the next one.
+    ``continuation`` are the lines after the message (usually a stack trace), joined by ``\\n``
+    without a final line end, or ``None``.  Both are decoded, without carrier prefixes and escape
+    codes, and redacted.
     """
 
     path: str
@@ -62,12 +63,12 @@ class Event:
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class FileProfile:
-    """The properties of a file, as its head shows them.
+    """The properties of a file, detected from its head.
 
     ``layout`` and ``carrier`` are names from ``logs.layouts`` and ``logs.carriers``;
-    ``layout_confidence`` is the share of probed lines that the layout explains, in [0, 1].
-    ``is_splittable`` says that byte ranges can be read on their own (no compression, no carrier,
-    one layout).  ``problem`` is why the file is quarantined, or ``None``.
+    ``layout_confidence`` is the share of probed lines that fit the layout, in [0, 1].
+    ``is_splittable``: byte ranges can be read independently (no compression, no carrier, one
+    layout).  ``problem`` is the reason why the file is quarantined, or ``None``.
     """
 
     path: str
@@ -87,11 +88,11 @@ class FileProfile:
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """One task: the events whose first byte lies in [start, end) of the decompressed file.
+    """One task: the events whose first byte is in [start, end) of the decompressed file.
 
     ``end`` is ``None`` for the end of the file; files that are not splittable have one range.
-    ``is_continued`` says that an earlier reading ended at ``start``: then whatever stands there
-    belongs to the range, header or not, and any file can be read from there.
+    ``is_continued``: an earlier run read up to ``start``. The bytes from ``start`` on then belong
+    to the range even without a header, and any file can be read from there.
     """
 
     profile: FileProfile
@@ -104,10 +105,10 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Counts of all that was read, notable or not, per level and minute.
+    """Counts of all events, notable or not, per level and minute.
 
-    ``minute`` is ``None`` for lines before the first timestamp; ``level`` is ``None`` where the
-    layout states none.
+    ``minute`` is ``None`` for lines before the first timestamp; ``level`` is ``None`` if the layout
+    has no level.
     """
 
     level: str | None
@@ -119,25 +120,25 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An input, or part of one, that was not read as a log, and why."""
+    """An input, or a part of one, that was not read as a log, with the reason."""
 
     path: str
     reason: str
 
     @property
     def is_ignored(self) -> bool:
-        """Whether nothing is missing: a file that is no log by its name, beside logs."""
+        """Whether nothing is missing: a file next to logs that is not a log by its name."""
         return self.reason.startswith("ignored: ")
 
 
 @dataclass(frozen=True, slots=True)
 class RangeScan:
-    """What one range held: its notable events, and an account of every byte.
+    """The contents of one range: its notable events, and an account of every byte.
 
-    Event lines count from 1 at the range's first line; adding the newlines of the ranges before
-    gives lines of the file.  ``event_bytes + counted_bytes + quarantined_bytes + held_back_bytes``
-    is the number of bytes that the range owns.  ``held_back_bytes`` is the unfinished last event
-    of a file that is still being written.
+    Event lines count from 1 at the first line of the range; add the newlines of the previous
+    ranges to get lines of the file.  ``event_bytes + counted_bytes + quarantined_bytes +
+    held_back_bytes`` is the number of bytes that the range owns.  ``held_back_bytes`` are the
+    unfinished last event of a file that is still being written.
     """
 
     range: ByteRange

@@ -1,4 +1,4 @@
-"""Events with their matches: what a diagnosis takes from all ranges."""
+"""Events with their matches, the input of a diagnosis."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from flink_triage.reach import Spread, Subtask
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in one event: which alternative, what it captured, how near the root.
+    """A signature found in one event, with the matching alternative and its captures.
 
-    ``depth_from_root`` is 0 when the matching throwable is the root cause of its chain, 1 for the
-    throwable that wraps it and so on; ``None`` when the match stands outside a trace.
-    ``excerpt`` is the text that matched, at most 400 characters, and ``line_offset`` the number of
-    lines between the event's header and the line that holds it.
+    ``depth_from_root`` is 0 if the matching throwable is the root cause of its chain, 1 for the
+    throwable that wraps it, and so on; ``None`` if the match is not in a trace.  ``excerpt`` is
+    the matching text, at most 400 characters.  ``line_offset`` is the number of lines between the
+    header of the event and the line of the excerpt.
     """
 
     signature: str
@@ -32,7 +32,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """A distinct stack trace of one range: its parsed chain, and one exemplar."""
+    """A distinct stack trace of one range: its parsed chain and one exemplar."""
 
     fingerprint: Fingerprint
     trace: StackTrace
@@ -44,7 +44,9 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class TraceCount:
-    """How often one range saw a stack trace that an earlier one had as a `TraceRow`."""
+    """The number of times that a stack trace occurs in a range, if an earlier range has its
+    `TraceRow`.
+    """
 
     fingerprint: Fingerprint
     count: int
@@ -54,14 +56,14 @@ class TraceCount:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A notable event with all that the per-event stages know of it: the diagnosis' input.
+    """A notable event with the results of all stages that process single events.
 
-    ``occurrences`` is above 1 where equal events were folded into their first; then
-    ``last_logged_at`` is the time of the last of them.  ``has_frames`` is false for a trace that
-    prints none at all (HotSpot drops them from an exception thrown often).  ``product`` says whose
-    log this looks like, by loggers, frames and names in it; ``None`` if nothing shows it.
-    ``flink_version`` is stated by the head of its file.  ``spread`` is set where it counts events
-    of other subtasks, hosts or files.
+    ``occurrences`` is greater than 1 if equal events were folded into the first;
+    ``last_logged_at`` is then the time of the last one.  ``has_frames`` is false for a trace
+    without frames (HotSpot omits them from exceptions that are thrown often).  ``product`` is the
+    product that probably wrote the log, by its loggers, frames and names, or ``None``.
+    ``flink_version`` is the version in the head of the file.  ``spread`` is set if the observation
+    counts events of other subtasks, hosts or files.
     """
 
     deployment: str
@@ -87,7 +89,7 @@ class Observation:
 
     @property
     def reach(self) -> Spread:
-        """Where it and all that it counts was logged, as far as that is known."""
+        """The known places of all events that the observation counts."""
         subtasks = {Subtask(self.task, self.subtask, self.parallelism)} if self.task else ()
         hosts = (self.host,) if self.host else ()
         own = Spread(frozenset(subtasks), frozenset(hosts), frozenset((self.event.path,)))

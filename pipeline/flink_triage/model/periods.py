@@ -1,4 +1,4 @@
-"""What is said of the history of a warehouse: two periods compared, and causes that come back."""
+"""Results from the history of a warehouse: two compared periods, and recurring causes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """What is compared: all that one run found, or events of [start, end), either end open."""
+    """One side of a comparison: the results of one run, or the events of [start, end).
+
+    Without ``start`` or ``end``, the period is open on that side.
+    """
 
     name: str
     run_id: str | None = None
@@ -21,9 +24,9 @@ class Period:
 class CauseChange:
     """One cause in one deployment, before and after.
 
-    ``cause`` is a signature id, or a root-cause fingerprint where ``title`` names the exception.
-    Counts are of events; the rates, per hour with logs, are ``None`` when runs are compared.
-    ``no logs`` says that one side holds no log of the deployment, so that nothing can be said.
+    ``cause`` is a signature id, or a root-cause fingerprint; ``title`` is then the exception.
+    Counts are numbers of events. The rates, per hour with logs, are ``None`` if runs are compared.
+    ``no logs``: one side has no logs of the deployment, so the two cannot be compared.
     """
 
     deployment: str
@@ -38,7 +41,7 @@ class CauseChange:
 
 @dataclass(frozen=True, slots=True)
 class OptionChange:
-    """An effective option that differs; ``None`` where it is not printed."""
+    """An effective option that differs; ``None`` on a side that does not print it."""
 
     deployment: str
     key: str
@@ -56,9 +59,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """One cause over all that a warehouse has seen.
+    """One cause over the whole history of a warehouse.
 
-    ``is_new`` says that no run before the newest one knew it.
+    ``is_new``: no run before the newest one found it.
     """
 
     cause: str

@@ -1,4 +1,4 @@
-"""The result of a run (``schema_version`` 2): incidents with diagnoses, and what was read."""
+"""The result of a run (``schema_version`` 2): incidents with diagnoses, and the coverage."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from flink_triage.model.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Where it is written: file, line (from 1), byte offset, time, and the words themselves.
+    """The place of a fact in a log: file, line (from 1), byte offset, time and text.
 
-    ``fingerprint`` names the event's stack trace, where it has one: a key of
+    ``fingerprint`` identifies the stack trace of the event, if any: a key of
     ``Result.stack_traces``.
     """
 
@@ -40,10 +40,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One option to change, under its name in the running Flink line.
+    """One option to change, with its name in the running Flink line.
 
-    ``current`` is the effective value read from the log, the line's default, or ``None`` when
-    neither is known; ``current_source`` says which (``log``, ``default``, ``None``).
+    ``current`` is the effective value in the log, the default of the Flink line, or ``None`` if
+    neither is known; ``current_source`` is ``log``, ``default`` or ``None``.
     """
 
     key: str
@@ -58,7 +58,7 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class TriedFix:
-    """A fix that people report, what it really does, and why it is or is not the cure."""
+    """A fix that people report, its actual effect, and whether it removes the cause."""
 
     advice: str
     assessment: str
@@ -79,7 +79,7 @@ class Remediation:
 class Diagnosis:
     """One ranked explanation of an incident; rank 1 is the root cause.
 
-    ``score`` orders diagnoses inside one incident and means nothing elsewhere; ``confidence`` is
+    ``score`` orders the diagnoses of one incident and has no meaning outside it; ``confidence`` is
     in [0, 1] and calibrated on the labelled corpus.  ``reasons`` are the parts of the score, as
     sentences.
     """
@@ -106,9 +106,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class SimilarFailure:
-    """A known failure that resembles one without a name; it does not match and is no diagnosis.
+    """A known failure that resembles an unknown one; it does not match and is not a diagnosis.
 
-    ``agrees`` is what both have, ``differs`` what its signature asks for and the log does not show.
+    ``agrees`` are the common properties. ``differs`` are those that the signature requires and the
+    log does not have.
     """
 
     signature: str
@@ -126,7 +127,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One thing that happened, for people: ``kind`` from ``logs.lifecycle.KINDS`` or ``fault``."""
+    """One entry of a timeline; ``kind`` is ``fault`` or one of ``logs.lifecycle.KINDS``."""
 
     at: datetime | None
     kind: str
@@ -137,7 +138,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class AffectedJob:
-    """A job that an incident hit; ``started_at`` is its own first fault."""
+    """A job that an incident affected; ``started_at`` is the time of its first fault."""
 
     job_id: str | None
     job_name: str | None
@@ -149,7 +150,7 @@ class AffectedJob:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCount:
-    """Faults within one minute, and how many jobs they hit."""
+    """The number of faults within one minute, and of the jobs that they affected."""
 
     minute: datetime
     faults: int
@@ -158,10 +159,10 @@ class MinuteCount:
 
 @dataclass(frozen=True, slots=True)
 class BlastRadius:
-    """How far an incident reached; a fault of the cluster reaches more than one job.
+    """The extent of an incident; a fault of the cluster affects more than one job.
 
-    ``hosts`` are those that logged a fault, ``taskmanagers`` those that a fault names.
-    ``per_minute`` leaves out minutes without faults and ends after the first 120.
+    ``hosts`` logged a fault; ``taskmanagers`` are mentioned in a fault.  ``per_minute`` omits
+    minutes without faults and has at most 120 entries.
     """
 
     jobs: tuple[AffectedJob, ...]
@@ -172,10 +173,10 @@ class BlastRadius:
 
 @dataclass(frozen=True, slots=True)
 class OtherCause:
-    """A cause other than the first, and what would tell them apart.
+    """A cause other than the first, and how to distinguish them.
 
-    ``considered``: the log shows it.  ``possible``: it is known to bring about the symptom that the
-    log shows, and ``look_for`` are words that it would have left where the logs are missing.
+    ``considered``: the log shows it.  ``possible``: it is known to cause the symptom in the log,
+    and ``look_for`` are strings that the missing logs would contain.
     """
 
     signature: str
@@ -187,7 +188,7 @@ class OtherCause:
 
 @dataclass(frozen=True, slots=True)
 class StartOf:
-    """Where a log shows the start of a process, or of a job where ``process`` is ``None``."""
+    """The place in a log of the start of a process, or of a job if ``process`` is ``None``."""
 
     process: Process | None
     path: str
@@ -199,8 +200,8 @@ class StartOf:
 class ObservedChange:
     """A difference between the last healthy start and the one before the failure.
 
-    It is a fact of the logs and no cause. ``before`` is ``None`` for what was added, ``after`` for
-    what was removed. The value of a jar is its version, or its file name where that has none.
+    It is a fact of the logs, not a cause. ``before`` is ``None`` for additions, ``after`` for
+    removals. The value of a jar is its version, or its file name if that has no version.
     """
 
     what: ChangeKind
@@ -213,14 +214,15 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one job, or of several that one fault of the cluster hit.
+    """One episode of one job, or of several jobs that one fault of the cluster affected.
 
-    ``job_id`` is ``None`` when the logs name no job and when ``blast_radius`` names several.
-    ``similar`` are known failures that resemble a first fault without a name, nearest first.
-    ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes`` say
-    what was assumed, as of clocks that disagree.  ``status`` is what became of it since the run
-    before, where runs are kept; ``None`` for what was over before that.  ``changes`` are the first
-    differences from the last healthy start, and ``changes_left_out`` the number of further ones.
+    ``job_id`` is ``None`` if the logs mention no job, or if ``blast_radius`` has several.
+    ``similar`` are known failures that resemble an unknown first fault, most similar first.
+    ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes``
+    state assumptions, for example about clock skew.  ``status`` is the change since the previous
+    run, if runs are kept; ``None`` for incidents that were already over.  ``changes`` are the
+    first differences from the last healthy start, and ``changes_left_out`` the number of further
+    ones.
     """
 
     incident_id: str
@@ -250,13 +252,13 @@ class Incident:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a log shows a failure.  All other verdicts say why there is none to report."""
+        """Whether a log shows a failure.  All other verdicts state why none is reported."""
         return self.verdict in ("diagnosed", "undetermined")
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
-    """A failure that no signature names, grouped by fingerprint; ``similar`` as of an incident."""
+    """A failure without a signature, grouped by fingerprint; ``similar`` as in `Incident`."""
 
     fingerprint: str
     count: int
@@ -278,7 +280,7 @@ class SkippedSignature:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What was read and what was not: a report states its blind spots."""
+    """The inputs that were read and those that were not, so that a report states its gaps."""
 
     files: int = 0
     bytes: int = 0
@@ -305,9 +307,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that one run found; every output format renders this object and nothing else.
+    """The complete result of a run, and the only input of the output formats.
 
-    ``stack_traces`` holds, once each, the traces that evidence names, as one event printed them.
+    ``stack_traces`` contains each stack trace to which evidence refers, as one event printed it.
     """
 
     tool: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""A stack trace: a chain of throwables with frames, and the fingerprints of it."""
+"""A stack trace: a chain of throwables with frames, and its fingerprints."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Frame:
 class Throwable:
     """One throwable of a chain.
 
-    ``type`` is the real class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped to
-    ``some.Type`` with ``is_serialized``.  ``omitted_frame_count`` is the n of ``... n more``, which
-    stands for the last n frames of the enclosing throwable; ``frames`` holds only printed ones.
+    ``type`` is the actual class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped
+    to ``some.Type`` with ``is_serialized``.  ``omitted_frame_count`` is the n of ``... n more``,
+    which replaces the last n frames of the enclosing throwable; ``frames`` are only printed ones.
     """
 
     type: str
@@ -42,7 +42,7 @@ class Throwable:
 
     @property
     def text(self) -> str:
-        """``type: message``, or the bare type when there is no message."""
+        """``type: message``, or only the type if there is no message."""
         return f"{self.type}: {self.message}" if self.message else self.type
 
 
@@ -50,7 +50,7 @@ class Throwable:
 class StackTrace:
     """A cause chain, outermost throwable first; never empty.
 
-    ``is_truncated`` says that the text began or ended inside the trace.
+    ``is_truncated``: the text starts or ends inside the trace.
     """
 
     throwables: tuple[Throwable, ...]
@@ -67,10 +67,10 @@ class StackTrace:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Versioned identities of a trace (``v1:`` + 32 hex digits), one per question asked of it.
+    """Versioned identities of a trace (``v1:`` + 32 hex digits), one per kind of grouping.
 
-    ``full`` groups the same failure along the same path, ``root_cause`` the same fault whatever
-    wrapped it, ``user_frames`` the same place in user code (``None`` without user frames).
+    ``full`` groups the same failure on the same path, ``root_cause`` the same fault regardless of
+    its wrappers, and ``user_frames`` the same place in user code (``None`` without user frames).
     """
 
     full: str

@@ -1,4 +1,4 @@
-"""The words that fields of the model may hold."""
+"""The allowed values of fields of the model."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def first_incident(observe, pack):
             "signatures": signatures(incident),
             "first": signatures(incident)[0] if diagnoses else None,
             "occurrences": diagnoses[0].occurrences if diagnoses else 0,
-            "is_from_text": any("read from a text" in note for note in incident.notes),
+            "is_from_text": any("found in prose" in note for note in incident.notes),
         }
 
     return facts

@@ -37,7 +37,7 @@ MINOR_BESIDE = line(1, PORT_IN_USE.rstrip("\n"), "WARN", REGISTRY) + FAILED_FOR_
         ("generic", FAILED_FOR_ONE, "operator/user-code-exception", "(-30)"),
         ("root-cause", FAILED_TWICE, "disk/full", "root cause of its stack trace (+15)"),
         ("frequency", AGAIN + ONCE, "disk/full", "seen 3 times (+14)"),
-        ("persistence", FAILED_TWICE, "disk/full", "seen in 2 of 2 failures (+14)"),
+        ("persistence", FAILED_TWICE, "disk/full", "seen in all 2 failures (+14)"),
         ("last-failure", FAILED_TWICE, "disk/full", "(+10)"),
         ("first-fault", FAILED_TWICE, "disk/full", "(+8)"),
         ("severity", FAILED_TWICE, "disk/full", "critical (+6)"),

@@ -70,7 +70,8 @@ def test_of_a_trace_that_ends_above_its_cause_what_was_thrown_is_told(diagnose, 
     )
     (incident,) = diagnose(taskmanager=text).incidents
     assert incident.summary == (
-        "No signature names the first fault: java.lang.RuntimeException, cut off before its cause."
+        "No signature matches the first fault: java.lang.RuntimeException, cut off "
+        "before its cause."
     )
 
 

@@ -150,8 +150,8 @@ def test_a_known_failure_is_named_in_a_sentence_and_less_certain(diagnose, text:
     (logged,) = diagnose(question=text, jobmanager=_logged(LARGE)).incidents
     assert incident.diagnoses[0].signature == logged.diagnoses[0].signature
     assert incident.diagnoses[0].signature == "kafka/record-too-large"
-    assert any("read from a text" in note for note in incident.notes)
-    assert not any("read from a text" in note for note in logged.notes)
+    assert any("found in prose" in note for note in incident.notes)
+    assert not any("found in prose" in note for note in logged.notes)
     assert incident.diagnoses[0].confidence < logged.diagnoses[0].confidence
 
 

@@ -1,1 +1,1 @@
-"""Rules that interpret a line by the lines around it; ``rules.CONTEXT`` lists them."""
+"""Rules that interpret a line in the context of other lines; ``rules.CONTEXT`` lists them."""

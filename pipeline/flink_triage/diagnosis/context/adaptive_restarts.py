@@ -1,7 +1,7 @@
-"""Cancelled jobs in, those that the adaptive scheduler restarts after a task failure out.
+"""Finds cancellations with which the adaptive scheduler restarts a job after a task failure.
 
 The adaptive scheduler cancels and recreates a job after a task failure. It does the same to rescale
-the job, without a failure before.
+the job, but then no failure precedes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flink_triage.signatures import SignaturePack
 
 
 def find_adaptive_restarts(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """The change to CANCELLING that follows a failure becomes a change to RESTARTING."""
+    """Turn a change to CANCELLING that follows a failure into a change to RESTARTING."""
     failed: dict[str, datetime] = {}
     restarting: set[str] = set()
     changed: dict[int, Moment] = {}

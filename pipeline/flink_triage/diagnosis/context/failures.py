@@ -1,4 +1,4 @@
-"""A log line in; whether, and in which form, it reports a job failure out."""
+"""Determines whether, and in which form, a log line reports a job failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-f
 
 
 def failure_rank(observation: Observation) -> int | None:
-    """Rank of the form in which a line reports a job failure, best first; ``None`` for others."""
+    """The rank of the form in which a line reports a job failure, 0 is best; ``None`` if it
+    reports none.
+    """
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

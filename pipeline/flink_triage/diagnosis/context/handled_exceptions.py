@@ -1,7 +1,7 @@
-"""Log lines in, the exceptions that user code logged and handled out.
+"""Finds exceptions that user code logged and handled.
 
-User code that falls back to a default may log each exception at ERROR with its trace, and quote the
-words of any failure. Such a line is not a failure: no task fails soon after it, and the job later
+User code that falls back to a default may log each exception at ERROR with its trace, and may quote
+any failure message. Such a line is not a failure: no task fails soon after it, and the job later
 completes a checkpoint or finishes.
 """
 
@@ -21,16 +21,16 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.conditions import is_logger
 from flink_triage.traces import origin_of
 
-# Layouts may cut a logger name to its last part, or its packages to single letters.
+# Layouts may shorten a logger name to its last part, or its packages to single letters.
 _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
 def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Lines that log an exception of user code after which nothing failed lose their matches.
+    """Remove the matches of lines that log an exception of user code, if nothing failed afterwards.
 
-    If the job handled an exception once, it does not fail from it. The same exception beside a
-    failure is therefore ignored too: the failure has another cause, or reports the exception
-    itself.
+    If the job handled an exception once, the exception does not fail it. The same exception is
+    therefore also ignored near a failure: the failure has a different cause, or reports the
+    exception itself.
     """
     generic = {id_ for id_, signature in pack.signatures.items() if signature.is_generic}
     found: set[int] = set()
@@ -56,14 +56,14 @@ def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> d
 
 
 def _is_user_log(observation: Observation, generic: Container[str]) -> bool:
-    """Whether user code may have logged the line, with an exception or words of a failure."""
+    """Whether user code may have logged the line, with an exception or a failure message."""
     event = observation.event
     if event.lifecycle is not None or event.logger is None or not observation.matches:
         return False
     if all(match.signature in generic for match in observation.matches):
-        # A bare class name may belong to Flink or to user code; the lines that follow decide.
+        # A simple class name may belong to Flink or to user code; the lines that follow decide.
         return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
-    # Quoted words of a failure, without an exception.
+    # A quoted failure message, without an exception.
     is_whole_name = _WHOLE_NAME.match(event.logger) is not None
     return observation.fingerprint is None and is_whole_name and origin_of(event.logger) == "user"
 

@@ -1,7 +1,7 @@
-"""JobManager startup lines in, those whose predecessor ended without a logged reason out.
+"""Infers that a JobManager was killed from the startup banner of its successor.
 
-A killed process (SIGKILL, the kernel, a lost node) logs nothing about its end. Its log, or that of
-its successor, continues with a startup banner while a job was still running.
+A killed process (SIGKILL, the kernel, a lost node) logs nothing about its end. Its log, or the log
+of its successor, continues with a startup banner while a job was still running.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _Process = tuple[str, str | None]
 
 
 def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Banners get a match of ``meaning: jobmanager-lost``, other lines may lose theirs.
+    """Add matches with ``meaning: jobmanager-lost`` to banners, and remove them elsewhere.
 
     A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
-    that look for a JobManager match only near such a banner.
+    that look for a JobManager keep their matches only near such a banner.
     """
     lost = pack.with_meaning("jobmanager-lost")
     if not lost:
@@ -47,7 +47,7 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
 def _banners_after_loss(moments: Sequence[Moment]) -> list[int]:
     """Indices of the banners of JobManagers whose predecessor ended while a job was running.
 
-    A JobManager that still logs after another's banner is alive; the other one is a standby.
+    A JobManager that logs after the banner of a second one is alive; the second is a standby.
     """
     logged = [
         (index, moment.observation, moment.at)
@@ -55,7 +55,7 @@ def _banners_after_loss(moments: Sequence[Moment]) -> list[int]:
         if moment.observation.process == "jobmanager" and moment.observation.occurrences
     ]
     last_line = {_key(observation): at for _, observation, at in logged}
-    # By process, the last time at which each of its jobs was seen running.
+    # The last time at which each job was seen running, by process.
     running: dict[_Process, dict[str, datetime]] = {}
     found: list[int] = []
     for index, observation, at in logged:

@@ -1,6 +1,6 @@
-"""Exceptions without a stack in, the same ones with the matches of the last complete one out.
+"""Gives exceptions without a stack trace the matches of the last complete one of their class.
 
-HotSpot throws some exceptions without a stack trace after it compiled the throwing code
+HotSpot omits the stack trace of some exceptions after it has compiled the throwing code
 (``-XX:+OmitStackTraceInFastThrow``).
 """
 

@@ -1,7 +1,7 @@
-"""Signals to processes in, the effects of an orderly stop of the cluster out.
+"""Marks the effects of an orderly stop of the cluster.
 
-Stopping a cluster sends SIGTERM to its processes within moments of each other. Tasks then fail,
-connections break and threads find their class loader closed. These are effects of the stop and not
+When a cluster is stopped, its processes receive SIGTERM at nearly the same time. Tasks then fail,
+connections break and threads find their class loader closed. These are effects of the stop, not
 failures. Lines before the first signal are not affected.
 """
 
@@ -25,13 +25,13 @@ from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
 
-# A signal explains lines up to this long after it.
+# A signal explains lines that follow within this time.
 REACH = STOPPED_TOGETHER + SHUTDOWN
 
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """How one process was stopped.
+    """The stop of one process.
 
     ``first`` is the earliest signal or shutdown notice of the stop, ``own`` the signal of this
     process, and ``until`` its next banner, at most ``SHUTDOWN`` after ``own``.
@@ -51,11 +51,10 @@ class _End:
 
 
 def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Lines from the first signal on are marked, if the JobManager got a signal too.
+    """Mark lines from the first signal on, if the JobManager also received one.
 
-    Before its own signal a process may still fail independently, and logs that as an error. Lines
-    of a process without a signal, or of one that restarts in the same file, are not part of the
-    stop.
+    Before its own signal, a process may still fail independently and log an error; such errors are
+    not marked. Nor are lines of a process without a signal, or after a restart in the same file.
     """
     ends = _ends(moments)
     if not ends:
@@ -74,7 +73,7 @@ def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Mome
 
 
 def _ends(moments: Sequence[Moment]) -> dict[str, list[_End]]:
-    """The ends by process; those of one process are in time order."""
+    """The ends of each process, in time order."""
     signals = [
         m for m in moments if is_kind(m.observation, SIGNAL) and m.observation.event.logged_at
     ]

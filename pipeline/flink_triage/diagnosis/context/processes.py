@@ -1,4 +1,4 @@
-"""A line or a path in, the process that it belongs to or names out."""
+"""Identifies the process that wrote a line, and the TaskManager that a line refers to."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def process_at(path: str) -> str:
 
 
 def is_kind(observation: Observation, kind: str) -> bool:
-    """Whether it is a lifecycle line of this kind, and not a witness."""
+    """Whether ``observation`` is a lifecycle line of this kind, and not a witness."""
     lifecycle = observation.event.lifecycle
     return lifecycle is not None and lifecycle.kind == kind and observation.occurrences > 0
 
 
 def started_as(observation: Observation) -> str | None:
-    """The resource id that a TaskManager logs at its start."""
+    """The resource id of the TaskManager, if the line reports its start."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None or lifecycle.kind != STARTED or not lifecycle.resource_id:
         return None

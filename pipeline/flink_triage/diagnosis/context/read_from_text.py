@@ -1,4 +1,4 @@
-"""Moments in, those that a person wrote marked as text out.
+"""Marks moments that are prose, not log lines.
 
 Prose is less reliable than a log line: it lowers the confidence of a diagnosis, and prose alone
 cannot prove that a job is healthy.
@@ -23,7 +23,7 @@ def mark_text(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Mome
 
 
 def is_prose(observation: Observation) -> bool:
-    """Whether a line has neither a log header, nor a stack trace, nor a lifecycle meaning."""
+    """Whether a line has no log header, no stack trace and no lifecycle meaning."""
     event = observation.event
     has_header = event.level is not None or event.logged_at is not None
     return not has_header and event.lifecycle is None and observation.fingerprint is None

@@ -1,4 +1,4 @@
-"""Failed lookups of the ResourceManager in, those that soon succeeded out.
+"""Ignores failed lookups of the ResourceManager that soon succeeded.
 
 Processes that start together look for each other for some time. For each attempt, the RPC system
 may also log that the address did not respond.
@@ -24,7 +24,7 @@ _RPC_LOGGERS = (
 
 
 def find_registration_retries(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Lookups lose their matches if the same process connects within ``REGISTRATION``."""
+    """Remove the matches of lookups if the same process connects within ``REGISTRATION``."""
     found: dict[str, datetime] = {}
     tried: dict[str, datetime] = {}
     changed: dict[int, Moment] = {}

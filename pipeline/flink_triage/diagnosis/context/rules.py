@@ -1,6 +1,6 @@
-"""Moments of one deployment in time order in, the same ones reinterpreted by `CONTEXT` out.
+"""Reinterprets the moments of one deployment with the rules of `CONTEXT`.
 
-``make ablate`` leaves out each rule in turn and prints what changes on labelled logs.
+``make ablate`` leaves out each rule in turn and prints the changes in the results on labelled logs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from flink_triage.signatures import SignaturePack
 
 @dataclass(frozen=True, slots=True)
 class ContextRule:
-    """``apply`` gives the moments that change, by index, as the rules before left them.
+    """A rule whose ``apply`` returns the changed moments by index; rules apply in order.
 
-    ``description`` is one sentence for readers of ``docs/diagnosis.md``; ``source`` is the class
-    or kind of log whose lines the rule reads.
+    ``description`` is one sentence for ``docs/diagnosis.md``. ``source`` is the class or the kind
+    of log whose lines the rule reads.
     """
 
     id: str
@@ -40,7 +40,7 @@ class ContextRule:
 def apply_context(
     moments: Sequence[Moment], pack: SignaturePack, without: frozenset[str] = frozenset()
 ) -> list[Moment]:
-    """The moments after all rules but those ``without``, in time order again."""
+    """Apply all rules except ``without``; return the moments in time order."""
     result = list(moments)
     for rule in CONTEXT:
         if rule.id not in without:
@@ -89,7 +89,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "handled-exceptions",
         mark_handled_exceptions,
-        "An exception that user code logs is no failure if the job continues.",
+        "An exception that user code logs is not a failure if the job continues.",
         "loggers of user code",
     ),
     ContextRule(

@@ -1,6 +1,6 @@
-"""Signals to TaskManagers in, those that the JobManager then reports as lost out.
+"""Finds signals to TaskManagers that the JobManager then reports as lost.
 
-A TaskManager that gets SIGTERM may end before it unregisters. The JobManager then misses its
+A TaskManager that receives SIGTERM may end before it unregisters. The JobManager then misses its
 heartbeat, as if the process or its host had failed.
 """
 
@@ -21,7 +21,7 @@ from flink_triage.signatures import SignaturePack
 
 
 def find_stopped_taskmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """The signal gets a match of ``meaning: taskmanager-stopped``, unless the cluster stopped."""
+    """Add a match with ``meaning: taskmanager-stopped`` to the signal, unless the cluster stops."""
     stopped = pack.with_meaning("taskmanager-stopped")
     if not stopped:
         return {}

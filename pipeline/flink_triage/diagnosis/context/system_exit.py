@@ -1,8 +1,8 @@
-"""Log lines in, the TaskManagers that ended because user code called ``System.exit`` out.
+"""Finds TaskManagers that ended because user code called ``System.exit``.
 
 The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
-JobManager as in an orderly stop. But its log holds no signal and no fatal error of Flink. Only the
-output of the user code gives the reason: the last line of the ``.out`` file.
+JobManager as in an orderly stop. But its log contains no signal and no fatal error of Flink. Only
+the output of the user code contains the reason: the last line of the ``.out`` file.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Lines about such an end get matches of ``meaning: system-exit``.
+    """Add matches with ``meaning: system-exit`` to lines about such an end.
 
     These are the first line of the shutdown hooks, the JobManager's line about a task that failed
-    because of the exit (there it replaces ``taskmanager-stopped``), and the last line of the
-    process's output, which gets the time of the end. Lines of a cluster stop are left out.
+    because of the exit (there the match replaces ``taskmanager-stopped``), and the last line of the
+    process's output, which gets the time of the end. Lines of a cluster stop are excluded.
     """
     exited = pack.with_meaning("system-exit")
     closings = _unasked_closings(moments) if exited else []
@@ -72,7 +72,7 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
 def _replaced(
     matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
 ) -> tuple[Match, ...]:
-    """The matches with the exit in place of the stop: an effect of the end, not a thrown cause."""
+    """Replace matches of the stop with the exit, without a depth: it did not throw the trace."""
     result: list[Match] = []
     for match in matches:
         if match.signature in stopped:
@@ -84,13 +84,13 @@ def _replaced(
 
 
 def is_last_output(observation: Observation) -> bool:
-    """Whether a program printed it to ``.out`` or ``.err`` without a logger."""
+    """Whether a program printed the line to ``.out`` or ``.err`` without a logger."""
     return is_output(observation.event.path) and is_prose(observation)
 
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The first line of the shutdown hooks of a TaskManager that got no request to end."""
+    """The first line of the shutdown hooks of a TaskManager that was not asked to stop."""
 
     index: int
     at: datetime

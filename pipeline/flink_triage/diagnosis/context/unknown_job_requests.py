@@ -1,6 +1,6 @@
-"""Replies to REST clients in, those about a job that the JobManager does not know out.
+"""Ignores replies to REST clients about a job that the JobManager does not know.
 
-Open browser tabs and scripts keep polling for a job that ended long ago, and no job is affected.
+Open browser tabs and scripts keep polling for a job that ended long ago. No job is affected.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
 def ignore_unknown_job_requests(
     moments: Sequence[Moment], pack: SignaturePack
 ) -> dict[int, Moment]:
-    """Replies of REST handlers lose their matches.
+    """Remove the matches of replies of REST handlers.
 
-    If the logs hold no line about the life of a process or job, the matches stay: then the replies
-    are all that a diagnosis can explain.
+    If the logs contain no lifecycle line of a process or job, the matches are kept: the replies are
+    then all that a diagnosis can explain.
     """
     unknown = pack.with_meaning("job-unknown")
     if not any(moment.observation.event.lifecycle is not None for moment in moments):

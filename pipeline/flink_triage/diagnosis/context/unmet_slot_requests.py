@@ -1,8 +1,8 @@
-"""Requests for TaskManagers in, those that left no job without slots out.
+"""Ignores requests for TaskManagers that left no job without slots.
 
-On YARN and native Kubernetes the ResourceManager requests a container or pod when slots are
-missing. A request is routine. It is a symptom only if a job was refused slots while the request was
-still unfulfilled.
+On YARN and native Kubernetes, the ResourceManager requests a container or pod when slots are
+missing. A request is routine. It is a symptom only if a slot request of a job failed before the
+TaskManager started.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableEx
 
 
 def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Requests that were fulfilled, or that no job has missed so far, lose their matches.
+    """Remove the matches of requests that were fulfilled, or on which no job depended.
 
-    A TaskManager that registers for the first time counts as the answer to the oldest request; no
-    version logs which request it answers.
+    A TaskManager that registers for the first time counts as the answer to the oldest request,
+    because no version logs which request it answers.
     """
     waiting: deque[tuple[int, int]] = deque()
     requests: set[int] = set()

@@ -1,1 +1,1 @@
-"""Moments of a deployment in, episodes of failures out."""
+"""Groups the moments of a deployment into episodes of failures."""

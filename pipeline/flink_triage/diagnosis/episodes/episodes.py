@@ -1,8 +1,8 @@
-"""A deployment's timeline in, its episodes out: last checkpoint, faults, restarts, outcome.
+"""Groups the faults of a deployment into episodes: last checkpoint, faults, restarts, outcome.
 
 A job in a restart loop logs one fault and its consequences again and again. Failures with the same
-cause are one episode. A new episode begins with a failure of another cause after a completed
-checkpoint, and with any fault after ``OVER_AFTER`` without one.
+cause are one episode. A new episode begins with a failure of a different cause after a completed
+checkpoint, or with the first fault after ``OVER_AFTER`` without faults.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat
 class Attempt:
     """The faults between a failure of the job and the previous one.
 
-    ``failed_at`` is ``None`` if the job did not fail, ``well_at`` the time of the last checkpoint
-    that completed in between.
+    ``failed_at`` is ``None`` if the job did not fail. ``well_at`` is the time of the last
+    checkpoint that completed in between.
     """
 
     failed_at: datetime | None
@@ -46,7 +46,7 @@ class Episode:
     """A period of failures of one job, or of the cluster if ``job_id`` is ``None``.
 
     ``parts`` are the episodes of single jobs that were joined because one fault affected all of
-    them. ``aftermath`` are later effects of the episode that failed no job.
+    them. ``aftermath`` are later effects that did not fail a job.
     """
 
     job_id: str | None
@@ -64,7 +64,7 @@ class Episode:
 
     @property
     def is_handled(self) -> bool:
-        """Whether all its faults are exceptions that user code handled."""
+        """Whether all faults are exceptions that user code handled."""
         return all(moment.is_handled for moment in self.faults)
 
     @property
@@ -86,10 +86,10 @@ class Episode:
 
 
 def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
-    """All episodes of a deployment, in time order; a healthy deployment has none.
+    """All episodes of a deployment, in time order; empty if the deployment is healthy.
 
-    Exceptions that user code handled have episodes of their own, so that they are never the first
-    fault of a failure and never join two failures.
+    Exceptions that user code handled have separate episodes, so that they are never the first fault
+    of a failure and never join two failures.
     """
     by_job: dict[str | None, list[Moment]] = {}
     handled: dict[str | None, list[Moment]] = {}
@@ -144,7 +144,7 @@ class _History:
 
 
 def is_fault(moment: Moment, pack: SignaturePack) -> bool:
-    """Whether a moment reports a failure: more than a benign match or a warning."""
+    """Whether a moment reports a failure, and not only a benign match or a warning."""
     observation = moment.observation
     if moment.is_witness or moment.is_stop:
         return False
@@ -183,7 +183,7 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """The times at which the job failed: by its states, else its restarts, else its tasks."""
+    """The times at which the job failed: from its states, else its restarts, else its tasks."""
     ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
     if not ranked:
         return []
@@ -203,7 +203,7 @@ def _attempts(
     last_fault = NO_TIME
     is_well_again = False
     well_at: datetime | None = None
-    # The number of faults that ended long before the next one.
+    # The number of faults that were over long before the next one.
     long_over = 0
 
     def close(failed_at: datetime | None) -> None:
@@ -316,17 +316,17 @@ def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:
 def _attach(
     episodes: list[Episode], faults: Sequence[Moment]
 ) -> tuple[list[Episode], list[Moment]]:
-    """Add faults that name no job to the episodes near them; return the rest separately.
+    """Add faults without a job to the episodes near them; return the rest separately.
 
-    Such a fault belongs to the jobs that report the same failure themselves. If there are none, it
-    belongs to every job: a lost TaskManager affects all jobs that ran on it.
+    Such a fault belongs to the jobs that report the same failure. If no job does, it belongs to
+    every job: a lost TaskManager affects all jobs that ran on it.
     """
     left: list[Moment] = []
     given: dict[int, list[Moment]] = {}
     causes = [_all_keys(episode.faults) for episode in episodes]
     starts = [e.first_fault.at for e in episodes]
     ends = [e.last_fault.at for e in episodes]
-    # The latest end of each episode and those before it: there the search backwards can stop.
+    # The latest end of each episode and all before it: the backward search can stop there.
     latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         near: list[int] = []
@@ -368,7 +368,7 @@ def _is_near(at: datetime, start: datetime, end: datetime) -> bool:
 
 def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
     attempts = [list(attempt.faults) for attempt in episode.attempts]
-    # Each belongs to the first attempt that did not fail before it.
+    # Each fault belongs to the first attempt that did not fail before it.
     failures = [attempt.failed_at for attempt in episode.attempts]
     ends = [_NEVER if at is None else at + FAILURE_SLACK for at in failures]
     latest = list(itertools.accumulate(ends, max))

@@ -1,4 +1,4 @@
-"""The moments within and after an episode in, its outcome out."""
+"""Determines the outcome of an episode from the moments within and after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of episodes in, failures without a signature out, grouped over all deployments."""
+"""Groups faults without a signature into unknown failures, over all deployments."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from flink_triage.signatures.similar import similar_failures
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     """Whether a stack trace has a root cause without a signature.
 
-    A wrapper does not name the root cause. A symptom does not either if it wraps a throwable
-    without a signature, unless that throwable is of the same library: libraries wrap their own
-    exceptions to add details.
+    A wrapper does not explain the root cause. Nor does a symptom that wraps a throwable without a
+    signature, unless that throwable is of the same library: libraries wrap their own exceptions to
+    add details.
     """
     if observation.fingerprint is None:
         return False
@@ -37,7 +37,7 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
 def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     """The first fault of ``episode`` with a stack trace that no signature explains.
 
-    Traces that lost their beginning, and with it the class of the exception, come last.
+    Traces without their beginning, and so without the class of the exception, come last.
     """
     unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
@@ -52,7 +52,7 @@ def _library_of(type_name: str | None) -> str:
 def group_unknown(
     faults: Iterable[tuple[Observation, Evidence]], max_evidence: int, pack: SignaturePack
 ) -> tuple[UnknownFailure, ...]:
-    """Faults without a signature, grouped by root-cause fingerprint, most frequent first."""
+    """Group faults without a signature by root-cause fingerprint, most frequent first."""
     groups: dict[str, list[tuple[Observation, Evidence]]] = {}
     for observation, evidence in faults:
         assert observation.fingerprint is not None  # is_unknown requires a stack trace
@@ -64,7 +64,7 @@ def group_unknown(
 def merge_unknown(
     failures: Iterable[UnknownFailure], max_evidence: int
 ) -> tuple[UnknownFailure, ...]:
-    """Join groups of several deployments, or of parts of one in time order."""
+    """Join groups of several deployments, or of parts of one deployment in time order."""
     merged: dict[str, UnknownFailure] = {}
     for failure in failures:
         known = merged.get(failure.fingerprint)

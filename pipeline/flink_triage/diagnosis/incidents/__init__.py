@@ -1,1 +1,1 @@
-"""Ranked episodes in, incidents for reports out."""
+"""Turns ranked episodes into incidents for reports."""

@@ -1,4 +1,4 @@
-"""An episode and its ranked candidates in, an incident with diagnoses out."""
+"""Builds an incident with diagnoses from an episode and its ranked candidates."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
 
-# Factor on the confidence of an answer that was read from prose.
+# Factor on the confidence of a diagnosis from prose.
 FROM_TEXT = 0.8
-IS_TEXT = "It was read from a text and not from a log line, so it is less certain."
-# Of a message in a summary; the evidence has the whole message.
+IS_TEXT = "It was found in prose, not in a log line, and is therefore less certain."
+# Limit of a message in a summary; the evidence contains the whole message.
 MAX_QUOTED_CHARS = 200
 
 
@@ -47,7 +47,7 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` if nobody has to act: no job failed, and no serious problem is ongoing.
+    ``None`` if no action is needed: no job failed, and no serious problem is ongoing.
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
@@ -107,7 +107,7 @@ def _is_explained(diagnosis: Diagnosis, diagnoses: Sequence[Diagnosis]) -> bool:
 def _similar_to(
     unknown: Moment | None, ranked: Sequence[Candidate], pack: SignaturePack
 ) -> tuple[SimilarFailure, ...]:
-    """Known failures that resemble an unknown fault and that its incident does not show."""
+    """Known failures that resemble an unknown fault, except those that its incident shows."""
     if unknown is None:
         return ()
     shown = {candidate.signature.id for candidate in ranked}
@@ -118,9 +118,9 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
     yield from (skew.sentence for skew in timeline.skews)
     if timeline.events is not None:
         yield (
-            f"Of {timeline.events:,} notable events of this deployment {len(timeline.moments):,} "
-            "were read one by one and the others counted with them; --since and --until read a "
-            "shorter time more closely."
+            f"{len(timeline.moments):,} of {timeline.events:,} notable events of this deployment "
+            "were analyzed individually; the others were only counted. Use --since and --until to "
+            "analyze a shorter period in detail."
         )
     if diagnoses and IS_TEXT in diagnoses[0].reasons:
         yield IS_TEXT
@@ -130,7 +130,7 @@ def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[C
     """Whether an episode in which no job failed is an incident.
 
     An exception without a signature that a running job logs is only listed as an unknown failure.
-    A minor contributing fault is no incident if the job recovered.
+    A minor contributing fault is not an incident if the job recovered.
     """
     is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
     if answers:
@@ -140,7 +140,7 @@ def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[C
 
 
 def _jobs_continued(timeline: DeploymentTimeline, episode: Episode) -> bool:
-    """Whether a checkpoint or the end of any job followed faults that name no job."""
+    """Whether a completed checkpoint or the end of any job followed faults without a job."""
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     after = episode.last_fault.at + timedelta.resolution
@@ -155,7 +155,7 @@ def _verdict(answers: Sequence[Candidate], unknown: Moment | None, episode: Epis
     if unknown is None or not (best.signature.role == "symptom" or is_minor):
         return "diagnosed"
     if not unknown.observation.root_cause_type:
-        # Without its beginning, a trace does not name another failure.
+        # Without its beginning, a trace does not identify a different failure.
         return "diagnosed"
     stopped_something = has_stopped_something(unknown)
     if is_minor:
@@ -181,7 +181,7 @@ def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature 
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    """The first evidence of the cause; the first fault of all if the job failed before that."""
+    """The first evidence of the cause, or the first fault if the job had failed before."""
     if not answers or _had_failed_before(episode, answers[0]):
         return episode.first_fault
     return answers[0].hits[0].moment
@@ -192,13 +192,13 @@ def _had_failed_before(episode: Episode, cause: Candidate) -> bool:
 
 
 def _first_job(episode: Episode) -> str | None:
-    """The job that was affected first; it identifies the incident if other jobs follow."""
+    """The job that was affected first; it identifies the incident even if other jobs follow."""
     parts = episode.parts or (episode,)
     return min(parts, key=lambda part: (in_order(part.first_fault), part.job_id or "")).job_id
 
 
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
-    """An id of place and start, so that it stays the same if a later run finds another cause."""
+    """An id from place and start, so that it does not change if a later run finds another cause."""
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
@@ -298,8 +298,8 @@ def _summary(
         if not thrown:
             return "The first fault is a stack trace whose beginning was cut off."
         if hollow is not None:
-            return f"{hollow.title}, and the log does not say why: {thrown}."
-        return f"No signature names the first fault: {thrown}."
+            return f"{hollow.title}; the log does not contain the cause: {thrown}."
+        return f"No signature matches the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
 
 

@@ -1,4 +1,4 @@
-"""Incidents and unknown failures in, the stack traces of their evidence out."""
+"""Selects and shortens the stack traces that the evidence of a result refers to."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from flink_triage.traces import parse_frame
 def cited_traces(
     incidents: Iterable[Incident], unknown: Iterable[UnknownFailure]
 ) -> tuple[str, ...]:
-    """Fingerprints of the evidence, sorted; those of timelines are left out, for they are many."""
+    """Fingerprints of the evidence, sorted; timelines have too many and are excluded."""
     named = {evidence.fingerprint for evidence in _evidence(incidents, unknown)}
     return tuple(sorted(name for name in named if name is not None))
 
 
 def whole_trace(thrown: str, exemplar: str) -> str:
-    """The exemplar, with the line of its throwable if it begins with a frame.
+    """The exemplar, preceded by the line of its throwable if it begins with a frame.
 
     Flink logs ``switched to FAILED with failure cause: <throwable>`` on the header line of the
     event, so that the lines after it begin with a frame.
@@ -32,7 +32,7 @@ def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
 
 
 def cut_trace(text: str, limit: int) -> str:
-    """Head and tail of a long trace, and between them a line with the number of characters cut.
+    """Head and tail of a long trace, with the number of omitted characters on a line in between.
 
     The tail gets a quarter, because the root cause comes last.
     """
@@ -41,7 +41,7 @@ def cut_trace(text: str, limit: int) -> str:
     head = text[: limit - limit // 4].rpartition("\n")[0] or text[: limit - limit // 4]
     tail = text[-(limit // 4) :]
     tail = tail.partition("\n")[2] or tail
-    return f"{head}\n[{len(text) - len(head) - len(tail):,} characters left out]\n{tail}"
+    return f"{head}\n[{len(text) - len(head) - len(tail):,} characters omitted]\n{tail}"
 
 
 def _evidence(

@@ -1,4 +1,4 @@
-"""A moment or a hit in, its evidence for reports out."""
+"""Converts a moment or a hit into evidence for reports."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Ranked candidates of an episode in, the missing evidence and other possible causes out.
+"""Lists the missing evidence and the other possible causes of an episode.
 
-If a diagnosis is only a symptom, the report says which log should contain the cause.
+If a diagnosis is only a symptom, the report lists the logs that should contain the cause.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def missing_evidence(
     is_of_client = timeline.processes == {"client"}
     for process, name in (("jobmanager", "JobManager"), ("taskmanager", "TaskManager")):
         if timeline.processes and process not in timeline.processes and not is_of_client:
-            missing.append(f"No {name} log is among the inputs: the cause may stand there.")
+            missing.append(f"No {name} log is among the inputs; it may contain the cause.")
     best = answers[0] if answers else None
     if best is not None and best.signature.limits:
         missing.append(best.signature.limits.strip())
@@ -68,13 +68,12 @@ def _places(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> list[str]:
-    """Logs to look at: of the TaskManagers in the faults, up to the time of the first fault."""
+    """Logs to check: of the TaskManagers in the faults, up to the time of the first fault."""
     if not answers and unknown is not None and _is_in_taskmanager_log(unknown, episode):
         when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
         return [
-            f"The TaskManager's own log tells of the fault{when} and names no cause: lines that "
-            "were filtered out of it, its .out file, and what its host or container runtime "
-            "recorded."
+            f"The TaskManager log reports the fault{when}, but not its cause. Check the complete, "
+            "unfiltered log, the .out file, and the logs of the host or container runtime."
         ]
     faults = [hit.moment for hit in answers[0].hits] if answers else []
     faults += [unknown] if unknown is not None else []
@@ -83,18 +82,19 @@ def _places(
     for name, at in list(named.items())[:_MAX_PLACES]:
         if bare_id(name) in timeline.taskmanagers:
             places.append(
-                f"TaskManager {name}'s own log is among the inputs and names no cause: its .out "
-                "file, and what its host or container runtime recorded; a process that is killed "
-                "logs nothing of it."
+                f"The inputs contain the log of TaskManager {name}, but not the cause. Check the "
+                ".out file and the logs of the host or container runtime: a process that is "
+                "killed cannot log it."
             )
             continue
         when = "" if at == NO_TIME else f" up to {at:%Y-%m-%d %H:%M:%S} UTC"
         places.append(
-            f"The log of TaskManager {name}{when}: what it logged last, and its .out file, before "
-            "the JobManager saw the failure."
+            f"The log of TaskManager {name}{when}: its last lines before the JobManager detected "
+            "the failure, and its .out file."
         )
     if len(named) > _MAX_PLACES:
-        places.append(f"{len(named) - _MAX_PLACES} more TaskManagers are named by the faults.")
+        more = len(named) - _MAX_PLACES
+        places.append(f"The faults mention {more} more TaskManager{'s' if more > 1 else ''}.")
     if not named and faults:
         at = faults[0].at
         when = "" if at == NO_TIME else f" around {at:%Y-%m-%d %H:%M:%S} UTC"
@@ -103,7 +103,7 @@ def _places(
 
 
 def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
-    """The log to look at if the faults name no TaskManager."""
+    """The log to check if the faults do not mention a TaskManager."""
     observation = fault.observation
     words = (
         observation.event.logger or "",
@@ -112,23 +112,23 @@ def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
     )
     if any(name in text for text in words for name in _COORDINATORS):
         return (
-            f"The JobManager's log{when}: coordinators of sources and sinks run there, not on a "
+            f"The JobManager log{when}: coordinators of sources and sinks run there, not on a "
             "TaskManager."
         )
     types = (observation.exception_type or "", observation.root_cause_type or "")
     if any(name.startswith(_BEFORE_A_JOB) for name in types):
         return (
-            f"All that the client printed{when}, or in application mode the JobManager's log: "
-            "this failed before a task ran."
+            f"The complete output of the client{when}, or in application mode the JobManager log: "
+            "the failure occurred before a task ran."
         )
     if observation.process == "client":
-        return f"All that the client printed{when}, and the logs of the cluster it submitted to."
+        return f"The complete output of the client{when}, and the logs of the cluster that it used."
     read = " at INFO, unfiltered" if "taskmanager" in timeline.processes else ""
-    return f"The logs of all TaskManagers{read}{when}: the faults name none of them."
+    return f"The logs of all TaskManagers{read}{when}: the faults do not mention a TaskManager."
 
 
 def _is_in_taskmanager_log(fault: Moment, episode: Episode) -> bool:
-    """Whether the TaskManager's own log has the fault, even if the JobManager logged it first."""
+    """Whether the TaskManager log contains the fault, even if the JobManager logged it first."""
     own = [m for m in (fault, *episode.faults) if m.observation.process == "taskmanager"]
     return fault in own or (
         _execution(fault) is not None and _execution(fault) in {_execution(m) for m in own}
@@ -144,7 +144,7 @@ def _execution(moment: Moment) -> str | None:
 def other_causes(
     answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
 ) -> tuple[OtherCause, ...]:
-    """Candidates that nothing explains, then known causes of a symptom without a cause.
+    """Unexplained candidates, then known causes of a symptom whose cause is missing.
 
     Wrappers nearer to the root cause than the symptom narrow down its possible causes.
     """
@@ -162,21 +162,29 @@ def other_causes(
 
 
 def _considered(rival: Candidate, best: Candidate) -> OtherCause:
-    facts = [f"seen {rival.occurrences} times against {best.occurrences}"]
+    facts = [
+        "Nothing in this episode explains it.",
+        f"It occurred {_times(rival)}; the first diagnosis occurred {_times(best)}.",
+    ]
     if NO_TIME not in (rival.first_at, best.first_at):
         seconds = (rival.first_at - best.first_at).total_seconds()
         side = "after" if seconds >= 0 else "before"
-        facts.append(f"first {abs(seconds):.0f} s {side} it")
-    facts.append(f"{best.score - rival.score:.0f} points behind")
+        facts.append(f"It first occurred {abs(seconds):.0f} s {side} the first diagnosis.")
+    facts.append(f"Its score is {best.score - rival.score:.0f} points lower.")
     verify = rival.signature.remediation.verify
-    test = f" If it is this one, acting on it shows: {verify}" if verify else ""
+    if verify:
+        facts.append(f"If it is the root cause, its remediation has this effect: {verify}")
     return OtherCause(
         signature=rival.id,
         title=rival.signature.title,
         standing="considered",
-        reason=f"Nothing in this episode explains it; {', '.join(facts)}.{test}",
+        reason=" ".join(facts),
         look_for=_look_for(rival.signature),
     )
+
+
+def _times(candidate: Candidate) -> str:
+    return "once" if candidate.occurrences == 1 else f"{candidate.occurrences} times"
 
 
 def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
@@ -184,10 +192,10 @@ def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
 
 
 def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature]:
-    """Triggers with an edge to an effect in the causal graph; those of the first effect first.
+    """Triggers with an edge to an effect in the causal graph, in the order of ``effects``.
 
-    Of each effect, causes in the same subsystems as the effects come first, then by the order of
-    ``explains`` and by severity.
+    The causes of one effect are ordered by subsystem (those of the effects first), then by the
+    position of the effect in ``explains``, then by severity.
     """
     subsystems = {effect.partition("/")[0] for effect in effects[:-1]}
     found: dict[str, Signature] = {}

@@ -1,4 +1,4 @@
-"""An episode in, its timeline for reports out."""
+"""Builds the timeline of an episode for reports."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", 
 def timeline_entries(
     timeline: DeploymentTimeline, episode: Episode, settings: Settings
 ) -> tuple[TimelineEntry, ...]:
-    """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last, cut in the
-    middle if there are too many.
+    """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last. If there are
+    too many, those in the middle are omitted.
     """
     first, last = episode.first_fault.at, episode.last_fault.at
     faults = {id(m) for m in episode.faults}
@@ -57,7 +57,7 @@ def timeline_entries(
 
 @dataclass(slots=True)
 class _Line:
-    """An entry that may still be joined with the one before or left out."""
+    """An entry that may still be joined with the previous one or omitted."""
 
     moment: Moment
     kind: str

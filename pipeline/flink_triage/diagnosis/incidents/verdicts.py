@@ -1,4 +1,4 @@
-"""A timeline without failures in, an incident whose verdict says why none is reported out.
+"""Builds the incident of a timeline without failures; its verdict is the reason.
 
 ``healthy`` requires log lines of Flink without an unexplained error. An error is explained by a
 signature, or by a healthy job afterwards.
@@ -27,9 +27,9 @@ _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
 _AT_START = SAID_AT_START | {OUTSIDE_WINDOW, LOG_READ}
 
 _SUMMARIES: dict[Verdict, str] = {
-    "not-flink": "These are not logs of Flink: nothing in them speaks of it.",
-    "no-logs": "Nothing in these files shows how a Flink job or process ran.",
-    "empty-window": "No event lies between --since and --until.",
+    "not-flink": "These are not Flink logs: they do not mention Flink.",
+    "no-logs": "These files contain no log lines of a Flink job or process.",
+    "empty-window": "There are no events between --since and --until.",
     "healthy": "No failure was found in these logs.",
 }
 
@@ -46,10 +46,13 @@ def quiet_incident(
     first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
     if all(moment.is_text for moment in timeline.moments):
         verdict: Verdict = "text-only"
-        summary = f"A text, and no log, mentions a failure that no signature names: {first_line}"
+        summary = (
+            "The input is not a log, but it mentions a failure without a matching signature: "
+            f"{first_line}"
+        )
     else:
         verdict = "undetermined"
-        summary = f"No signature names the first error, which has no stack trace: {first_line}"
+        summary = f"No signature matches the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
     similar = similar_failures(error.observation, pack)
     return replace(_incident(timeline, verdict, summary, error, evidence), similar=similar)
@@ -74,8 +77,8 @@ def _is_dated(observation: Observation) -> bool:
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     """The first unexplained error; in prose, the first mention of a failure.
 
-    In an excerpt (no line about the life of a process or job) a warning with an exception counts
-    too, because somebody selected it.
+    In an excerpt (without lifecycle lines of a process or job), a warning with an exception also
+    counts, because a person selected it.
     """
     found: Moment | None = None
     is_text = True
@@ -92,7 +95,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
 
 
 def is_of_flink(moment: Moment) -> bool:
-    """Whether it is a log line of Flink itself."""
+    """Whether ``moment`` is a log line of Flink itself."""
     observation = moment.observation
     if moment.is_text:
         return False
@@ -103,8 +106,8 @@ def is_of_flink(moment: Moment) -> bool:
 def is_bare_error(moment: Moment) -> bool:
     """Whether a line reports an error without a stack trace, match or lifecycle meaning.
 
-    A line without a level is an error if it names a throwable. Only witnesses of such lines have a
-    message.
+    A line without a level is an error if it mentions a throwable. Only witnesses of such lines have
+    a message.
     """
     observation, event = moment.observation, moment.observation.event
     if moment.is_stop or not event.message:
@@ -117,7 +120,7 @@ def is_bare_error(moment: Moment) -> bool:
 
 
 def is_warning(moment: Moment) -> bool:
-    """Whether a line is a warning with an exception without a signature."""
+    """Whether a line is a warning with an exception, but without a signature."""
     observation = moment.observation
     is_trace = observation.fingerprint is not None and not observation.matches
     return is_trace and observation.event.level == "WARN" and not moment.is_stop

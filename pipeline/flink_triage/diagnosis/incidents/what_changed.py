@@ -1,9 +1,9 @@
-"""The starts of a deployment and an episode in, what changed since the last healthy start out.
+"""Finds the changes between the last healthy start and the last start before a failure.
 
 The last start before the failure is compared with the last one of the generation before it, of the
-same kind of process or of the same job. What differs anyway between two containers is left out:
-ports, addresses, ids, log files. So is what follows from another change, such as heap sizes from
-the configured memory.
+same kind of process or of the same job. Values that always differ between two containers are
+omitted: ports, addresses, ids, log files. So are consequences of another change, such as heap sizes
+that follow from the configured memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flink_triage.settings import Settings
 _KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager")
 
-# Keys of options and system properties whose values are those of one container.
+# Keys of options and system properties with values that are specific to one container.
 _OF_CONTAINER = re.compile(r"(?:^|[._-])(?:ports?|host|hostname|address|id|log\.file)\Z")
 # Parts of values that differ between containers or runs: UUIDs, ids of YARN and of checkpoints,
 # IPv4 addresses, random numbers and other hexadecimal ids. "268435456b" is a size.
@@ -44,7 +44,7 @@ _ID = re.compile(
 )
 _JAR = re.compile(r"(?P<name>.+?)-(?!1\.2-api)(?P<version>\d+(?:\.\d.*|-SNAPSHOT)?)\.jar")
 
-# BashJavaUtils and TaskExecutorProcessUtils compute these from the memory that is configured.
+# BashJavaUtils and TaskExecutorProcessUtils compute these from the configured memory.
 _DERIVED_OPTIONS = frozenset({"-Xmx", "-Xms", "-XX:MaxDirectMemorySize", "-XX:MaxMetaspaceSize"})
 _DERIVED_SIZE = re.compile(r"\d+b")
 _MEMORY_KEY = re.compile(r"(?:jobmanager|taskmanager)\.(?:memory|heap|cpu)\.")
@@ -60,7 +60,7 @@ def with_changes(
     options: OptionTable,
     settings: Settings,
 ) -> Incident:
-    """The incident with its changes, the first ``max_changes`` of them, and how many more."""
+    """The incident with its first ``max_changes`` changes and the number of further ones."""
     at = _cause_shown_at(episode, ranked)
     if at == NO_TIME:
         return incident
@@ -72,7 +72,7 @@ def with_changes(
     found: dict[tuple[str, str, str | None, str | None], ObservedChange] = {}
     for lane in lanes:
         for change in _changes_of(lane, starts, at, until, options):
-            # All processes print the options of the cluster: one of them stands for all.
+            # All processes print the options of the cluster; one of them is enough.
             found.setdefault((change.what, change.name, change.before, change.after), change)
     kept = sorted(
         _without_consequences(list(found.values())),
@@ -83,7 +83,10 @@ def with_changes(
 
 
 def _cause_shown_at(episode: Episode, ranked: Sequence[Candidate]) -> datetime:
-    """When the first cause shows first: before it, an old cluster may fail while it is replaced."""
+    """The time at which the first cause first occurred.
+
+    Earlier faults may be those of an old cluster that is being replaced.
+    """
     cause = next((candidate for candidate in ranked if candidate.signature.is_answer), None)
     return cause.hits[0].moment.at if cause is not None else episode.first_fault.at
 
@@ -117,15 +120,15 @@ Difference = tuple[str, str | None, str | None]
 def _differences(
     what: ChangeKind, before: dict[str, str], after: dict[str, str]
 ) -> Iterable[Difference]:
-    """Name, old and new value of what differs; nothing where one side does not state its kind."""
+    """Name, old and new value of each difference; nothing if one side states no facts of a kind."""
     if not before or not after:
         return ()
     if what == "parallelism":
         return _parallelism(before, after)
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
-    # A start that states few of the other's names was cut off: what it lacks was not removed. The
-    # jars are on one line.
+    # A start with few of the other's names was truncated: missing names were not removed. The jars
+    # are on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))
@@ -141,7 +144,7 @@ def _comparable(value: str | None) -> str | None:
 
 
 def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Difference]:
-    """The tasks that both starts name; one difference without a name where all agree."""
+    """The differences of the tasks in both starts; one without a name if all are equal."""
     tasks = sorted(before.keys() & after.keys())
     changed = [(task, before[task], after[task]) for task in tasks if before[task] != after[task]]
     values = {(was, now) for _, was, now in changed}
@@ -151,7 +154,7 @@ def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Differen
 
 
 def _versions_of_jars(jars: str) -> dict[str, str]:
-    """The version of each jar, or its file name where that has none; several are joined."""
+    """The version of each jar, or its file name if that has no version; several are joined."""
     versions: dict[str, set[str]] = {}
     for jar in filter(None, jars.split(":")):
         found = _JAR.fullmatch(jar)
@@ -161,10 +164,10 @@ def _versions_of_jars(jars: str) -> dict[str, str]:
 
 
 def _without_consequences(changes: Sequence[ObservedChange]) -> Iterator[ObservedChange]:
-    """Changes but for those that follow from others.
+    """The changes without the consequences of other changes.
 
-    A new Flink version changes the version of Flink's jars, configured memory the sizes computed
-    from it, and ``env.java.opts`` the options of the JVM.
+    A new Flink version changes the versions of Flink's jars, configured memory changes the sizes
+    that are computed from it, and ``env.java.opts`` changes the options of the JVM.
     """
     flink = [(c.before, c.after) for c in changes if c.what == "flink-version"]
     configured = [c for c in changes if c.what == "configuration" and not _is_computed(c)]
@@ -200,7 +203,7 @@ def _start_of(lane: Lane, start: Moment) -> StartOf:
 
 
 def _shortened(change: ObservedChange, settings: Settings) -> ObservedChange:
-    """Long values from a little before their first difference on."""
+    """The change, with long values starting shortly before their first difference."""
     limit = settings.max_excerpt_chars
     pairs = enumerate(zip_longest(change.before or "", change.after or ""))
     differs_at = next((index for index, (was, now) in pairs if was != now), 0)

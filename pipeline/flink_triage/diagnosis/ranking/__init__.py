@@ -1,1 +1,1 @@
-"""Episodes in, their candidates ranked by how likely they are the root cause out."""
+"""Ranks the candidates of each episode by how likely they are the root cause."""

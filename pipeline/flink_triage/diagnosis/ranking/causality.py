@@ -1,4 +1,4 @@
-"""Candidates of an episode in, the causal relations between them out."""
+"""Determines the causal relations between the candidates of an episode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.model import Match, Severity
 from flink_triage.signatures import Signature, SignaturePack
 
-# Severities of signatures that fail a job; the worst first.
+# Severities of signatures that fail a job, the worst first.
 SERIOUS: tuple[Severity, ...] = ("critical", "major")
 
 
@@ -27,8 +27,8 @@ class Hit:
 class Candidate:
     """One signature in one episode, with its hits.
 
-    ``depth`` is the smallest distance of a hit from the root cause of its trace, ``None`` if no hit
-    is in a trace. ``attempts`` and ``paths`` are those of the hits, collected once because every
+    ``depth`` is the smallest distance of a hit from the root cause of its trace, or ``None`` if no
+    hit is in a trace. ``attempts`` and ``paths`` are collected from the hits once, because every
     other candidate is compared with them.
     """
 
@@ -83,7 +83,7 @@ def causes_of(
     afterwards: Container[str],
     overcome: Container[str],
 ) -> dict[str, set[str]]:
-    """signature -> signatures of this episode that explain it, directly or through others."""
+    """The signatures of this episode that explain each signature, directly or through others."""
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
@@ -93,7 +93,7 @@ def causes_of(
             ):
                 continue
             if is_minor_warning(candidate) and by_id[effect].signature.severity in SERIOUS:
-                # A minor warning may point to the cause, but fails no job.
+                # A minor warning may point to the cause, but does not fail a job.
                 continue
             if _precedes(candidate, by_id[effect], candidate.id in afterwards):
                 direct.setdefault(effect, set()).add(candidate.id)
@@ -104,7 +104,7 @@ def causes_of(
 
 
 def reachable(signature: str, pack: SignaturePack) -> set[str]:
-    """Ids that ``signature`` explains, over any number of edges of the causal graph."""
+    """Ids that ``signature`` explains, through any number of edges of the causal graph."""
     found: set[str] = set()
     edges = list(pack.signatures[signature].explains)
     while edges:
@@ -132,9 +132,9 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 
 
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
-    """Whether it is an orderly stop after the failures began.
+    """Whether ``candidate`` is an orderly stop after the failures began.
 
-    They began before if the job had failed, or if another candidate had occurred repeatedly.
+    They began earlier if the job had failed, or if a different candidate had occurred repeatedly.
     """
     if not candidate.signature.is_order:
         return False
@@ -152,8 +152,8 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
 def was_overcome(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether it is an orderly stop, and another serious trigger failed the job afterwards or kept
-    it from restarting.
+    """Whether ``candidate`` is an orderly stop, and a different serious trigger later failed the
+    job or kept it from restarting.
     """
     failures = [n for n, attempt in enumerate(episode.attempts) if attempt.failed_at is not None]
     if not candidate.signature.is_order or not failures or failures[-1] in candidate.attempts:
@@ -169,7 +169,8 @@ def was_overcome(
 
 
 def was_survived(candidate: Candidate, episode: Episode) -> bool:
-    """Whether checkpoints completed between it and each failure of the job.
+    """Whether a checkpoint completed between the last occurrence of ``candidate`` and the failure,
+    in each failed attempt.
 
     Applies to symptoms only: a trigger may have a delayed effect.
     """
@@ -186,10 +187,10 @@ def was_survived(candidate: Candidate, episode: Episode) -> bool:
 def was_beside(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether it was only logged, while another trigger failed the job each time.
+    """Whether ``candidate`` was only logged, and a different trigger failed the job each time.
 
-    The trace of that failure names its root cause, and the causal graph the triggers that lead to
-    it. Faults of the whole cluster are excluded: they may be logged anywhere.
+    The trace of the failure contains its root cause, and the causal graph the triggers that lead to
+    it. Faults of the whole cluster are excluded, because they may be logged anywhere.
     """
     signature = candidate.signature
     if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:
@@ -209,14 +210,14 @@ def was_beside(
 
 
 def has_stopped_something(moment: Moment) -> bool:
-    """Whether the line itself reports a failed task or job."""
+    """Whether the line reports a failed task or job."""
     return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
-    """(inner, outer): both are in one trace, the outer never nearer to the root cause.
+    """Pairs (inner, outer) of one trace, in which the outer is never nearer to the root cause.
 
-    A generic signature counts as outer at equal depth, because it names no cause.
+    At equal depth, a generic signature counts as outer, because it does not state a cause.
     """
     depths: dict[int, list[tuple[float, Candidate]]] = {}
     for candidate in candidates:

@@ -1,8 +1,8 @@
-"""A ranked candidate and its rivals in, the probability that it is the root cause out.
+"""Estimates the probability that a ranked candidate is the root cause.
 
-Candidates are sorted into kinds by the properties that separate right answers from wrong ones:
-role, distance to the root cause, and close rivals. ``confidence.tsv`` has the share of right
-answers of each kind on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
+Candidates are classified by the properties that separate right answers from wrong ones: role,
+distance to the root cause, and close rivals. ``confidence.tsv`` contains the share of right answers
+of each kind on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLOSE_POINTS = 12.0
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
-    """The share of right answers of its kind, or of a wider one; in (0, 1), two decimals."""
+    """The share of right answers of its kind, or of a broader one; in (0, 1), two decimals."""
     table = _table()
     kind = kind_of(candidate, ranked)
     while kind and kind not in table:
@@ -28,8 +28,8 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
 
 
 def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
-    """``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
-    ``reporting`` for a signature that is never an answer; each part narrows the kind.
+    """The kind: ``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``,
+    or ``reporting`` for a signature that is never an answer; each part narrows the kind.
     """
     if not candidate.signature.is_answer:
         return "reporting"

@@ -1,6 +1,6 @@
-"""The faults of one episode in, its ranked candidates with reasons out.
+"""Ranks the candidates of one episode, with reasons.
 
-A candidate is a signature that matched in the episode. ``scoring.py`` gives it points.
+A candidate is a signature that matched in the episode. ``scoring.py`` computes its score.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def rank(
     hosts: frozenset[str] = frozenset(),
     without: frozenset[str] = frozenset(),
 ) -> list[Candidate]:
-    """Candidates of ``episode``, root cause first; benign ones are left out.
+    """Candidates of ``episode``, root cause first, without benign ones.
 
-    ``hosts`` are all hosts of TaskManagers, to recognise a single faulty one. ``without`` are the
-    ids of rules to leave out.
+    ``hosts`` are all hosts of TaskManagers, to detect a single faulty one. ``without`` are the ids
+    of rules to skip.
     """
     candidates = _candidates(episode, pack)
     afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}
@@ -87,7 +87,7 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
 
 
 def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
-    """Sentences on how many of the hosts and subtasks have the fault; without points."""
+    """Sentences about the number of hosts and subtasks with the fault; they add no points."""
     observed = [hit.moment.observation for hit in candidate.hits]
     seen_on = {host for o in observed if o.process == "taskmanager" for host in o.reach.hosts}
     if len(hosts) > 1 and seen_on:
@@ -105,7 +105,7 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
     for (task, parallelism), seen in sorted(subtasks.items()):
         if len(seen) == 1 and parallelism > 2:
             yield (
-                f"seen in subtask {min(seen)} of {parallelism} of {task} only: check its data, "
+                f"seen only in subtask {min(seen)} of {parallelism} of {task}: check its data, "
                 "keys and host"
             )
         elif len(seen) == parallelism:
@@ -113,7 +113,7 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
 
 
 def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) -> list[Candidate]:
-    """Rank each candidate below the serious cause that explains it, whatever the roles of both."""
+    """Rank each candidate below the serious cause that explains it, regardless of their roles."""
     causes = {
         c.id: c.score
         for c in candidates

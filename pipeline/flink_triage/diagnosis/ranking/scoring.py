@@ -1,7 +1,8 @@
-"""One candidate of an episode in, its score out: the sum of the rules of `SCORING`.
+"""Scores one candidate of an episode with the rules of `SCORING`.
 
-Each rule that applies adds points and a sentence to ``reasons``, which starts with the rule's id.
-``make ablate`` leaves out each rule in turn and prints what changes on labelled logs.
+Each rule that applies adds points to the score, and to ``reasons`` a sentence that starts with the
+rule's id. ``make ablate`` leaves out each rule in turn and prints the changes in the results on
+labelled logs.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ Points = tuple[float, str]
 
 _ROLES: dict[Role, Points] = {
     "trigger": (60.0, "a failure in itself, not a report of another one"),
-    "contributing": (40.0, "makes a failure possible or worse, but seldom starts one"),
-    "symptom": (25.0, "what other failures look like from outside"),
+    "contributing": (40.0, "makes a failure possible or worse, but rarely causes it"),
+    "symptom": (25.0, "a consequence of other failures"),
     "loop-sustainer": (8.0, "keeps a restart loop going, but does not start it"),
-    "wrapper": (5.0, "says that something failed, not what"),
+    "wrapper": (5.0, "reports a failure without its cause"),
     "benign": (0.0, "harmless"),
 }
 _SEVERITIES: dict[Severity, float] = {"critical": 6.0, "major": 4.0, "minor": 0.0, "info": -20.0}
@@ -42,8 +43,8 @@ _SEVERITIES: dict[Severity, float] = {"critical": 6.0, "major": 4.0, "minor": 0.
 class Case:
     """A candidate among all candidates of its episode.
 
-    ``causes`` are signatures that explain it. ``is_afterwards`` and ``is_overcome`` concern orderly
-    stops: the failures began before, or the job failed again for another reason.
+    ``causes`` are signatures that explain it. ``is_afterwards`` and ``is_overcome`` are about
+    orderly stops: the failures began earlier, or the job failed again for a different reason.
     """
 
     candidate: Candidate
@@ -68,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class ScoringRule:
-    """``score`` returns points and a sentence, or ``None`` if the rule does not apply.
+    """A rule whose ``score`` returns points and a sentence, or ``None`` if it does not apply.
 
     ``basis`` is the source of the rule.
     """
@@ -97,13 +98,13 @@ def _role(case: Case) -> Points:
 
 def _generic(case: Case) -> Points | None:
     is_generic = case.candidate.signature.is_generic
-    return (-30.0, "only says that user code failed") if is_generic else None
+    return (-30.0, "only reports that user code failed") if is_generic else None
 
 
 def _root_cause(case: Case) -> Points:
     depth = case.candidate.depth
     if depth is None:
-        return 6.0, "logged in a message of its own"
+        return 6.0, "logged without a stack trace"
     if depth == 0:
         return 15.0, "root cause of its stack trace"
     if depth == 1:
@@ -116,7 +117,8 @@ def _frequency(case: Case) -> Points | None:
     if case.failures or most < 2 or case.candidate.signature.severity == "info":
         return None
     share = math.log(case.candidate.occurrences) / math.log(most)
-    return 14.0 * share, f"seen {case.candidate.occurrences} times"
+    count = case.candidate.occurrences
+    return 14.0 * share, "seen once" if count == 1 else f"seen {count} times"
 
 
 def _persistence(case: Case) -> Points | None:
@@ -124,7 +126,8 @@ def _persistence(case: Case) -> Points | None:
         return None
     present = case.candidate.attempts.intersection(case.failures)
     share = len(present) / len(case.failures)
-    return 14.0 * share, f"seen in {len(present)} of {len(case.failures)} failures"
+    of = "all" if share == 1 else f"{len(present)} of"
+    return 14.0 * share, f"seen in {of} {len(case.failures)} failures"
 
 
 def _last_failure(case: Case) -> Points | None:
@@ -134,7 +137,7 @@ def _last_failure(case: Case) -> Points | None:
 
 
 def _takes_turns(case: Case) -> bool:
-    """Whether another serious trigger failed the job before, equally often."""
+    """Whether a different serious trigger failed the job before, equally often."""
     candidate = case.candidate
     return is_serious_trigger(candidate) and any(
         is_serious_trigger(other)
@@ -146,7 +149,7 @@ def _takes_turns(case: Case) -> bool:
 
 
 def _only_warned(case: Case) -> Points | None:
-    """It was only a warning, and an exception with another cause followed."""
+    """It was only a warning, and an exception with a different cause followed."""
     observed = [hit.moment.observation for hit in case.candidate.hits]
     levels = {observation.event.level for observation in observed}
     if not case.episode.has_failed or "WARN" not in levels or levels & {"ERROR", "FATAL"}:
@@ -167,7 +170,7 @@ def _minor(case: Case) -> Points | None:
         c.signature.is_answer and c.signature.severity in SERIOUS for c in case.candidates
     )
     if is_minor_warning(case.candidate) and is_beside_serious:
-        return -40.0, "a minor warning beside a serious failure"
+        return -40.0, "a minor warning next to a serious failure"
     return None
 
 
@@ -177,7 +180,7 @@ def _overcome(case: Case) -> Points | None:
 
 def _beside(case: Case) -> Points | None:
     is_beside = was_beside(case.candidate, case.candidates, case.episode, case.pack)
-    return (-20.0, "only logged, and the job failed of something else") if is_beside else None
+    return (-20.0, "only logged; the job failed for a different reason") if is_beside else None
 
 
 def _survived(case: Case) -> Points | None:
@@ -206,7 +209,7 @@ def _severity(case: Case) -> Points | None:
 
 
 def _afterwards(case: Case) -> Points | None:
-    return (-40.0, "the trouble began before this stop") if case.is_afterwards else None
+    return (-40.0, "the failures began before this stop") if case.is_afterwards else None
 
 
 def _explained(case: Case) -> Points | None:
@@ -216,12 +219,12 @@ def _explained(case: Case) -> Points | None:
 
 
 SCORING: tuple[ScoringRule, ...] = (
-    ScoringRule("role", _role, "what the signature usually is, see the signature format"),
-    ScoringRule("generic", _generic, "UserCodeException names no cause"),
+    ScoringRule("role", _role, "the usual role of the signature; see the signature format"),
+    ScoringRule("generic", _generic, "UserCodeException does not state a cause"),
     ScoringRule("root-cause", _root_cause, "Throwable.getCause: the innermost was thrown first"),
     ScoringRule("frequency", _frequency, "labelled logs in which no job failed"),
     ScoringRule("persistence", _persistence, "restart loops: the cause is in every failure"),
-    ScoringRule("last-failure", _last_failure, "an earlier failure may be repaired by a restart"),
+    ScoringRule("last-failure", _last_failure, "a restart may fix an earlier failure"),
     ScoringRule("only-warned", _only_warned, "GlobalConfiguration and clients warn and continue"),
     ScoringRule("minor", _minor, "labelled logs: misconfigured reporters, skipped lines"),
     ScoringRule("overcome", _overcome, "labelled logs: TaskManagers stopped and replaced"),

@@ -1,8 +1,8 @@
-"""Episodes of single jobs in, with one episode for each fault that several jobs share, out.
+"""Ranks episodes, and joins the episodes of several jobs that share a fault.
 
 A lost TaskManager, an unavailable file system or a JobManager without leadership fails every job
-that needs it, within moments or within a checkpoint interval. That is one incident: its episodes
-are joined and ranked again.
+that needs it, immediately or within a checkpoint interval. That is one incident: its episodes are
+joined and ranked again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ranked = tuple[Episode, list[Candidate]]
 # Symptoms that only show that another process is or was missing.
 _MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
-# Two hours show how the failure began and spread; the tables have the rest.
+# Two hours show how the failure began and spread; the tables contain the rest.
 _MAX_MINUTES = 120
 # Execution.transitionState: "... switched from RUNNING to FAILED on <resource id> @ <host> (...)".
 _FAILED_ON = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ (?P<host>\S{1,300})")
@@ -42,11 +42,11 @@ def rank_episodes(
     hosts: Mapping[str, datetime] | None = None,
     without: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
-    """Each episode with its candidates, in time order; shared ones joined over their jobs.
+    """Each episode with its candidates, in time order; episodes with a shared fault are joined.
 
     ``hosts`` are the hosts of TaskManagers with the time of their first line. An episode counts
     hosts that existed at its end, so that later hosts do not change an earlier result. ``without``
-    are the ids of scoring rules to leave out.
+    are the ids of scoring rules to skip.
     """
     hosts = hosts or {}
     groups: list[_Group] = []
@@ -69,9 +69,9 @@ def rank_episodes(
 
 
 def _with_aftermath(episodes: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
-    """Join episodes with their aftermath: minor symptoms soon afterwards that failed no job.
+    """Merge each episode with the minor symptoms that follow it without failing a job.
 
-    A process may look for a lost TaskManager long after the job continued without it.
+    For example, a process may look for a lost TaskManager long after the job has recovered.
     """
     kept: list[Ranked] = []
     # Positions of episodes that ended shortly before.
@@ -103,7 +103,7 @@ def _is_left_over(episode: Episode, ranked: Sequence[Candidate], pack: Signature
 def _leads(
     earlier: Ranked, episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack
 ) -> bool:
-    """Whether an ``earlier`` episode explains all of a later one of the same job or the cluster."""
+    """Whether an ``earlier`` episode fully explains a later one of the same job or the cluster."""
     before, its = earlier
     jobs, others = before.job_ids, episode.job_ids
     if before.last_fault.at >= episode.first_fault.at:
@@ -163,7 +163,7 @@ def _joined(parts: Sequence[Episode]) -> Episode:
 
 
 def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
-    """Join failures of several jobs at the same time; count a fault that they share once."""
+    """Join simultaneous failures of several jobs; count a shared fault once."""
     attempts = [attempt for part in parts for attempt in part.attempts]
     attempts.sort(key=lambda a: (a.failed_at or a.faults[-1].at, in_order(a.faults[0])))
     seen: set[int] = set()
@@ -194,7 +194,7 @@ def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
 
 
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
-    """The affected jobs in time order, their hosts, and faults per minute."""
+    """The affected jobs in time order, their hosts, and the faults per minute."""
     parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults
     hosts = {o.host for moment in faults if (o := moment.observation).host}
@@ -218,7 +218,7 @@ def _affected(timeline: DeploymentTimeline, part: Episode) -> AffectedJob:
 
 
 def taskmanagers_named(faults: Iterable[Moment]) -> dict[str, datetime]:
-    """Resource ids of TaskManagers in faults, with the time of the first fault of each."""
+    """Resource ids of the TaskManagers in ``faults``, with the time of the first fault of each."""
     named: dict[str, datetime] = {}
     for moment in faults:
         lifecycle = moment.observation.event.lifecycle

@@ -1,1 +1,1 @@
-"""Observations in, one timeline per deployment out."""
+"""Builds one timeline per deployment from its observations."""

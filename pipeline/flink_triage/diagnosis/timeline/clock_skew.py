@@ -1,7 +1,7 @@
-"""Events that JobManager and TaskManagers both log in, the difference of their clocks out.
+"""Estimates the clock skew of TaskManagers from events that the JobManager also logs.
 
-A TaskManager logs the failure of a task before the JobManager does, the failure of an execution
-after the JobManager started it, and that of a checkpoint after the previous checkpoint completed,
+A TaskManager logs the failure of a task before the JobManager does, and the failure of an execution
+after the JobManager started it. It logs a failed checkpoint after the previous one completed,
 because Flink takes one at a time by default. Each pair of lines bounds the difference on one side.
 """
 
@@ -24,9 +24,9 @@ _MAX_TEXT_CHARS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """The difference of the clocks of a TaskManager's file and the JobManager; negative is behind.
+    """The clock of a TaskManager's file relative to the JobManager's; negative if it is behind.
 
-    ``at_least`` and ``at_most`` are the bounds by ``pairs`` pairs of lines, ``None`` without one.
+    ``at_least`` and ``at_most`` are the bounds from ``pairs`` pairs of lines, or ``None``.
     """
 
     path: str
@@ -39,7 +39,7 @@ class Skew:
     def correction(self) -> timedelta:
         """The time to subtract from the file's times: zero unless the clocks provably differ.
 
-        The lower bound is the better estimate, because a JobManager logs a failure within moments.
+        The lower bound is the better estimate, because a JobManager logs a failure immediately.
         """
         if self.at_least is not None and self.at_least > CLOCK_TOLERANCE:
             return self.at_least
@@ -57,8 +57,8 @@ class Skew:
         path = redact_path(self.path)
         return (
             f"The clock of {self.host or path} is {abs(offset.total_seconds()):.1f} s {side} "
-            f"the JobManager's, by {self.pairs} events that both log (bounds: "
-            f"{' to '.join(known)}): events of {path} are ordered as if it were right."
+            f"the JobManager's, according to {self.pairs} events that both log (bounds: "
+            f"{' to '.join(known)}). Events of {path} are ordered by the corrected time."
         )
 
 
@@ -75,8 +75,8 @@ def _failed_execution(observation: Observation) -> str | None:
 def _is_same_failure(one: Observation, other: Observation) -> bool:
     """Whether both lines report the same failure.
 
-    A JobManager that fails a task itself, for example after it lost the TaskManager, logs another
-    exception than the TaskManager does later.
+    A JobManager that fails a task itself, for example because the TaskManager was lost, logs a
+    different exception than the TaskManager does later.
     """
     if one.root_cause_type != other.root_cause_type:
         return False
@@ -86,9 +86,9 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 
 @dataclass(slots=True)
 class _Known:
-    """The times at which the JobManager logged events that TaskManagers log too.
+    """The times at which the JobManager logged events that TaskManagers also log.
 
-    An execution that failed twice is ``None``: its lines cannot be paired.
+    An execution that failed twice is ``None``, because its lines cannot be paired.
     """
 
     failed: dict[str, Observation | None] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class _Known:
 def find_skews(observations: Sequence[Observation]) -> Mapping[str, Skew]:
     """The skew of each TaskManager's file with at least one pair, by path.
 
-    Empty if the JobManagers ran on several hosts: then there is no single clock to compare with.
+    Empty if the JobManagers ran on several hosts, because there is no single clock to compare with.
     """
     managers = {o.host for o in observations if o.process == "jobmanager"}
     if len(managers) != 1:

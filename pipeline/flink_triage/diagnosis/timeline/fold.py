@@ -1,10 +1,11 @@
-"""Many equal observations in, few out, so that a crash loop of ten million events fits in memory.
+"""Folds equal observations, so that a crash loop of ten million events fits in memory.
 
-Of equal observations in one file and minute, the first few and the last are kept; the last but one
-of them counts the rest. Of observations that differ only in their stack traces, a limited number of
-traces is kept, and the first of the other traces counts them. If a deployment still has more than
-``max_observations``, observations of longer periods and with fewer equal properties are folded.
-Folding is associative: the result does not depend on how observations are divided into parts.
+If a file has more equal observations in a minute than are kept, the first ones and the last are
+kept, and the last but one carries the count of the others. If observations differ only in their
+stack traces, a limited number of traces is kept, and the first of the other traces counts them. If
+a deployment still has more than ``max_observations``, observations of longer periods and with fewer
+equal properties are folded. Folding is associative: the result does not depend on how observations
+are divided into parts.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from flink_triage.settings import Settings
 
 # Sorts after every fingerprint.
 _OTHERS = "~"
-# Observations that are folded at a time.
+# The number of observations that are folded at a time.
 FOLD_EVERY = 8_192
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Folder:
-    """Folds observations as they are added: it holds those kept, and about as many new ones.
+    """Folds observations as they are added. It buffers about as many new ones as it has kept.
 
-    ``coarseness`` is the index of the grain (``grains_of``) to start with.
+    ``coarseness`` is the index of the first grain to use (see ``grains_of``).
     """
 
     def __init__(self, settings: Settings, coarseness: int = 0) -> None:
@@ -42,11 +43,12 @@ class Folder:
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
         """Add observations; return the number kept so far, without those not yet folded.
 
-        ``coarseness`` is that of the folder from which they were taken; it applies to all.
+        ``coarseness`` is the coarseness of the folder from which they were taken; it applies to all
+        observations.
         """
         self._new += observations
         self.coarseness = max(coarseness, self.coarseness)
-        # Folding as much as is kept, each time, keeps the sum of all foldings linear.
+        # Folding at least as many as are kept each time makes the total cost linear.
         if len(self._new) >= max(FOLD_EVERY, len(self._kept)):
             self.fold()
         return len(self._kept)
@@ -56,7 +58,7 @@ class Folder:
         if self._new:
             observations = [*self._kept, *self._new]
             self._new = []
-            # More observations never need a finer grain.
+            # More observations never require a finer grain.
             self._kept, self.coarseness = _fold(observations, self.coarseness, self._settings)
         return self._kept
 
@@ -69,11 +71,11 @@ class Folder:
 def fold(
     observations: Iterable[Observation], settings: Settings, coarseness: int = 0
 ) -> list[Observation]:
-    """Keep some observations of each kind per file and minute; order by file, offset.
+    """Keep some observations of each kind per file and minute, ordered by file and offset.
 
-    If more than ``max_observations`` would be kept, longer periods are one kind, then observations
-    that differ in task, logger, job and file: the finest grain that suffices. The sum of
-    ``occurrences`` is unchanged, except for checkpoints of a healthy job.
+    If more than ``max_observations`` would be kept, observations of longer periods are one kind,
+    then observations that differ in task, logger, job and file. The finest sufficient grain is
+    used. The sum of ``occurrences`` does not change, except for checkpoints of a healthy job.
     """
     return _fold(observations, coarseness, settings)[0]
 
@@ -81,12 +83,12 @@ def fold(
 def _fold(
     observations: Iterable[Observation], coarseness: int, settings: Settings
 ) -> tuple[list[Observation], int]:
-    """The observations kept by the finest grain within the limit, and its coarseness."""
+    """The observations that the finest grain within the limit keeps, and its coarseness."""
     grains = grains_of(settings.max_observations_per_key)
     kept = _fold_to(observations, grains[coarseness], settings)
     if len(kept) <= settings.max_observations:
         return kept, coarseness
-    # A coarser grain keeps at most as many, and the same ones if applied to a finer grain's result.
+    # A coarser grain keeps at most as many. It keeps the same ones of a finer grain's result.
     source = kept
     finest, coarsest = coarseness + 1, len(grains) - 1
     while finest <= coarsest:
@@ -102,7 +104,7 @@ def _fold(
 def _fold_to(
     observations: Iterable[Observation], grain: Grain, settings: Settings
 ) -> list[Observation]:
-    """The observations kept by the grain, by file and offset."""
+    """The observations that the grain keeps, ordered by file and offset."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
     keep_of: dict[tuple[object, ...], int] = {}
     kept: list[Observation] = []
@@ -119,7 +121,7 @@ def _fold_to(
         trace = observation.fingerprint.full if observation.fingerprint else ""
         kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
     if grain.is_last:
-        # Without counts: these depend on the checkpoints that finer grains left out.
+        # Without counts, which depend on the checkpoints that finer grains omitted.
         kept += routine[:1] + routine[1:][-1:]
         routine = []
     groups: dict[str, list[Observation]] = {}
@@ -138,17 +140,17 @@ def _fold_to(
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
-    """Keep ``keep`` groups; of the others, the first observation with the count, and the last.
+    """Keep ``keep`` groups, and the first (with the count) and last observation of the others.
 
-    The names alone decide which are kept, so that a part of the observations omits no group that
-    the whole keeps.
+    Only the names determine which groups are kept, so that a part of the observations never omits a
+    group that the whole keeps.
     """
     others = [observation for name in sorted(groups)[keep:] for observation in groups.pop(name)]
     groups[_OTHERS] = _ends(sorted(others, key=_moment), 2)
 
 
 def _ends(group: list[Observation], keep: int) -> list[Observation]:
-    """The first ``keep - 1`` and the last; the last but one counts the others."""
+    """The first ``keep - 1`` and the last; the last but one carries the count of the others."""
     if len(group) <= keep:
         return group
     first = group[: keep - 1]
@@ -161,15 +163,15 @@ def _with_routine(
     routine: list[Observation],
     key_of: Callable[[Observation], Hashable],
 ) -> list[Observation]:
-    """All kept observations by file and offset, with the first and last of consecutive checkpoints
-    of a job and period.
+    """All kept observations, ordered by file and offset, with the first and last of consecutive
+    checkpoints of a job and period.
     """
     kept.sort(key=_place)
     if not routine:
         return kept
     together = sorted([*kept, *routine], key=_place)
     is_routine = {id(observation) for observation in routine}
-    # The number of other observations before each.
+    # The number of other observations before each one.
     gaps = accumulate(id(observation) not in is_routine for observation in together)
     ends: dict[Hashable, list[Observation]] = {}
     for observation, gap in zip(together, gaps, strict=True):
@@ -200,7 +202,7 @@ def _moment(observation: Observation) -> tuple[datetime, str, int]:
 
 
 def _is_kept(observation: Observation, grain: Grain) -> bool:
-    """Whether it is kept in any case: witnesses, and at the finest grain the kinds that count."""
+    """Whether ``observation`` is always kept: a witness, or a counted kind at the finest grain."""
     lifecycle = observation.event.lifecycle
     if observation.occurrences == 0:
         return True
@@ -208,7 +210,7 @@ def _is_kept(observation: Observation, grain: Grain) -> bool:
 
 
 def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...], int]:
-    """The properties that observations of one kind share, and how many of them are kept."""
+    """The properties that observations of one kind share, and the number of them to keep."""
     event, lifecycle = observation.event, observation.event.lifecycle
     kind = lifecycle.kind if lifecycle is not None else None
     drops = grain.drops
@@ -244,7 +246,7 @@ def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
-    """The places of all, or ``None`` if all are those of the observation that is kept."""
+    """The places of all, or ``None`` if they equal the places of the kept observation."""
     elsewhere = {_source_of(other): other for other in others if other.spread is None}
     elsewhere.pop(_source_of(kept), None)
     spreads = [other.reach for other in elsewhere.values()]
@@ -262,7 +264,7 @@ def _source_of(observation: Observation) -> tuple[object, ...]:
 
 
 def is_thinned(observation: Observation) -> bool:
-    """Whether it counts events of more than one minute, so that the limit was exceeded."""
+    """Whether ``observation`` counts events of several minutes, because the limit was exceeded."""
     first, last = observation.event.logged_at, observation.last_logged_at
     if first is None or last is None:
         return False

@@ -1,7 +1,7 @@
-"""A timeline in; out, the starts of its processes and jobs, and what each printed about itself.
+"""Finds the starts of processes and jobs in a timeline, and the facts that each start logs.
 
 A start is the banner of a JobManager or TaskManager, or the submission of a job. Starts of one kind
-without a running job between them form a generation: a cluster that starts, or one that fails to.
+without a running job between them form a generation: a cluster that starts, or that fails to start.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import ChangeKind, Observation, Process
 
-# EnvironmentInformation.logEnvironmentInfo is called by the entry points of these names.
+# The entry points with these names call EnvironmentInformation.logEnvironmentInfo.
 _BANNERS: tuple[tuple[str, Process], ...] = (
     ("ClusterEntry", "jobmanager"),
     ("TaskManager", "taskmanager"),
     ("TaskExecutor", "taskmanager"),
-    # Up to 1.5
+    # Up to Flink 1.5
     ("JobManager", "jobmanager"),
 )
 _TASK = re.compile(r"(?P<task>.*?) ?\(\d+/(?P<parallelism>\d+)\)\Z")
@@ -42,14 +42,14 @@ _END = datetime.max.replace(tzinfo=UTC)
 
 
 class Lane(NamedTuple):
-    """What starts are compared with each other: those of a kind of process, or of a job's name."""
+    """Starts that are compared with each other: of one kind of process, or of one job name."""
 
     process: Process | None
     job: str | None = None
 
 
 class Fact(NamedTuple):
-    """What a start states; ``name`` distinguishes facts of one kind."""
+    """A fact that a start logs; ``name`` distinguishes facts of one kind."""
 
     what: ChangeKind
     name: str
@@ -58,13 +58,13 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A line and the start that it belongs to."""
+    """A line and the start to which it belongs."""
 
     start: Moment
     line: Moment
 
 
-# By name and value, the first and the last statement of it.
+# The first and the last statement of each value, by name and value.
 Facts = dict[str, dict[str, tuple[Statement, Statement]]]
 
 
@@ -72,10 +72,10 @@ Facts = dict[str, dict[str, tuple[Statement, Statement]]]
 class Generation:
     """Starts without a running job between them, in time order.
 
-    ``facts`` are what they state, by kind; a kind that none of them states is taken from the
-    generation before. ``lines`` are the ids of all moments that state them. ``ran`` are the lines
-    that show a running job: a completed checkpoint, or the beginning of a run and a later line. It
-    is empty if no job ran.
+    ``facts`` are their facts, by kind; a kind without facts is taken from the previous generation.
+    ``lines`` are the ids of all moments that state the facts. ``ran`` are the lines that show a
+    running job: a completed checkpoint, or the beginning of a run and a later line. It is empty if
+    no job ran.
     """
 
     starts: list[Moment] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Generation:
         return next((start for start in reversed(self.starts) if start.at <= at), None)
 
     def values(self, what: ChangeKind, at: datetime, until: datetime) -> dict[str, str]:
-        """By name, the value in the last start up to ``at``, as printed by ``until``."""
+        """The values in the last start up to ``at``, by name, if logged by ``until``."""
         found: dict[str, str] = {}
         for name, statements in self.facts.get(what, {}).items():
             in_time = [
@@ -109,7 +109,7 @@ class Generation:
         statements[fact.value] = first, statement
 
     def repeats(self, what: ChangeKind, before: Generation | None) -> bool:
-        """Whether all its starts state what the last one of the generation ``before`` does."""
+        """Whether all starts state the same as the last one of the generation ``before``."""
         if before is None:
             return False
         values = before.values(what, _END, _END)
@@ -121,9 +121,9 @@ class Generation:
 class Starts:
     """The generations of each lane, in time order.
 
-    ``running`` began the runs that are still under way; ``completed`` are the times at which the
+    ``running`` are the beginnings of the current runs; ``completed`` are the times at which the
     jobs of each process completed checkpoints. ``mixed`` are the first banners of each kind in logs
-    that several kinds of processes write: their lines cannot be told apart, and are left out.
+    that several kinds of processes write. Their lines cannot be distinguished and are ignored.
     """
 
     lanes: dict[Lane, list[Generation]]
@@ -136,9 +136,9 @@ class Starts:
         return Lane(None, self.job_names.get(job_id, job_id))
 
     def is_shared(self, at: datetime, until: datetime) -> bool:
-        """Whether several clusters run at once, so that a start need not replace the one before.
+        """Whether several clusters run at once, so that a start may not replace the previous one.
 
-        A job continues under one JobManager, up to ``until``, after the last start of another.
+        A job of one JobManager continues, up to ``until``, after the last start of another one.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)
@@ -149,17 +149,17 @@ class Starts:
         )
 
     def before(self, lane: Lane, at: datetime) -> tuple[Generation, Generation] | None:
-        """The generation in which ``at`` lies and the one before, whose last start is healthy."""
+        """The generation at ``at`` and the previous one, whose last start is healthy."""
         generations = self.lanes.get(lane, [])
         index = _index_at(generations, at)
         return (generations[index - 1], generations[index]) if index > 0 else None
 
     def needed_from(self, since: datetime, chosen: Set[int]) -> Iterator[Moment]:
-        """The moments by which starts are compared at any time from ``since`` on.
+        """The moments that are needed to compare starts at any time from ``since`` on.
 
-        Finding the starts in these moments, those with ``chosen`` ids and all later ones gives the
-        same comparisons. What a generation repeats is left out, unless some of it is chosen: then
-        the rest would seem to be removed.
+        The starts in these moments, in those with ``chosen`` ids and in all later ones give the
+        same comparisons. Facts that a generation repeats are omitted, unless some of them are
+        chosen: the others would then appear to be removed.
         """
         yield from (*self.running, *self.mixed)
         for generations in self.lanes.values():
@@ -187,7 +187,7 @@ def _index_at(generations: list[Generation], at: datetime) -> int:
 
 
 def find_starts(timeline: DeploymentTimeline) -> Starts:
-    """All starts of a deployment. Lines without a time belong to none."""
+    """All starts of a deployment. Lines without a time do not belong to a start."""
     finder = _Finder(timeline)
     for moment in timeline.moments:
         if moment.at != NO_TIME:
@@ -207,7 +207,7 @@ def find_starts(timeline: DeploymentTimeline) -> Starts:
 class _Finder:
     def __init__(self, timeline: DeploymentTimeline) -> None:
         self.lanes: dict[Lane, list[Generation]] = {}
-        # By process, the runs of its jobs that are not yet long enough, oldest first.
+        # The runs that are not yet long enough, by process and job, oldest first.
         self.runs: dict[str, dict[str | None, Moment]] = {}
         self.completed: dict[str, list[datetime]] = {}
         self._job_names = timeline.job_names
@@ -288,7 +288,7 @@ class _Finder:
 
 
 def _of_several_processes(timeline: DeploymentTimeline) -> dict[str, list[Moment]]:
-    """Logs that several kinds of processes write, each with the first banner of every kind."""
+    """Logs that several kinds of processes write, each with the first banner of each kind."""
     banners: dict[str, dict[Process | None, Moment]] = {}
     for moment in timeline.moments:
         lifecycle = moment.observation.event.lifecycle
@@ -305,7 +305,7 @@ def _process_started(observation: Observation) -> Process | None:
 
 
 def _stated_by_process(observation: Observation) -> Fact | None:
-    """What a line of a banner, or of the configuration below it, states of the process."""
+    """The fact about the process in a line of a banner or of the configuration below it."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

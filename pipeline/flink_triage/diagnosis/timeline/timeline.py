@@ -1,4 +1,4 @@
-"""Observations of one deployment in, its moments in time order, each with its job, out."""
+"""Orders the observations of one deployment by time and assigns a job to each."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ LOG_READ = "log-read"
 class DeploymentTimeline:
     """All moments of one deployment, in time order, and facts about the whole deployment.
 
-    ``times`` are those of ``moments``. ``is_foreign``: the logs are those of another product.
+    ``times`` are the times of ``moments``. ``is_foreign``: the logs belong to a different product.
     ``taskmanagers`` are the resource ids of TaskManagers whose own logs were read. ``skews`` are
-    the clocks that were found to be wrong. ``hosts`` are those of TaskManagers, with the time of
-    their first moment. ``events`` is the number of events that the moments count, or ``None`` if
-    each was read individually. If clusters of several Flink versions share the deployment,
-    ``versions`` has the version of each process and ``configs`` the options of each version.
-    ``job_of_graph`` and ``job_of_task`` map each execution graph and task to its job, or to
-    ``None``.
+    the clocks that are wrong. ``hosts`` are the hosts of TaskManagers, with the time of their first
+    moment. ``events`` is the number of events that the moments count, or ``None`` if each was
+    analyzed individually. If clusters of several Flink versions share the deployment, ``versions``
+    has the version of each process and ``configs`` the options of each version. ``job_of_graph``
+    and ``job_of_task`` map each execution graph and task to its job, or to ``None``.
     """
 
     deployment: str
@@ -78,7 +77,7 @@ def build_timeline(
     """Order ``observations``, apply the context rules, and determine jobs, version and options.
 
     ``flink_version`` overrides the version in the startup banner. ``without`` are the ids of
-    context rules to leave out.
+    context rules to skip.
     """
     observed = list(observations)
     skews = {path: skew for path, skew in find_skews(observed).items() if skew.correction}
@@ -171,7 +170,7 @@ def _job_of_graph(moments: Sequence[Moment]) -> dict[str, str]:
 
 
 def _job_of_failed_attempt(moments: Sequence[Moment]) -> dict[str, str]:
-    """Execution attempts with the job that fails on one of the next lines of the same file.
+    """Execution attempts, each with the job that fails on one of the next lines of the same file.
 
     Before Flink 1.16 the id of an attempt does not contain the id of its execution graph.
     """
@@ -194,7 +193,7 @@ def _job_of_failed_attempt(moments: Sequence[Moment]) -> dict[str, str]:
 def _job_of_task(
     observations: Sequence[Observation], job_of_graph: Mapping[str, str]
 ) -> dict[str, str]:
-    """Task names that belong to one job only."""
+    """Task names that belong to only one job."""
     jobs: dict[str, set[str]] = {}
     for observation in observations:
         job = _job_of(observation, job_of_graph, {})
@@ -227,7 +226,7 @@ def graph_of(observation: Observation) -> str | None:
 
 
 def _is_foreign(observations: Sequence[Observation]) -> bool:
-    """Whether the logs are those of another product: some lines are, and none is Flink's."""
+    """Whether the logs belong to a different product: some lines do, and none belongs to Flink."""
     products = {observation.product for observation in observations}
     return "other" in products and "flink" not in products
 
@@ -235,7 +234,7 @@ def _is_foreign(observations: Sequence[Observation]) -> bool:
 def _flink_version(observations: Sequence[Observation]) -> str | None:
     """The version in the last banner of a JobManager, or of any other process.
 
-    Without a banner, the version of the jars in the stack traces of the last file.
+    Without a banner, the version of the jars in the stack traces of the last file is used.
     """
     version = of_jars = None
     for observation in observations:
@@ -260,7 +259,7 @@ def _configs(
 
 
 def _versions(observations: Sequence[Observation]) -> dict[str, str]:
-    """The version in the last banner of each process; empty if all are the same."""
+    """The version in the last banner of each process; empty if all are equal."""
     versions: dict[str, str] = {}
     for observation in observations:
         lifecycle = observation.event.lifecycle
@@ -270,7 +269,7 @@ def _versions(observations: Sequence[Observation]) -> dict[str, str]:
 
 
 def _effective_config(observations: Sequence[Observation]) -> dict[str, str]:
-    """Options as logged at startup; those of the JobManager have priority."""
+    """Options as logged at startup; the options of the JobManager have priority."""
     config: dict[str, str] = {}
     for wanted in (False, True):
         for observation in observations:
