@@ -133,8 +133,12 @@ def receiver(*answers: int, retry_after: str = "") -> Iterator[tuple[str, list[b
     [
         pytest.param((), 1, None, id="it arrives"),
         pytest.param((503, 429), 3, None, id="it arrives at the third try"),
-        pytest.param((404,), 1, "the receiver answered 404", id="a wrong address is not retried"),
-        pytest.param((500,) * 9, MAX_TRIES, "the receiver answered 500, 4 times", id="broken"),
+        pytest.param(
+            (404,), 1, "the receiver responded with 404", id="a wrong address is not retried"
+        ),
+        pytest.param(
+            (500,) * 9, MAX_TRIES, "the receiver responded with 500, 4 times", id="broken"
+        ),
     ],
 )
 def test_sending(answers: tuple[int, ...], tries: int, problem: str | None) -> None:
@@ -149,7 +153,7 @@ def test_a_redirect_is_reported_as_not_sent(code: int) -> None:
     (message,) = messages_for("webhook", [Change("new", INCIDENT)], "run", NOW)
     with receiver(code) as (address, bodies):
         problem = send(message, address, wait=lambda seconds: None)
-    assert problem == f"the receiver answered {code}, a redirect; set the final URL"
+    assert problem == f"the receiver responded with {code}, a redirect; set the final URL"
     assert len(bodies) == 1
 
 
@@ -193,7 +197,7 @@ def test_nobody_listening_is_a_sentence_without_the_address() -> None:
 
 @pytest.mark.parametrize("address", ["", "ftp://host/x", "no url"])
 def test_an_address_comes_from_the_environment_and_is_not_repeated(address: str) -> None:
-    with pytest.raises(UsageError, match="FLINK_TRIAGE_SLACK_URL holds") as caught:
+    with pytest.raises(UsageError, match="FLINK_TRIAGE_SLACK_URL is") as caught:
         address_of("slack", {VARIABLES["slack"]: address})
     assert not address or address not in str(caught.value)
 

@@ -1,6 +1,6 @@
-"""The results of two runs in, the change of each incident out.
+"""Determines the change of each incident between the results of two runs.
 
-`Incident.status` already says what is new, worse or resolved.
+`Incident.status` already states whether an incident is new, worse or resolved.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from flink_triage.model import Incident, Result, Status
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An incident as it is now, and its change since the last run."""
+    """The current incident, and its change since the last run."""
 
     status: Status
     incident: Incident
 
 
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
-    """The changes in the order of ``after``; resolved incidents that are gone come last.
+    """The changes in the order of ``after``, followed by resolved incidents that are gone.
 
-    Without ``before`` all incidents are new; without a run nothing changes. Deployments without a
+    Without ``before``, all incidents are new; without a run, nothing changes. Deployments without a
     failure are not incidents.
     """
     now = [incident for incident in after.incidents if incident.is_failure]
@@ -31,7 +31,7 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
         return ()
     known = {incident.incident_id for incident in now}
     spoken_of = {incident.deployment for incident in after.incidents}
-    # One fault turned out to be part of another, or to be none by other signatures.
+    # The fault is now part of another incident, or other signatures show that it is not a fault.
     gone = (
         Change("resolved", old)
         for old in before.incidents

@@ -1,8 +1,8 @@
-"""Changes in, the bodies of HTTP requests out, each within the limits of its receiver.
+"""Renders changes as bodies of HTTP requests, within the limits of each receiver.
 
-Slack: 50 blocks a message and 3,000 characters a section, ``&<>`` escaped
-(docs.slack.dev/messaging/formatting-message-text).  Alertmanager: ``POST /api/v2/alerts``, an alert
-is over when ``endsAt`` is past.  Text of a log loses its control characters.
+Slack: 50 blocks per message and 3,000 characters per section, ``&<>`` escaped
+(docs.slack.dev/messaging/formatting-message-text).  Alertmanager: ``POST /api/v2/alerts``; an alert
+is over if ``endsAt`` is in the past.  Control characters in log text are removed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One request: its receiver's kind, and its body as JSON."""
+    """One request: the kind of its receiver, and its body as JSON."""
 
     kind: Kind
     body: bytes
@@ -37,7 +37,7 @@ class Message:
 def messages_for(
     kind: Kind, changes: Sequence[Change], run_id: str, now: datetime
 ) -> tuple[Message, ...]:
-    """What to send of ``changes``; nothing when nothing is new, worse or resolved."""
+    """The messages about ``changes``; empty if nothing is new, worse or resolved."""
     told = [change for change in changes if change.status in TOLD]
     if not told:
         return ()
@@ -75,7 +75,7 @@ def _slack_text(change: Change) -> str:
 
 
 def _for_slack(text: str) -> str:
-    """Escaped, and without the marks that make bold, code or a mention of it."""
+    """The escaped text, without the markup of bold text, code or mentions."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.translate(str.maketrans("*_~`", "∗ˍ∼'"))
 
@@ -88,7 +88,7 @@ def _alert(change: Change, now: datetime) -> dict[str, object]:
             "alertname": "FlinkTriage",
             "deployment": _plain(incident.deployment),
             "job": _plain(incident.job_id or ""),
-            # Labels tell alerts apart, so nothing that evidence may change stands here.
+            # Labels identify an alert, so they must not change with the evidence.
             "started_at": str(incident.started_at or ""),
         },
         "annotations": {
@@ -142,6 +142,6 @@ def _summary(incident: Incident) -> str:
 
 
 def _plain(text: str) -> str:
-    """On one line, printable, and not longer than anyone reads."""
+    """The text on one line, printable and truncated."""
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[: MAX_TEXT_CHARS - 1]}…"

@@ -1,4 +1,4 @@
-"""A message in, an HTTP request out; a failure comes back as a sentence."""
+"""Sends a message as an HTTP request; a failure is returned as a sentence."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ TIMEOUT_SECONDS = 10.0
 
 
 def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
-    """Where to send; only the environment says, since an address is a secret.
+    """The address of the receiver, from the environment only, because an address is a secret.
 
-    Raises ``UsageError`` when it is missing, or no URL of http or https.
+    Raises ``UsageError`` if it is missing, or is not an http or https URL.
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")
     parts = urllib.parse.urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        got = "nothing" if not address else "something else"
-        raise UsageError(f"--alert {kind}: {variable} holds {got}; it has to hold an http(s) URL")
+        got = "not set" if not address else "invalid"
+        raise UsageError(f"--alert {kind}: {variable} is {got}; expected an http(s) URL")
     if kind == "alertmanager" and parts.path in ("", "/"):
         return f"{address.rstrip('/')}/api/v2/alerts"
     return address
@@ -63,7 +63,9 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
-    """Send a message, with retries; return None on success, else the reason without the address."""
+    """Send a message, with retries. Return ``None``, or the reason of a failure, without the
+    address.
+    """
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
         if attempt:
@@ -76,7 +78,7 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
             with _OPENER.open(request, timeout=TIMEOUT_SECONDS):
                 return None
         except urllib.error.HTTPError as error:
-            problem = f"the receiver answered {error.code}"
+            problem = f"the receiver responded with {error.code}"
             if 300 <= error.code < 400:
                 return f"{problem}, a redirect; set the final URL"
             if error.code != 429 and error.code < 500:
@@ -96,6 +98,6 @@ def _seconds_asked(retry_after: str, now: datetime) -> float:
         at = email.utils.parsedate_to_datetime(retry_after)
     except ValueError:
         return 0.0
-    if at.tzinfo is None:  # "-0000", which stands for UTC here
+    if at.tzinfo is None:  # "-0000", which means UTC here
         at = at.replace(tzinfo=UTC)
     return (at - now).total_seconds()

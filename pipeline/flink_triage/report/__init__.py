@@ -1,6 +1,6 @@
-"""One `Result` in; text, JSON, JSON lines, Markdown, HTML, SARIF or GitHub annotations out.
+"""Renders a `Result` as text, JSON, JSON lines, Markdown, HTML, SARIF or GitHub annotations.
 
-Every format renders the same object and nothing else, so that they cannot disagree.
+Every format renders the same object and nothing else, so that the formats cannot disagree.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def render(
 ) -> str:
     """The result in one format, ending in a newline.
 
-    ``verbose``, ``color`` and ``width`` concern text only; ``patch`` writes the configuration to
-    paste (default: the remediation stage's).  Raises `UsageError` for a format not in `FORMATS`.
+    ``verbose``, ``color`` and ``width`` apply only to text; ``patch`` renders the configuration to
+    paste (default: `render_patch`).  Raises `UsageError` for a format not in `FORMATS`.
     """
     pieces = render_pieces(result, format, verbose=verbose, color=color, width=width, patch=patch)
     return "".join(pieces)
@@ -88,7 +88,7 @@ def render_pieces(
 
 
 def _jsonl_lines(result: Result) -> Iterator[str]:
-    """One incident a line, each with the ``schema_version`` and ``run_id`` it belongs to."""
+    """One incident per line, each with its ``schema_version`` and ``run_id``."""
     head = {"schema_version": result.schema_version, "run_id": result.run.run_id}
     for incident in result.incidents:
         yield dump_json({**head, **encode(incident)}) + "\n"

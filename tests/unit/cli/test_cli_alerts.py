@@ -17,7 +17,7 @@ RUN = ["run", "--input", ".", "--warehouse", "nowhere"]
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--alert", "slack"], "--alert slack: FLINK_TRIAGE_SLACK_URL holds nothing"),
+        (["--alert", "slack"], "--alert slack: FLINK_TRIAGE_SLACK_URL is not set"),
         (["--dry-run"], "--dry-run: says what --alert would send"),
         (["--settle", "-1"], "--settle: got -1, allowed: seconds from 0 on"),
     ],

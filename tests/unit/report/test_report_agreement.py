@@ -96,11 +96,11 @@ def test_all_formats_agree_on_what_is_undetermined_unknown_and_not_read(name: st
     )
     assert wanted == (
         github.count("cause undetermined::"),
-        github.count("title=no signature names this::"),
+        github.count("title=no signature matches this::"),
         github.count("title=not read::"),
     )
     assert sum(line["verdict"] == "undetermined" for line in lines) == wanted[0]
-    unnamed = page.count("No signature names this failure</h2>")
+    unnamed = page.count("No signature matches this failure</h2>")
     assert unnamed + page.count("The cause is not in these logs</h2>") == wanted[0]
     words = [
         *paths,

@@ -86,8 +86,8 @@ def _result(text: str) -> tuple[Result, Incident]:
                 "at": "org.apache.flink.connector.kafka.source.reader.KafkaRecordEmitter"
                 ".emitRecord (KafkaRecordEmitter.java:53, flink-connector-kafka-3.2.0-1.19.jar)",
                 "belongs to": "the Kafka connector",
-                "cut off": "the trace ends in the middle of its frames: look in the original log"
-                ' for a "Caused by" below them',
+                "cut off": 'the trace ends in the middle of its frames: search for "Caused by"'
+                " below them in the original log",
                 "search for": 'IOException "unable to open the writer"',
             },
             id="frames that end nowhere were cut",
@@ -102,8 +102,8 @@ def _result(text: str) -> tuple[Result, Incident]:
             {
                 "thrown": "java.lang.RuntimeException: Unable to instantiate the client",
                 "at": "jdk.internal.reflect.Native.newInstance (Native.java:77)",
-                "cut off": "java.lang.reflect.InvocationTargetException only carries its cause:"
-                " look for it in the original log, below this",
+                "cut off": "java.lang.reflect.InvocationTargetException only wraps its cause:"
+                " search for it below this in the original log",
                 "search for": 'RuntimeException "Unable to instantiate the client"',
             },
             id="what only carries a cause is not what was thrown",
@@ -112,8 +112,8 @@ def _result(text: str) -> tuple[Result, Incident]:
             ["java.lang.NullPointerException"],
             {
                 "thrown": "java.lang.NullPointerException, without a message",
-                "cut off": "the JVM leaves the frames out of what is thrown often: the first ones"
-                " in the log have them, or run with -XX:-OmitStackTraceInFastThrow",
+                "cut off": "the JVM omits the frames of exceptions that are thrown often: see the"
+                " first ones in the log, or run with -XX:-OmitStackTraceInFastThrow",
             },
             id="frames that the JVM dropped",
         ),
@@ -171,4 +171,4 @@ def test_a_report_shows_place_part_and_cut(format: str) -> None:
     page = " ".join(render(result, format, width=400).split())
     assert "KafkaRecordEmitter.emitRecord (KafkaRecordEmitter.java:53" in page
     assert "the Kafka connector" in page
-    assert "look in the original log" in page
+    assert "trace ends in the middle of its frames" in page

@@ -156,18 +156,18 @@ def test_a_page_too_large_is_rendered_with_less_and_says_so() -> None:
     result = replace(examples.diagnosed(), incidents=incidents)
     page = render_html(result, max_bytes=600_000)
     assert len(page.encode()) <= 600_000
-    assert re.search(r"3\d\d more incidents without a section of their own", page)
+    assert re.search(r"3\d\d more incidents without a section", page)
 
 
 def test_what_the_limits_leave_out_is_counted() -> None:
     limits = Limits(diagnoses=1, evidence=1, excerpt_chars=40, entries=2, options=3, marks=2)
     page = render_html(examples.diagnosed(), limits=limits)
     for said in (
-        "2 more: in the JSON (--format json).",
+        "2 more: see the JSON output (--format json).",
         "1 more piece of evidence",
-        "characters left out",
-        "11 more: in the JSON (--format json).",
-        "4 more: in the JSON (--format json).",
+        "characters omitted",
+        "11 more: see the JSON output (--format json).",
+        "4 more: see the JSON output (--format json).",
         "11 not drawn",
     ):
         assert said in page

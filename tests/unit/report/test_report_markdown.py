@@ -104,14 +104,14 @@ def test_a_huge_result_fits_into_an_issue_and_says_what_is_left_out() -> None:
     incidents = tuple(replace(incident, deployment=f"d{n}", incident_id=str(n)) for n in range(300))
     text = render(replace(examples.diagnosed(), incidents=incidents), "markdown")
     assert len(text) <= MAX_CHARS
-    assert "292 more deployments with trouble left out" in text
+    assert "292 more deployments with failures: see the JSON output" in text
 
 
 def test_one_endless_excerpt_is_cut_with_everything_closed() -> None:
     text = render(hostile.filled(examples.diagnosed(), "```` x\n" * 2_000), "markdown")
     assert len(text) <= MAX_CHARS
     assert "still in a fence" not in _outline(text)
-    assert text.endswith("the JSON has all of it.\n")
+    assert text.endswith("The JSON output contains the complete result.\n")
 
 
 @pytest.mark.parametrize("run", ["```", "````", "`````````"])
@@ -135,7 +135,7 @@ def test_a_page_cut_inside_a_fence_closes_it() -> None:
     assert len(text) <= MAX_CHARS
     assert _outline(text).count("fence text") == 2
     assert _outline(text).count("end of fence") == 2
-    assert text.endswith("the JSON has all of it.\n")
+    assert text.endswith("The JSON output contains the complete result.\n")
 
 
 def test_a_page_cut_inside_a_folded_section_closes_it() -> None:

@@ -81,6 +81,6 @@ def test_a_long_trace_keeps_its_root_cause_and_says_how_much_is_missing() -> Non
     assert len(cut) < 2100
     assert cut.startswith("head\n")
     assert cut.endswith("\nroot")
-    missing = int(re.search(r"\n\[([\d,]+) characters left out\]\n", cut)[1].replace(",", ""))
-    assert missing == len(text) - len(cut.replace(f"\n[{missing:,} characters left out]\n", ""))
+    missing = int(re.search(r"\n\[([\d,]+) characters omitted\]\n", cut)[1].replace(",", ""))
+    assert missing == len(text) - len(cut.replace(f"\n[{missing:,} characters omitted]\n", ""))
     assert cut_trace(text, len(text)) == text

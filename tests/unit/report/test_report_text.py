@@ -93,7 +93,7 @@ def test_an_undetermined_incident_says_what_is_missing() -> None:
     text = render(examples.undetermined(), "text")
     assert "cause undetermined" in text
     assert "?  A task failed with an exception whose cause these logs do not hold." in text
-    assert "to be surer: the TaskManager's log of 06:58:55 to 06:59:05" in text
+    assert "missing evidence: the TaskManager's log of 06:58:55 to 06:59:05" in text
 
 
 def test_healthy_is_said_together_with_how_much_was_read() -> None:
@@ -115,7 +115,7 @@ def test_blind_spots_are_named() -> None:
     text = render(examples.diagnosed(), "text")
     assert "not read: orders-prod/core.4711: binary: 38 % NUL bytes" in text
     assert "not evaluated: kafka/auth-failed: regex ran out of time" in text
-    assert "1 failure that no signature names" in text
+    assert "1 failure without a signature" in text
 
 
 def test_a_result_without_incidents_is_no_silence() -> None:

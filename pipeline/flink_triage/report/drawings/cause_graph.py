@@ -1,7 +1,7 @@
-"""The diagnoses of an incident in, a small drawing of what led to what out.
+"""Draws the causal relations between the diagnoses of an incident.
 
-Nodes carry the ranks of the list beside it, so that no text has to fit into the drawing and a
-phone shows it whole.
+Nodes are labelled with the ranks of the adjacent list, so that the drawing needs no text and fits
+on a phone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from flink_triage.model import Diagnosis, Incident
 
 _COLUMN, _ROW, _RADIUS = 64, 40, 13
-# Beyond this a drawing is no longer small; the list has the rest.
+# With more nodes, a drawing is no longer small; the list contains the others.
 _MAX_NODES = 24
 
 
@@ -26,7 +26,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """From the right rim of a node to the left rim of another, as an SVG path."""
+    """An SVG path from the right rim of a node to the left rim of another node."""
 
     path: str
     title: str
@@ -41,7 +41,7 @@ class Graph:
 
 
 def graph_of(incident: Incident) -> Graph | None:
-    """Causes on the left, what they brought about to the right; ``None`` without an edge."""
+    """The graph, with causes left of their effects; ``None`` without an edge."""
     diagnoses = incident.diagnoses[:_MAX_NODES]
     shown = {diagnosis.signature: diagnosis for diagnosis in diagnoses}
     edges = [
@@ -69,13 +69,13 @@ def graph_of(incident: Incident) -> Graph | None:
 
 
 def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosis, Diagnosis]]:
-    """Edges without those that a longer way says too: ``explains`` names all that followed."""
+    """Edges without shortcuts of a longer path: ``explains`` also contains indirect effects."""
     following: dict[str, set[str]] = {}
     for cause, effect in edges:
         following.setdefault(cause.signature, set()).add(effect.signature)
 
     def is_said_twice(cause: str, effect: str) -> bool:
-        """Whether ``effect`` can be reached from ``cause`` by way of another."""
+        """Whether ``effect`` can be reached from ``cause`` through another diagnosis."""
         seen, waiting = {cause}, sorted(following[cause] - {effect})
         while waiting:
             step = waiting.pop()
@@ -92,7 +92,7 @@ def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosi
 def _columns(
     diagnoses: Sequence[Diagnosis], edges: Sequence[tuple[Diagnosis, Diagnosis]]
 ) -> Mapping[str, int]:
-    """The longest way from a cause to each; bounded, should the edges run in a circle."""
+    """The longest path from a cause to each diagnosis; bounded, because edges may form a cycle."""
     column = dict.fromkeys((diagnosis.signature for diagnosis in diagnoses), 0)
     for _ in diagnoses:
         moved = False
@@ -102,7 +102,7 @@ def _columns(
                 column[effect.signature], moved = wanted, True
         if not moved:
             break
-    # A circle pushes its members to the last column; empty columns are closed up.
+    # A cycle pushes its members to the last column; empty columns are removed.
     order = {number: index for index, number in enumerate(sorted(set(column.values())))}
     return {signature: order[number] for signature, number in column.items()}
 
@@ -118,7 +118,7 @@ def _places(columns: Mapping[str, int]) -> dict[str, tuple[int, int]]:
 
 
 def _edge(start: tuple[int, int], end: tuple[int, int], a: Diagnosis, b: Diagnosis) -> Edge:
-    """A curve that sets out level; one that passes other columns swings below their nodes."""
+    """A curve that starts horizontally; one that passes other columns runs below their nodes."""
     x, y, to_x, to_y = start[0] + _RADIUS, start[1], end[0] - _RADIUS - 4, end[1]
     bend = max(18, (to_x - x) // 2)
     dip = _ROW // 2 if y == to_y and end[0] - start[0] > _COLUMN else 0

@@ -1,6 +1,6 @@
-"""Timeline entries in, marks on three lanes out, placed in percent of the width.
+"""Draws timeline entries as marks on three lanes, placed in percent of the width.
 
-Percent instead of a scaled drawing: text and marks keep their size on a phone.
+With percentages instead of a scaled drawing, text and marks keep their size on a phone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAULTS = {
     "taskmanager-heartbeat-lost",
 }
 _RESTARTS = {"restart", "restored"}
-# Marks keep clear of both edges, so that none is cut in half.
+# A margin at both edges, so that marks are not clipped.
 _LEFT, _WIDTH = 1.0, 98.0
 _STEPS_SECONDS = (
     1,
@@ -76,7 +76,7 @@ class Chart:
 
 
 def chart_of(incident: Incident, limit: int) -> Chart | None:
-    """The drawing, or ``None`` when fewer than two entries tell their time."""
+    """The drawing, or ``None`` if fewer than two entries have a time."""
     dated = sorted(
         ((entry.at, entry) for entry in incident.timeline if entry.at is not None),
         key=lambda pair: pair[0],
@@ -112,7 +112,7 @@ def is_fault(kind: str) -> bool:
 
 
 def _thinned(entries: Sequence[TimelineEntry], limit: int) -> list[TimelineEntry]:
-    """At most ``limit`` entries: faults first, then the earliest; in order of time."""
+    """At most ``limit`` entries, faults before the earliest others; in time order."""
     if len(entries) <= limit:
         return list(entries)
     order = sorted(range(len(entries)), key=lambda index: not is_fault(entries[index].kind))
@@ -132,7 +132,7 @@ def _mark(entry: TimelineEntry, start: datetime, end: datetime) -> Mark:
 
 
 def ticks_of(start: datetime, end: datetime) -> tuple[Tick, ...]:
-    """Round times inside the span, about `_MAX_TICKS` of them; none where none is round."""
+    """About `_MAX_TICKS` round times within the span; empty if it contains no round time."""
     span = (end - start).total_seconds()
     step = next((step for step in _STEPS_SECONDS if span / step <= _MAX_TICKS), None)
     if step is None:

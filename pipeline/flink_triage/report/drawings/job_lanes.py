@@ -1,6 +1,6 @@
-"""Many incidents in, a drawing of their times out: a lane per job, a bar per incident.
+"""Draws the times of many incidents: one lane per job, one bar per incident.
 
-Failures at the same moment often share a cause; a table cannot show that.
+Simultaneous failures often share a cause; a table cannot show that.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Overview:
 
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
-    """Lanes in the order of the incidents; ``None`` where fewer than two tell their time."""
+    """Lanes in the order of the incidents; ``None`` if fewer than two have a time."""
     dated = [(i, start) for i in incidents if i.is_failure and (start := wording.since(i))]
     if len(dated) < 2:
         return None

@@ -1,1 +1,1 @@
-"""What every format says of a result."""
+"""Facts and phrases of a result that all formats share."""

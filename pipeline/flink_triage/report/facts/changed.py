@@ -1,4 +1,4 @@
-"""What changed since the last healthy start, in the words that every format uses."""
+"""Describes the changes since the last healthy start, for all formats."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from flink_triage.model import ChangeKind, Incident, ObservedChange, StartOf
 from flink_triage.report.facts.sanitize import one_line
 from flink_triage.report.facts.wording import clock, since
 
-# Each format with room for it says so.
-NO_CAUSE = "Facts of the logs, and not necessarily the cause."
+# Every format with room for it contains this note.
+NO_CAUSE = "These are differences in the logs, not necessarily the cause."
 _NOUNS: dict[ChangeKind, str] = {
     "flink-version": "version of",
     "java-version": "version of",

@@ -1,4 +1,4 @@
-"""Known failures that resemble one without a name, in the words that every format uses."""
+"""Describes known failures that resemble an unknown one, for all formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from flink_triage.model import SimilarFailure
 from flink_triage.report.facts.sanitize import one_line
 
-# They appear in place of a diagnosis, so each format says that they are not one.
+# They appear in place of a diagnosis, so every format states that they are not diagnoses.
 HEADING = "No signature matches. Closest known failures, not diagnoses"
 
 
@@ -21,7 +21,7 @@ def told(similar: SimilarFailure) -> Iterator[tuple[str, str]]:
 
 
 def titles(similar: Sequence[SimilarFailure]) -> str:
-    """``Closest known failures, not diagnoses: A; B``; empty where there are none."""
+    """``Closest known failures, not diagnoses: A; B``; empty if there are none."""
     if not similar:
         return ""
     named = "; ".join(f"{one_line(one.title)} ({one.signature})" for one in similar)

@@ -1,7 +1,7 @@
-"""The text of a stack trace in, foldable blocks out: one per throwable.
+"""Splits the text of a stack trace into foldable blocks, one per throwable.
 
-The text stays that of the log. Added are the owner of each frame's code, and the frames that ``...
-n more`` abbreviates, which are the last ones of the enclosing throwable.
+The text of the log is not changed. The blocks add the owner of each frame's code, and the frames
+that ``... n more`` abbreviates, which are the last ones of the enclosing throwable.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from flink_triage.traces import parse_frame
 
 _MORE = re.compile(r"\s*\.\.\. (?P<count>\d{1,6}) (?:more|common frames omitted)\s*")
 _NESTED = re.compile(r"(?P<indent>\s*)(?P<relation>Caused by|Suppressed): ")
-# Frames of one run of code that is not the user's: more than this are folded.
+# A run of more frames of code other than the user's is folded.
 _SHOWN_FOREIGN = 3
 
 
 @dataclass(frozen=True, slots=True)
 class FrameLine:
-    """``text`` as logged, without the indent."""
+    """A frame; ``text`` is the logged line without its indent."""
 
     text: str
     origin: Origin
@@ -44,7 +44,7 @@ class FrameRun:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One throwable: its message lines, its frames, and those that ``more`` abbreviates."""
+    """One throwable: its message lines, its frames, and the frames that ``more`` abbreviates."""
 
     header: str
     runs: tuple[FrameRun, ...]

@@ -1,4 +1,4 @@
-"""How far an incident reached and what it leaves open, in the words that every format uses."""
+"""Describes the extent of an incident, its other causes and its merged patch, for all formats."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def other_cause(other: OtherCause) -> str:
     if other.standing == "considered" or not other.look_for:
         return title
     words = " or ".join(f'"{one_line(words)}"' for words in other.look_for[:2])
-    return f"{title}: look for {words}"
+    return f"{title}: search for {words}"
 
 
 def merged_changes(incident: Incident) -> tuple[ConfigChange, ...]:
-    """The patch of the whole incident where it holds more, or other, than the first diagnosis's."""
+    """The patch of the whole incident, if it differs from the patch of the first diagnosis."""
     first = incident.diagnoses[0].remediation.config if incident.diagnoses else ()
     return incident.config if incident.config != first else ()

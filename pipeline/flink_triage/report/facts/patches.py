@@ -1,7 +1,7 @@
-"""Config changes in, text to paste out, one block for each place where the options belong.
+"""Renders configuration changes as text to paste, one block for each place of the options.
 
-The text of a patch is `flink_triage.remediation.render_patch`; any function of its shape can be
-injected.
+`flink_triage.remediation.render_patch` renders a patch; any function with the same signature can
+replace it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PLACES: dict[Scope, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One block to paste: ``place`` names the file or the place, ``text`` has no final newline."""
+    """One block to paste: ``place`` is a file or a description, ``text`` has no final newline."""
 
     place: str
     text: str
@@ -36,7 +36,7 @@ class Patch:
 def patches_of(
     changes: Iterable[ConfigChange], flink_version: str | None, renderer: PatchRenderer
 ) -> tuple[Patch, ...]:
-    """Blocks to paste, Flink's own file first; options that are already set are left out."""
+    """Blocks to paste, Flink's own file first, without options that are already set."""
     groups: dict[str, list[ConfigChange]] = {}
     form = default_form(flink_version)
     file = form if flink_line(flink_version) else "Flink configuration"
@@ -63,7 +63,10 @@ def now(change: ConfigChange) -> str:
 
 
 def already(change: ConfigChange) -> str:
-    """States that the option is already set, with the consequence; most reasons start with it."""
+    """A sentence that the option is already set, and the consequence.
+
+    Most reasons already start with that sentence.
+    """
     said = f"{change.key} is already"
     if change.reason.startswith(said):
         return change.reason

@@ -1,4 +1,4 @@
-"""Text from logs in, text that is safe for a terminal, a browser or a chat out.
+"""Cleans text from logs, so that it is safe for a terminal, a browser or a chat.
 
 Log text is untrusted: escape codes can repaint a terminal (CVE-2021-25743), bidi controls can
 reorder the text (CVE-2021-42574), and U+2028 adds line breaks.
@@ -39,7 +39,7 @@ _BREAKABLE = re.compile(rf"[^\S{NO_BREAK}]+")
 
 
 def clean(text: str) -> str:
-    r"""The text without control characters, save ``\n`` and ``\t``.
+    r"""The text without control characters except ``\n`` and ``\t``.
 
     Escape sequences and C0/C1 controls are dropped; characters that are invisible or reorder
     their neighbours are shown as ``\u202e``.
@@ -51,14 +51,14 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`clean` with every run of white space as one blank."""
+    """The result of `clean` with each run of white space replaced by one space."""
     return " ".join(clean(text).split())
 
 
 def clean_values(value: T) -> T:
-    """The same value (dataclasses, mappings and tuples, at any depth) with every string clean.
+    """The same value (dataclasses, mappings and tuples, at any depth) with all strings cleaned.
 
-    Values without anything to clean are not copied.
+    Values that need no cleaning are not copied.
     """
     return cast(T, _clean_value(value))
 
@@ -81,16 +81,16 @@ def _clean_value(value: Any) -> Any:
 
 
 def columns_of(text: str) -> int:
-    """Terminal columns that the text takes: East Asian wide characters two, combining none."""
+    """The terminal columns of the text: two per East Asian wide character, zero per combining."""
     if text.isascii():
         return len(text)
     return sum(_columns_of_character(character) for character in text)
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns: broken at blanks, inside a word only if it must be.
+    """Lines of at most ``width`` columns, broken at spaces, and within a word only if necessary.
 
-    A no-break space holds its neighbours together and is printed as a blank.
+    A no-break space keeps its neighbours on one line and is printed as a space.
     """
     return [line.replace(NO_BREAK, " ") for line in _fold(text, width)]
 

@@ -1,8 +1,8 @@
-"""The stack trace of a failure without a signature in, the facts to report about it out.
+"""Extracts the facts to report from the stack trace of a failure without a signature.
 
 The facts are the exception with its message, the place that threw it (after the checks of the JDK
 and of libraries), the job's own code, the owner of the code at that place, and whether the text was
-cut off before the cause. Nothing here guesses a cause.
+truncated before the cause. The cause is not guessed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MAX_CHARS = 400
 _MAX_WRAPPED = 2
 _MAX_PARTS = 3
 
-# They wrap a cause and have no message of their own; alone, they mean that the cause was cut off.
+# Exceptions without a message that only wrap a cause; as the last one, the trace was truncated.
 _CARRIERS = (
     "java.lang.reflect.InvocationTargetException",
     "java.lang.reflect.UndeclaredThrowableException",
     "java.util.concurrent.CompletionException",
     "java.util.concurrent.ExecutionException",
 )
-# Passed on to the client that submitted or watches the job; the frames are those of the client.
+# Passed on to the client that submitted or watches the job; the frames belong to the client.
 _CLIENTS = (
     "org.apache.flink.client.",
     "org.apache.flink.runtime.client.",
@@ -43,15 +43,14 @@ _CLIENTS = (
 # Methods that check their arguments: the place of the failure is their caller.
 _CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
 _BEHEADED = (
-    "the trace begins in the middle of its frames: what was thrown stands above them in the "
-    "original log"
+    "the trace begins in the middle of its frames: the exception is above them in the original log"
 )
-# The last frames of a whole trace: the start of a thread or of a program.
+# The last frames of a complete trace: the start of a thread or of a program.
 _ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\$\w+)?$")
 _FLINK = "Flink"
 # A word of a message that is the same in every occurrence.
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['-][^\W\d_]{1,40})?[.,:;!?]?")
-# Scripts without blanks between words: this many characters count as a sentence.
+# In scripts without spaces between words, this many characters count as a sentence.
 _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 
 
@@ -59,7 +58,7 @@ _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 class Failure:
     """Facts about an unknown failure; each text is one line, quoted from the log.
 
-    ``thrown`` is the innermost throwable with a message, ``wrapped_in`` those around it that have a
+    ``thrown`` is the innermost throwable with a message, ``wrapped_in`` are its wrappers with a
     message, nearest first. ``cut`` is the reason why the cause may be missing.
     """
 
@@ -97,7 +96,7 @@ def failure_of(result: Result, incident: Incident) -> Failure | None:
 
 
 def failure_at(result: Result, evidence: Evidence) -> Failure | None:
-    """The failure in the trace that ``evidence`` names or quotes; None without a trace."""
+    """The failure in the trace to which ``evidence`` refers; ``None`` without a trace."""
     text = result.stack_traces.get(evidence.fingerprint or "") or evidence.excerpt
     trace = extract("", text)[1]
     return _failure(trace) if trace is not None else None
@@ -144,7 +143,7 @@ def _told(throwable: Throwable) -> str:
 
 
 def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
-    """Wrappers with a message of their own; many only repeat that of their cause."""
+    """Wrappers with their own message; many only repeat the message of their cause."""
     said = [thrown.text]
     shown = 0
     for throwable in around:
@@ -177,7 +176,7 @@ def _frame(frame: Frame) -> str:
 
 
 def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
-    """``Jackson, called by the Kafka connector``; code that runs every task is left out."""
+    """``Jackson, called by the Kafka connector``, without the code that runs every task."""
     frames = [frame for throwable in inward for frame in throwable.frames]
     begin = frames.index(place) if place is not None else 0
     names: list[str] = []
@@ -186,7 +185,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
         if name is None or name in names:
             continue
         if names and (name == _FLINK or name.startswith(f"{_FLINK}'s ")):
-            # The frames from here on are the same for every record.
+            # The remaining frames are the same for every record.
             break
         names.append(name)
         if len(names) == _MAX_PARTS or frame.origin == "user":
@@ -197,7 +196,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
 def _search(thrown: Throwable, place: Frame | None) -> str | None:
     """Search terms for the same failure: the class with some plain words or with the place.
 
-    None if only the class is known, which is too general.
+    ``None`` if only the class is known, which is too general.
     """
     name = simple_name(thrown.type)
     runs: list[list[str]] = [[]]
@@ -219,16 +218,16 @@ def _search(thrown: Throwable, place: Frame | None) -> str | None:
 
 
 def _cut(chain: Sequence[Throwable]) -> str | None:
-    """The reason why the innermost throwable may not be the last that was logged."""
+    """The reason why the innermost throwable may not be the last one of the original trace."""
     root = chain[-1]
     if _is_carrier(root):
-        return f"{root.type} only carries its cause: look for it in the original log, below this"
+        return f"{root.type} only wraps its cause: search for it below this in the original log"
     if root.type in OMITTED_STACKS and not (
         root.message or root.frames or root.omitted_frame_count
     ):
         return (
-            "the JVM leaves the frames out of what is thrown often: the first ones in the log have "
-            "them, or run with -XX:-OmitStackTraceInFastThrow"
+            "the JVM omits the frames of exceptions that are thrown often: see the first ones in "
+            "the log, or run with -XX:-OmitStackTraceInFastThrow"
         )
     if not root.frames or root.omitted_frame_count or any(_is_python(f) for f in root.frames):
         return None
@@ -236,8 +235,8 @@ def _cut(chain: Sequence[Throwable]) -> str | None:
     if _ENTRY.search(f"{last.class_name}.{last.method}"):
         return None
     return (
-        "the trace ends in the middle of its frames: look in the original log for a "
-        '"Caused by" below them'
+        'the trace ends in the middle of its frames: search for "Caused by" below them in the '
+        "original log"
     )
 
 

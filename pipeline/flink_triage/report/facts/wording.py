@@ -1,6 +1,6 @@
-"""An incident in, phrases that every format shares out: start, place, state, coverage.
+"""Describes incidents in phrases that all formats share: start, place, state, coverage.
 
-Pure functions over the model; they never raise, whatever a log holds.
+The functions are pure and never raise, whatever a log contains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEX_ID = re.compile(r"[0-9a-f]{32}")
 
 _MAX_TASK_CHARS = 30
 _MAX_KEY_CHARS = 300
-# Flink's prefix for a throwable from another process; its text follows.
+# Flink's prefix for a throwable from a different process; its text follows.
 _WRAPPER = "Caused by: org.apache.flink.util.SerializedThrowable: "
 
 _SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "plausible"), (0.0, "a weak guess"))
@@ -30,16 +30,16 @@ _SURE = ((0.95, "almost certain"), (0.8, "likely"), (0.5, "plausible"), (0.0, "a
 RISKS = {
     "live": "can be applied while the job runs",
     "restart": "needs a restart of the job",
-    "state-migration": "changes how state is kept: take a savepoint first",
+    "state-migration": "changes how state is stored: take a savepoint first",
     "data-loss": "can lose data: read the steps before you act",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """One thing that followed from a diagnosis; ``depth`` counts from 1 below the root.
+    """A consequence of a diagnosis; ``depth`` is 1 directly below the root.
 
-    ``rank`` is that of the diagnosis in the same incident, ``None`` when the log does not show it.
+    ``rank`` is its rank in the same incident, or ``None`` if the log does not show it.
     """
 
     depth: int
@@ -55,7 +55,7 @@ def instant(at: datetime | None) -> str:
 
 
 def clock(at: datetime | None, day_of: datetime | None = None) -> str:
-    """``05:52:20``, with its date in front when that is another day than ``day_of``."""
+    """``05:52:20``, preceded by the date if it is not the day of ``day_of``."""
     if at is None:
         return "unknown time"
     is_same_day = day_of is not None and _utc(at).date() == _utc(day_of).date()
@@ -63,7 +63,7 @@ def clock(at: datetime | None, day_of: datetime | None = None) -> str:
 
 
 def duration(start: datetime | None, end: datetime | None) -> str | None:
-    """``34 s``, ``2 min 5 s``, ``3 h 12 min``, ``2 d 4 h``; ``None`` when an end is not known."""
+    """``34 s``, ``2 min 5 s``, ``3 h 12 min``, ``2 d 4 h``; ``None`` if an end is unknown."""
     if start is None or end is None:
         return None
     seconds = max(0, round((_utc(end) - _utc(start)).total_seconds()))
@@ -107,7 +107,7 @@ def since(incident: Incident) -> datetime | None:
 def state(incident: Incident) -> str:
     """The verdict as one phrase: ``failing since 2026-11-21 05:52:20 UTC``.
 
-    With stored runs the change since the last run comes first: ``worse · failing ...``.
+    If runs are stored, the change since the last run comes first: ``worse · failing ...``.
     """
     if not incident.is_failure:
         return incident.verdict
@@ -116,7 +116,7 @@ def state(incident: Incident) -> str:
         "failed": f"failed, first fault at {begun}",
         "ongoing": f"failing since {begun}",
         "recovered": f"recovered, first fault at {begun}",
-        "unknown": f"trouble since {begun}",
+        "unknown": f"faults since {begun}",
     }[incident.outcome]
     if incident.verdict != "diagnosed":
         phrase = f"cause undetermined · {phrase}"
@@ -124,7 +124,7 @@ def state(incident: Incident) -> str:
 
 
 def job_of(incident: Incident) -> str | None:
-    """``job "orders" d1dfe426`` with a shortened job id, or ``None`` when no job is named."""
+    """``job "orders" d1dfe426`` with a shortened job id, or ``None`` without a name and id."""
     parts = []
     if incident.job_name:
         parts.append(f'"{one_line(incident.job_name)}"')
@@ -135,7 +135,7 @@ def job_of(incident: Incident) -> str | None:
 
 
 def standing(diagnosis: Diagnosis) -> str:
-    """What the first rank means for a diagnosis of this role."""
+    """The meaning of rank 1 for a diagnosis of this role."""
     return {
         "trigger": "root cause",
         "contributing": "contributing cause",
@@ -154,7 +154,7 @@ def percent(confidence: float) -> str:
 def where(diagnosis: Diagnosis, *, is_short: bool = False) -> tuple[str, ...]:
     """Tasks with their subtasks, then hosts: ``both subtasks of "Customer Totals"``.
 
-    ``is_short`` names a long chain of operators by its first one, as people do.
+    With ``is_short``, only the first operator of a long chain is shown.
     """
     tasks: dict[tuple[str, str], list[str]] = {}
     places = []
@@ -190,7 +190,7 @@ def _short_task(task: str) -> str:
 
 
 def consequences(incident: Incident, diagnosis: Diagnosis) -> tuple[Consequence, ...]:
-    """Everything that followed from the diagnosis, depth first, each signature once."""
+    """All consequences of the diagnosis, depth first, each signature once."""
     by_signature = {other.signature: other for other in incident.diagnoses}
     found: list[Consequence] = []
     seen = {diagnosis.signature}
@@ -222,7 +222,7 @@ def ending(incident: Incident) -> str | None:
     last = {
         "failed": f"the job failed for good{at}",
         "recovered": f"the job recovered{at}",
-        "ongoing": "it still fails where the log ends",
+        "ongoing": "it still fails at the end of the log",
     }
     if incident.outcome in last:
         parts.append(last[incident.outcome])
@@ -247,7 +247,7 @@ def key_lines(excerpt: str) -> tuple[str, ...]:
 
 
 def key_line(excerpt: str) -> str:
-    """The most informative line: the last cause, else the first line; empty for no text."""
+    """The most informative line: the last cause, else the first line; empty without text."""
     return (key_lines(excerpt) or ("",))[-1]
 
 
@@ -258,7 +258,7 @@ def _shortened(line: str) -> str:
 
 
 def location(evidence: Evidence, width: int = 48) -> str:
-    """``path:line``; a path longer than ``width`` loses its head, never the file's name."""
+    """``path:line``; the start of a path longer than ``width`` is cut, never the file name."""
     path = one_line(evidence.path)
     if len(path) > width:
         tail = path[-(width - 2) :]
@@ -284,7 +284,7 @@ def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
 def overview(result: Result) -> str:
     """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
 
-    Where a deployment has several incidents, these are counted: ``2 deployments · 5 incidents · 5
+    If a deployment has several incidents, these are counted: ``2 deployments · 5 incidents · 5
     diagnosed``.
     """
     incidents = result.incidents
@@ -304,7 +304,7 @@ def overview(result: Result) -> str:
 
 
 def _masked(coverage: Coverage) -> str:
-    """``12 values masked (9 password, 3 token)``; the kinds that were masked most come first."""
+    """``12 values masked (9 password, 3 token)``, the most frequent kinds first."""
     kinds = sorted(coverage.redactions_by_kind.items(), key=lambda kind: (-kind[1], kind[0]))
     by_kind = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
     said = f"{count(coverage.redactions, 'value')} masked"
@@ -312,7 +312,7 @@ def _masked(coverage: Coverage) -> str:
 
 
 def coverage_line(coverage: Coverage) -> str:
-    """How much was read and skipped; never empty, so that silence is not mistaken for health."""
+    """The amounts read and skipped; never empty, so that no output is not mistaken for health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
     ignored = sum(quarantined.is_ignored for quarantined in coverage.quarantined)
     parts = [
@@ -335,7 +335,7 @@ def coverage_line(coverage: Coverage) -> str:
 
 
 def capped(items: Sequence[T], limit: int) -> tuple[tuple[T, ...], int]:
-    """The first ``limit`` items and how many were left out."""
+    """The first ``limit`` items, and the number of the others."""
     return tuple(items[:limit]), max(0, len(items) - limit)
 
 

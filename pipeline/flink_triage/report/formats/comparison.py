@@ -1,4 +1,4 @@
-"""A comparison or a history of causes as plain text or JSON."""
+"""Renders a comparison or a history of causes as plain text or JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOTHING = "no failure on either side"
 
 
 def render_comparison(comparison: Comparison, format_: str) -> str:
-    """``text``: one line a cause, worst first, then the options that differ; or ``json``."""
+    """``text``: two lines per cause, worst first, then the changed options; or ``json``."""
     if format_ == "json":
         return dump_json(encode(comparison), indent=2) + "\n"
     shown: Comparison = clean_values(comparison)
@@ -34,11 +34,11 @@ def render_comparison(comparison: Comparison, format_: str) -> str:
 
 
 def render_recurrences(found: Sequence[Recurrence], format_: str) -> str:
-    """``text``: two lines a cause, new ones first; or ``json``."""
+    """``text``: two lines per cause, new ones first; or ``json``."""
     if format_ == "json":
         return dump_json(encode(found), indent=2) + "\n"
     if not found:
-        return "no failure has been seen\n"
+        return "no failures found\n"
     lines = []
     for cause in map(clean_values, found):
         word = "new" if cause.is_new else "known"

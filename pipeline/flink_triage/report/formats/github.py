@@ -1,4 +1,4 @@
-"""A result in, workflow commands out: annotations of log lines on a GitHub Actions run.
+"""Renders a result as workflow commands, which annotate log lines on a GitHub Actions run.
 
 Each line is a command with all its text escaped: the runner executes a line that starts with
 ``::``, and a log may contain one.
@@ -24,7 +24,7 @@ _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def render_github(result: Result) -> str:
-    """One command a line: root causes as errors or warnings, what followed from them as notices."""
+    """One command per line: root causes as errors or warnings, their consequences as notices."""
     cleaned = clean_values(result)
     return "".join(f"{line}\n" for line in _lines(cleaned))
 
@@ -46,7 +46,7 @@ def _lines(result: Result) -> Iterator[str]:
         said = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
         said = " ".join(filter(None, (said, resemblance.titles(failure.similar))))
         yield _command(
-            "notice", next(iter(failure.evidence), None), "no signature names this", said
+            "notice", next(iter(failure.evidence), None), "no signature matches this", said
         )
     for gap in result.coverage.quarantined:
         yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")

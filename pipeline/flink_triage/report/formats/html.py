@@ -1,7 +1,7 @@
-"""A result in, one self-contained HTML page out: no network, no JavaScript needed, one strict CSP.
+"""Renders a result as one self-contained HTML page, without network access, with a strict CSP.
 
-All log text passes through jinja2 with autoescaping into text or quoted attributes. Only the style
-sheet and the script beside the templates are trusted, by their hash.
+The page works without JavaScript. jinja2 escapes all log text, which appears only in text and in
+quoted attributes. Only the style sheet and the script of this package are trusted, by their hash.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
 
-# A larger page opens slowly and is refused by mail servers; it is rendered again with less.
+# A larger page opens slowly and is rejected by mail servers; it is rendered again with less.
 MAX_BYTES = 4_000_000
 
 
@@ -34,7 +34,7 @@ def render_html(
     limits: Limits | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """The page; content omitted to stay below ``max_bytes`` is counted on it."""
+    """The page. It counts the content that is omitted to stay below ``max_bytes``."""
     cleaned, renderer = clean_values(result), patch or render_patch
     limits = limits or Limits()
     template = _environment().get_template("report.html.j2")
@@ -66,7 +66,7 @@ def _environment() -> jinja2.Environment:
         now=now,
         already=already,
     )
-    environment.globals["get_all"] = "in the JSON (--format json)"
+    environment.globals["get_all"] = "see the JSON output (--format json)"
     environment.filters.update(line=one_line)
     return environment
 

@@ -1,4 +1,4 @@
-"""A clean result in, the data for the HTML templates out: capped, ordered, with stable anchors."""
+"""Prepares a cleaned result for the HTML templates: limited, ordered, with stable anchors."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ class Limits:
     gaps: int = 100
 
     def smaller(self, share: float) -> Limits:
-        """Limits for a page of about ``share`` of the size: less in each section, then fewer.
+        """Limits for a page of about ``share`` of the size: smaller sections, then fewer of them.
 
-        The table of deployments is the last to be cut: it is what a fleet is read by.
+        The table of deployments is shortened last, because it is the overview of a fleet.
         """
         if self.evidence > _LEAN["evidence"]:
             return replace(self, **{n: min(v, getattr(self, n)) for n, v in _LEAN.items()})
@@ -68,7 +68,7 @@ class Limits:
         return replace(self, **halves)
 
 
-# Contents of a section on a page with many: the verdict, the remedy, the strongest evidence.
+# Limits of a section on a page with many: the verdict, the remedy, the strongest evidence.
 _LEAN = {"diagnoses": 4, "evidence": 1, "traces": 1, "trace_chars": 4000, "excerpt_chars": 2000,
          "marks": 80, "entries": 16, "options": 8}  # fmt: skip
 
@@ -126,8 +126,8 @@ class IncidentView:
 class Row:
     """A row of the table of deployments; ``anchor`` is ``None`` if the page has no section for it.
 
-    ``more`` are the other incidents of the deployment. ``signatures`` are those at rank 1 of all
-    incidents; the filter searches them.
+    ``more`` are the other incidents of the deployment. ``signatures`` are the signatures at rank 1
+    of all incidents; the filter searches them.
     """
 
     incident: Incident
@@ -167,7 +167,7 @@ class PageView:
 
 
 def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView:
-    """Sections for everything with trouble, and for all when there are few; a table for many."""
+    """Sections for all incidents with a failure, or for all if there are few; a table for many."""
     ordered = wording.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
     detailed = [i for i in ordered if i.is_failure] if len(ordered) > 3 else list(ordered)
@@ -207,7 +207,7 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
 
 
 def _first_of_each(ordered: Sequence[Incident], limit: int) -> list[Incident]:
-    """At most ``limit`` incidents, the worst of every deployment before the second of any."""
+    """At most ``limit`` incidents: the worst of every deployment, then the second worst ones."""
     seen: Counter[str] = Counter()
     numbered: list[tuple[int, int]] = []
     for index, incident in enumerate(ordered):
@@ -222,7 +222,7 @@ def _rows(
     limits: Limits,
     renderer: PatchRenderer,
 ) -> tuple[Row, ...]:
-    """One row per deployment: its worst incident, the others of it behind."""
+    """One row per deployment, with its worst incident and the others folded."""
     by_deployment: dict[str, list[Incident]] = {}
     for incident in ordered:
         by_deployment.setdefault(incident.deployment, []).append(incident)
@@ -328,7 +328,7 @@ def _diagnosis(
 def _evidence(
     result: Result, found: Sequence[Evidence], limits: Limits, told: set[str]
 ) -> tuple[tuple[EvidenceView, ...], int]:
-    """Evidence; each trace is shown at its first mention, and ``told`` are those already shown."""
+    """Evidence. Each trace is shown only once; ``told`` are the traces that were already shown."""
     shown, left_out = capped(found, limits.evidence)
     views, traces = [], 0
     for evidence in shown:
@@ -352,7 +352,7 @@ def _evidence(
 
 
 def _changes(incident: Incident) -> tuple[tuple[int, ConfigChange], ...]:
-    """Every proposed change, merged over all diagnoses, with the best rank that proposes it."""
+    """All proposed changes, merged over all diagnoses, each with the best rank that proposes it."""
     merged = {(change.scope, change.key): change for change in incident.config}
     found: dict[tuple[str, str], tuple[int, ConfigChange]] = {}
     for diagnosis in incident.diagnoses:
@@ -370,7 +370,7 @@ def _options(result: Result, incident: Incident, limits: Limits) -> tuple[tuple[
 
 
 def _badge(incident: Incident) -> tuple[str, str]:
-    """The word on the badge and the tone of its colour, both out of a fixed set."""
+    """The word on the badge and the tone of its colour, both from a fixed set."""
     cause = wording.root(incident)
     if incident.verdict == "diagnosed" and cause is not None:
         return cause.severity, cause.severity

@@ -1,8 +1,8 @@
-"""A result in, Markdown that can be pasted into an issue out.
+"""Renders a result as Markdown that can be pasted into an issue.
 
 Log text is always in a code span, or in a fence longer than any run of backticks inside. Prose is
-escaped, and mentions, issue numbers and bare links are broken, so that pasting a report notifies
-nobody.
+escaped, and mentions, issue numbers and bare links are broken, so that a pasted report does not
+notify anyone.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from flink_triage.report.facts.wording import capped, count
 
 T = TypeVar("T")
 
-# GitHub refuses a body above 65,536 characters.
+# GitHub rejects a body of more than 65,536 characters.
 MAX_CHARS = 60_000
-# Diagnoses, evidence and incidents per section, from generous to bare, until the page fits.
+# Limits of diagnoses, evidence and incidents per section, reduced until the page fits.
 _BUDGETS = ((20, 5, 40), (5, 2, 20), (2, 1, 8), (1, 0, 3))
 
-# Maximum length of one field; a longer one is cut and ends in an ellipsis.
+# Maximum length of one field; a longer one is truncated and ends in an ellipsis.
 _MAX_PROSE, _MAX_CODE, _MAX_EXCERPT = 4_000, 1_000, 8_000
 
 _BACKTICKS = re.compile(r"`+")
@@ -51,7 +51,7 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def render_markdown(result: Result, *, patch: PatchRenderer | None = None) -> str:
-    """The verdicts, what to do, and the evidence, folded; at most `MAX_CHARS` characters."""
+    """The verdicts, the remediation, and the folded evidence; at most `MAX_CHARS` characters."""
     cleaned, renderer = clean_values(result), patch or render_patch
     text = ""
     for diagnoses, evidence, incidents in _BUDGETS:
@@ -59,7 +59,10 @@ def render_markdown(result: Result, *, patch: PatchRenderer | None = None) -> st
         if len(text) <= MAX_CHARS:
             return text
     cut = text[: MAX_CHARS - 200].rpartition("\n\n")[0]
-    return f"{_closed(cut)}\n\nThis report was cut here; the JSON has all of it.\n"
+    return (
+        f"{_closed(cut)}\n\nThis report is truncated. The JSON output contains the complete "
+        "result.\n"
+    )
 
 
 def code(text: str) -> str:
@@ -71,7 +74,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text that Markdown shows literally: no markup, mention or link."""
+    """Text that Markdown shows literally, without markup, mentions or links."""
     unlinked = _REFERENCE.sub(r"\1" + _ZERO_WIDTH_SPACE, one_line(_cut(text, _MAX_PROSE)))
     return _AT_START.sub(r"\1\\", _PUNCTUATION.sub(r"\\\1", unlinked))
 
@@ -87,7 +90,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _closed(text: str) -> str:
-    """The text with open fences and folded sections closed, in case the cut is inside them."""
+    """The text with open fences and folded sections closed, in case it is truncated inside them."""
     opened = ""
     for line in text.split("\n"):
         found = _FENCE.fullmatch(line)
@@ -117,7 +120,7 @@ class _Writer:
         shown, left_out = capped(troubled, self._max_incidents)
         for incident in shown:
             self._incident(incident)
-        self._left_out(left_out, "deployment with trouble", "deployments with trouble")
+        self._left_out(left_out, "deployment with failures", "deployments with failures")
         for verdict, of in itertools.groupby(quiet, lambda incident: incident.verdict):
             self._blocks.append(f"## {verdict.capitalize()}")
             self._list(tuple(of), self._quiet_line, f"{verdict} deployment")
@@ -151,7 +154,7 @@ class _Writer:
             self._blocks.append(f"**{resemblance.HEADING}:**")
             self._blocks.append("\n".join(map(_similar_lines, incident.similar)))
         if incident.missing_evidence:
-            self._blocks.append("What would make this surer:")
+            self._blocks.append("Missing evidence:")
             self._list(incident.missing_evidence, prose, "item")
         shown, left_out = capped(incident.diagnoses, self._max_diagnoses)
         for diagnosis in shown:
@@ -242,7 +245,7 @@ class _Writer:
     def _unknown(self, unknown: tuple[UnknownFailure, ...]) -> None:
         if not unknown:
             return
-        self._blocks.append("## Failures that no signature names")
+        self._blocks.append("## Failures without a signature")
         self._list(unknown, _unknown_line, "unknown failure")
 
     def _coverage(self, result: Result) -> None:
@@ -271,7 +274,7 @@ class _Writer:
     def _left_out(self, number: int, noun: str, plural: str | None = None) -> None:
         if number:
             said = count(number, f"more {noun}", plural and f"more {plural}")
-            self._blocks.append(f"{said} left out; the JSON has all.")
+            self._blocks.append(f"{said}: see the JSON output.")
 
     def _quiet_line(self, incident: Incident) -> str:
         last = wording.last_healthy(incident)

@@ -1,8 +1,8 @@
-"""A result, an incident or a diagnosis in, its representation in a notebook out.
+"""Represents a result, an incident or a diagnosis in a notebook.
 
 Front ends call ``_repr_html_`` or ``_repr_markdown_``. The model does not depend on the report, so
-this module adds these methods to its classes. The HTML is a fragment without script and style
-sheet, because a notebook has its own and runs any script.
+this module adds these methods to its classes. The HTML is a fragment without a script or a style
+sheet, because a notebook has its own styles and runs any script.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FRAGMENT = """\
 {% for patch in patches(diagnosis, version) %}
 <p>{{ patch.place }}</p><pre>{{ patch.text }}</pre>
 {% endfor %}
-<details><summary>Why this and not another</summary>
+<details><summary>Reasons for the ranking</summary>
 <ul>{% for reason in diagnosis.reasons %}<li>{{ reason | line }}</li>{% endfor %}</ul></details>
 {% endmacro %}
 {% macro one(incident) %}
@@ -83,7 +83,7 @@ def markdown_of(value: Result) -> str:
 
 
 def show_richly() -> None:
-    """Add the methods of front ends to the model's classes; repeated calls change nothing."""
+    """Add the methods of front ends to the classes of the model; repeated calls have no effect."""
     kinds: tuple[Any, ...] = (Result, Incident, Diagnosis)
     for kind in kinds:
         kind._repr_html_ = html_of

@@ -1,6 +1,6 @@
-"""A `Result` to plain JSON values and back, without loss; ``result.schema.json`` is the schema.
+"""Converts a `Result` to plain JSON values and back, without loss.
 
-``json_values.py`` defines how values are written.
+``result.schema.json`` is the schema, and ``json_values.py`` defines how values are written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flink_triage.json_values import decode, encode, encode_time, shown
 from flink_triage.model import JsonObject, Result
 
 SCHEMA_VERSION = 2
-# Version 1 had the verdicts diagnosed, undetermined and healthy only.
+# Version 1 had only the verdicts diagnosed, undetermined and healthy.
 _READABLE = (1, SCHEMA_VERSION)
 
 
@@ -32,9 +32,9 @@ def from_json(document: Mapping[str, Any]) -> Result:
     """The inverse of `to_json`: ``from_json(to_json(x)) == x``.
 
     A document of version 1 is read as one of the current version.
-    Fields that this version does not know are ignored, fields with a default may be missing.
-    Raises `CorruptStateError` naming the first field that cannot be read, what it holds and what
-    is allowed there.
+    Unknown fields are ignored; fields with a default may be missing.
+    Raises `CorruptStateError` with the first field that cannot be read, its value and the allowed
+    values.
     """
     if not isinstance(document, Mapping):
         raise CorruptStateError(f"result: got {shown(document)}, allowed: a JSON object")
@@ -47,14 +47,14 @@ def from_json(document: Mapping[str, Any]) -> Result:
 
 
 def dump_json(value: Any, *, indent: int | None = None) -> str:
-    """JSON text in pure ASCII: no control, bidi or line-separator character survives raw."""
+    """JSON text in pure ASCII: control, bidi and line-separator characters are escaped."""
     return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
 
 
 def json_pieces(result: Result) -> Iterator[str]:
-    """What ``dump_json(to_json(result), indent=2)`` gives, piece by piece.
+    """The text of ``dump_json(to_json(result), indent=2)``, in pieces.
 
-    A piece is an item of a field at most, so that no more than that is held at once.
+    A piece is at most one item of a field, so that only one item is in memory at a time.
     """
     margin = "\n    "
     for index, name in enumerate(field_names(Result)):
@@ -70,7 +70,7 @@ def json_pieces(result: Result) -> Iterator[str]:
 
 
 def _text_of(value: Any, margin: str) -> str:
-    """One value as text whose lines begin with ``margin``."""
+    """One value as text; each line begins with ``margin``."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if isinstance(value, datetime):
@@ -98,5 +98,5 @@ def _joined(begin: str, parts: Sequence[str], end: str, margin: str) -> str:
 
 @cache
 def schema_text() -> str:
-    """``result.schema.json`` as it ships (JSON Schema draft 2020-12)."""
+    """The text of ``result.schema.json`` (JSON Schema draft 2020-12)."""
     return (files("flink_triage.report") / "result.schema.json").read_text(encoding="utf-8")

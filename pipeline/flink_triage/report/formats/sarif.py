@@ -1,6 +1,6 @@
-"""A result in, SARIF 2.1.0 for code scanning views out: one SARIF result per diagnosis.
+"""Renders a result as SARIF 2.1.0 for code scanning views, with one SARIF result per diagnosis.
 
-A failure without a signature is also a result, under its own rule, so that an empty report means
+A failure without a signature is also a result, with its own rule, so that an empty report means
 health. Log text is in snippets. Messages are escaped, because viewers interpret ``[text](target)``
 as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
 """
@@ -25,7 +25,7 @@ UNKNOWN = "flink-triage/unknown-failure"
 # Id and title of the rule for failures without a signature.
 _OWN_RULES = {
     UNDETERMINED: "A failure whose cause is not in the logs",
-    UNKNOWN: "A failure that no signature names",
+    UNKNOWN: "A failure without a signature",
 }
 _LEVELS: dict[Severity, str] = {
     "critical": "error",
@@ -40,7 +40,7 @@ Json = dict[str, Any]
 
 
 def sarif_of(result: Result) -> Json:
-    """The log object of SARIF, with one run."""
+    """The SARIF log object, with one run."""
     cleaned = clean_values(result)
     found = [*_of_incidents(cleaned), *_of_unknown(cleaned)]
     rules = _rules(cleaned, {item["ruleId"] for item in found})
@@ -191,11 +191,11 @@ def _invocation(result: Result) -> Json:
 
 
 def _notifications(coverage: Coverage) -> Iterator[Json]:
-    """Skipped input; viewers show it beside the results."""
+    """Skipped input; viewers show it next to the results."""
     said: Sequence[str] = [
         *(f"not read: {item.path}: {item.reason}" for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),
-        *([f"{coverage.truncated} events cut for their length"] if coverage.truncated else []),
+        *([f"{coverage.truncated} long events truncated"] if coverage.truncated else []),
     ]
     for words in said:
         yield {"level": "warning", "message": {"text": _message(words)}}

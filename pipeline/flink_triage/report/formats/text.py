@@ -1,7 +1,7 @@
-"""A result as plain text for a terminal: verdict first, folded, without control characters.
+"""Renders a result as plain text for a terminal: verdict first, folded, without control characters.
 
-Only lines to paste into a configuration file may be wider than the page: a folded option would no
-longer be an option.
+Only lines to paste into a configuration file may be wider than the page, because a folded option is
+invalid.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _LIST = re.compile(r"\([^()]*\)")
 _INDENT = 5
 _MAX_EVIDENCE_LINES = 12
 _MAX_SHORT = 3
-# A longer place gets a line of its own, which leaves room for the log text.
+# A longer place gets a separate line, which leaves room for the log text.
 _MAX_PLACE = 28
-# On a wider page, paths that fit on a line are shown whole.
+# On a wider page, paths that fit on a line are shown in full.
 _PAGE_WIDTH = 80
 
 
@@ -47,9 +47,9 @@ def render_text(
     width: int = 80,
     patch: PatchRenderer | None = None,
 ) -> str:
-    """The whole result as lines ending in a newline.
+    """The complete result as lines that end in a newline.
 
-    ``verbose`` adds reasons, alternatives, assessed advice, steps, references, all evidence.
+    ``verbose`` adds reasons, alternatives, assessed advice, steps, references and all evidence.
     """
     page = _Page(width, color)
     _Writer(page, verbose, patch or render_patch, clean_values(result)).write()
@@ -57,7 +57,7 @@ def render_text(
 
 
 class _Page:
-    """Lines under construction; styles are added after folding, so they never count as width."""
+    """Lines under construction; styles are added after folding, so that they do not add width."""
 
     def __init__(self, width: int, color: bool) -> None:
         self.lines: list[str] = []
@@ -67,7 +67,7 @@ class _Page:
     def add(
         self, text: str, *, indent: int = 0, hang: int = 0, style: str = "", label: str = ""
     ) -> None:
-        """One paragraph, folded; ``label`` stands before it and the rest is aligned after it."""
+        """Add a folded paragraph after ``label``; its other lines are aligned with the first."""
         if columns_of(label) > self.width // 2:
             text, label = f"{label} {text}", ""
         start = " " * indent + label
@@ -77,7 +77,7 @@ class _Page:
             self._append((start if number == 0 else rest) + line, style)
 
     def add_sides(self, left: str, right: str, *, label: str, style: str) -> None:
-        """``left`` and ``right`` on one line where they fit, else ``right`` on its own below."""
+        """Add ``left`` and ``right`` on one line if they fit, else ``right`` on the next line."""
         gap = self.width - columns_of(label) - columns_of(left) - columns_of(right)
         if gap >= 2:
             self._append(label + left + " " * gap + right, style)
@@ -175,7 +175,7 @@ class _Writer:
         self._similar(incident)
         self._missing(incident)
         if incident.diagnoses:
-            self._page.add("what the log does show:", indent=_INDENT)
+            self._page.add("other findings in the log:", indent=_INDENT)
 
     def _similar(self, of: Incident | UnknownFailure) -> None:
         if of.similar:
@@ -188,7 +188,7 @@ class _Writer:
 
     def _missing(self, incident: Incident) -> None:
         for missing in incident.missing_evidence:
-            self._labelled("to be surer", missing)
+            self._labelled("missing evidence", missing)
 
     def _left_open(self, incident: Incident) -> None:
         if reach := impact.reach(incident):
@@ -241,7 +241,7 @@ class _Writer:
         for evidence in shown:
             self._evidence(evidence)
         if self._verbose and left_out:
-            page.add(f"{left_out} more in the JSON", indent=_INDENT, style="faint")
+            page.add(f"{left_out} more: see the JSON output", indent=_INDENT, style="faint")
         if diagnosis.rank == 1:
             self._story(incident, diagnosis)
         if self._verbose:
@@ -336,7 +336,7 @@ class _Writer:
             return
         self._page.blank()
         kinds = count(len(unknown), "failure")
-        self._page.add(f"{kinds} that no signature names", style="title")
+        self._page.add(f"{kinds} without a signature", style="title")
         shown, left_out = capped(unknown, len(unknown) if self._verbose else _MAX_SHORT)
         told_above = {(), *(incident.similar for incident in self._result.incidents)}
         for failure in shown:
@@ -356,7 +356,7 @@ class _Writer:
                 self._similar(failure)
                 self._labelled("deployments", ", ".join(failure.deployments))
                 self._labelled("fingerprint", failure.fingerprint)
-                self._labelled("to name it", naming(failure))
+                self._labelled("to add a signature", naming(failure))
             for evidence in failure.evidence[: 99 if self._verbose else 1]:
                 self._evidence(evidence)
         if left_out:
@@ -379,13 +379,13 @@ class _Writer:
         if left_out:
             self._page.add(f"{left_out} more: -v", indent=2, style="faint")
         if any(incident.diagnoses for incident in result.incidents) and not self._verbose:
-            self._page.add("why this and not another, alternatives, references: -v", style="faint")
+            self._page.add("reasons, alternatives, references: -v", style="faint")
 
     def _labelled(self, label: str, text: str) -> None:
         self._page.add(one_line(text), indent=_INDENT, label=f"{label}: ")
 
 
 def _held(line: str) -> str:
-    """The line, to be broken only between its parts, and in lists between brackets."""
+    """The line, with breaks allowed only between its parts, and in lists between brackets."""
     held = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
     return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), held)
