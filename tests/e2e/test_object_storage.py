@@ -125,7 +125,7 @@ def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Pa
             log.write(line)
         gate.store.put(grown, f"logs/fleet/{grown.relative_to(local)}")
         for gate.refused, words_of_error in (
-            ((403, "AccessDenied"), "may not be written by this user"),
+            ((403, "AccessDenied"), "is not writable by this user"),
             ((503, "SlowDown"), "does not answer, or asks for fewer requests"),
         ):
             code, said = runner.run(second)

@@ -90,7 +90,7 @@ def test_a_disk_that_fills_at_any_write_leaves_the_state_before_or_after(
             assert found in (before, after)
             if not said:
                 break
-            assert "no space left; free some" in said
+            assert "no space left; free some space" in said
             mount("-o", f"remount,size={1 << 30}", str(disk))
             run(spark, [str(logs)], str(warehouse))
             assert published(warehouse) == after
@@ -154,7 +154,7 @@ def test_a_damaged_table_is_refused_and_nothing_is_overwritten(
         ("java.io.IOException: No space left on device", "no space left"),
         ("java.io.FileNotFoundException: /wh/events/x (Permission denied)", "by this user"),
         ("java.lang.OutOfMemoryError: Java heap space", "FLINK_TRIAGE_DRIVER_MEMORY"),
-        ("Python worker exited unexpectedly (crashed)", "a worker of Spark died"),
+        ("Python worker exited unexpectedly (crashed)", "a Spark worker died"),
     ],
 )
 def test_what_the_jvm_says_is_told_in_a_line(text: str, words: str) -> None:

@@ -147,7 +147,7 @@ def test_upkeep_waits_for_no_run_and_disturbs_none(spark: SparkSession, warehous
 @pytest.mark.parametrize(
     ("upkeep", "words"),
     [
-        ({"keep_days": 0}, "--keep-days: got 0, allowed: 1 and more"),
+        ({"keep_days": 0}, "--keep-days: got 0, allowed: at least 1"),
         ({"retention_hours": 1}, "--retention-hours: got 1, allowed: 168 and more"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Two results and the flags in, alerts out; failures become a line on stderr, not an error."""
+"""Sends alerts about the changes between two results; failures are printed on stderr."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=KINDS,
-        help="tell of new, worse and resolved incidents; repeatable; the URL is taken from "
+        help="report new, worse and resolved incidents; repeatable; the URL is taken from "
         "FLINK_TRIAGE_SLACK_URL, FLINK_TRIAGE_WEBHOOK_URL or FLINK_TRIAGE_ALERTMANAGER_URL",
     )
     group.add_argument(
@@ -31,7 +31,7 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
 def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
     """The address for each kind of alert; raises ``UsageError`` before anything is started."""
     if arguments.dry_run and not arguments.alert:
-        raise UsageError("--dry-run: says what --alert would send; give --alert, too")
+        raise UsageError("--dry-run prints the alerts of --alert; add --alert")
     from flink_triage.alerts.sending import address_of
 
     kinds = dict.fromkeys(arguments.alert)

@@ -1,4 +1,4 @@
-"""Flags that commands share, and what they mean to the stages."""
+"""Flags that several commands share, and their conversion to options of the stages."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--group-by",
         default="directory",
         metavar="directory|file|REGEX",
-        help="what one deployment is (default: directory)",
+        help="how files are grouped into deployments (default: directory)",
     )
     group.add_argument(
         "--signatures",
@@ -39,32 +39,32 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="adds to the built-in signatures; the same id overrides",
     )
-    group.add_argument("--flink-version", metavar="VERSION", help="when the banner is missing")
+    group.add_argument("--flink-version", metavar="VERSION", help="if the banner is missing")
     group.add_argument(
-        "--timezone", default="UTC", metavar="ZONE", help="of log times without one (default: UTC)"
+        "--timezone", default="UTC", metavar="ZONE", help="for times without one (default: UTC)"
     )
     group.add_argument(
-        "--encoding", metavar="NAME", help="of files that are not UTF-8, such as gbk or latin-1"
+        "--encoding", metavar="NAME", help="for files that are not UTF-8, such as gbk or latin-1"
     )
     group.add_argument(
         "--layout",
         action="append",
         default=[],
         metavar="REGEX",
-        help="of header lines: groups at, level, logger, thread, message, job",
+        help="for header lines; groups: at, level, logger, thread, message, job",
     )
     group.add_argument(
         "--redact",
         default="secrets",
         choices=("secrets", "pii"),
-        help="pii masks addresses, hosts, users and mails, too (default: secrets)",
+        help="pii also masks addresses, hosts, users and mails (default: secrets)",
     )
     group.add_argument(
         "--since",
         metavar="TIME",
-        help="only events from then on: ISO 8601, a time of day (05:52), or how long ago (2h)",
+        help="only events from this time on: ISO 8601, a time of day (05:52), or an age (2h)",
     )
-    group.add_argument("--until", metavar="TIME", help="only events before; written as --since")
+    group.add_argument("--until", metavar="TIME", help="only events before; format as in --since")
     group.add_argument("--workers", type=int, metavar="N", help="processes of the local engine")
     add_spark_arguments(parser)
 
@@ -93,9 +93,9 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         help="exit 1 for a diagnosis of at least this severity (default: none)",
     )
     group.add_argument(
-        "--strict", action="store_true", help="exit 3 if anything was skipped or cut"
+        "--strict", action="store_true", help="exit 3 if anything was skipped or truncated"
     )
-    # For callers of ``main`` that want the result itself.
+    # For callers of ``main`` that need the result.
     parser.set_defaults(on_result=None)
     group.add_argument("--quiet", "-q", action="store_true", help="no progress")
     group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")
@@ -109,7 +109,7 @@ def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The stages' options; ``UsageError`` names the flag, what was got and what is allowed."""
+    """The options of the stages; ``UsageError`` states the flag, its value and the allowed ones."""
     zone = _timezone(arguments.timezone)
     now = datetime.now(zone)
     since = _time("--since", arguments.since, now)
@@ -138,7 +138,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
 def _settle_seconds(arguments: argparse.Namespace) -> float:
     seconds: float = getattr(arguments, "settle", DEFAULT_SETTINGS.settle_seconds)
     if not seconds >= 0:
-        raise UsageError(f"--settle: got {seconds:g}, allowed: seconds from 0 on")
+        raise UsageError(f"--settle: got {seconds:g}, allowed: seconds, at least 0")
     return seconds
 
 
@@ -150,7 +150,7 @@ def _flink_version(text: str | None) -> str | None:
 
 def _workers(count: int | None) -> int | None:
     if count is not None and count < 1:
-        raise UsageError(f"--workers: got {count}, allowed: whole numbers from 1 on")
+        raise UsageError(f"--workers: got {count}, allowed: whole numbers, at least 1")
     return count
 
 
@@ -172,9 +172,9 @@ def _timezone(name: str) -> tzinfo:
 
 
 def _time(flag: str, value: str | None, now: datetime) -> datetime | None:
-    """The time that a flag names, in the zone of ``now`` unless it has one of its own.
+    """The time in a flag, in the zone of ``now`` unless it has its own zone.
 
-    A time of day is the last one that is not after ``now``.
+    A time of day is its last occurrence that is not after ``now``.
     """
     if value is None:
         return None

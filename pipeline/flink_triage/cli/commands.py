@@ -1,4 +1,4 @@
-"""What each command does: parsed arguments in, exit code out."""
+"""Runs each command with its parsed arguments, and returns its exit code."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ def need_tables(arguments: argparse.Namespace) -> None:
     from flink_triage.cli.spark_commands import need_spark
 
     if bool(arguments.catalog) != bool(arguments.schema):
-        raise UsageError("--catalog and --schema go together")
+        raise UsageError("--catalog and --schema must be used together")
     if bool(arguments.warehouse) == bool(arguments.catalog):
-        raise UsageError("say where the tables are: --warehouse DIR, or --catalog and --schema")
+        raise UsageError("specify the tables: --warehouse DIR, or --catalog and --schema")
     if arguments.warehouse and Path(arguments.warehouse).is_file():
         raise UsageError(f"--warehouse: {arguments.warehouse} is a file, not a directory")
     need_spark()

@@ -1,4 +1,4 @@
-"""The real logs that ship with the package, and a fleet made of them."""
+"""The real logs in the package, and a fleet that is generated from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
 
-# Folders of tests/logs; the wheel carries the same ones under _demo.
+# Folders of tests/logs; the wheel contains the same ones in _demo.
 DEMO_LOGS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
     "healthy/orders-2.1.1",
@@ -20,7 +20,7 @@ DEMO_LOGS = (
 
 
 def demo_logs() -> list[Path]:
-    """Folders of the four demo deployments; ``EnvironmentProblem`` when they were not installed."""
+    """Folders of the four demo deployments; ``EnvironmentProblem`` if they were not installed."""
     package = Path(__file__).resolve().parents[1]
     for home in (package / "_demo", package.parents[1] / "tests" / "logs"):
         folders = [home / name / "logs" for name in DEMO_LOGS]
@@ -29,7 +29,7 @@ def demo_logs() -> list[Path]:
     raise EnvironmentProblem(f"the demo logs are not in {package}: install flink-triage again")
 
 
-# Name, which of the demo logs, and on which days of the month they happen.
+# Name, the demo logs, and the days of the month on which they occur.
 _FLEET: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "fleet-checkout": ("disk-full-1.16.0", (2, 11, 18, 23, 26, 28)),
     "fleet-invoices": ("disk-full-1.16.0", (9,)),
@@ -44,10 +44,10 @@ _LAST_DAY = datetime(2026, 11, 21)
 
 
 def demo_fleet(folder: Path, days: int = 30) -> Path:
-    """Write six deployments with incidents on the last ``days`` days before the demo logs' own.
+    """Write six deployments with incidents in the ``days`` days before the demo logs.
 
-    Each is a copy of a real log with its dates moved and its job and task ids changed, the same
-    in every file of the copy; times of day are kept.  Returns the folder with one directory per
+    Each is a copy of a real log with moved dates and changed job and task ids, consistently in all
+    files of the copy; times of day are kept.  Returns the folder with one directory per
     deployment.
     """
     homes = {path.parent.name: path for path in demo_logs()}

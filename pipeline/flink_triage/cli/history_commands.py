@@ -1,4 +1,4 @@
-"""``compare`` and ``history``: what the tables hold of earlier runs, and what changed."""
+"""``compare`` and ``history``: causes in the tables of all runs, and their changes."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from flink_triage.errors import UsageError
 from flink_triage.model.periods import Period
 from flink_triage.report.formats.comparison import render_comparison, render_recurrences
 
-_ALLOWED = "a run id, or a window START..END of ISO 8601 times, either of them left out"
+_ALLOWED = "a run ID or a window START..END of ISO 8601 times; START or END may be omitted"
 _RUN_ID = re.compile(r"[0-9a-fTZ-]{8,80}")
 
 
 def add_history_commands(
     commands_of: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> list[argparse.ArgumentParser]:
-    """The two parsers; the caller adds what says where the tables are."""
+    """Add the two parsers; the caller adds the flags that locate the tables."""
     compare = commands_of.add_parser(
-        "compare", help="two runs or windows: what is new, worse, better, gone"
+        "compare", help="compare two runs or windows: new, worse, better and gone causes"
     )
-    compare.add_argument("before", metavar="BEFORE", help="a run id, or START..END")
-    compare.add_argument("after", metavar="AFTER", help="a run id, or START..END")
+    compare.add_argument("before", metavar="BEFORE", help="a run ID, or START..END")
+    compare.add_argument("after", metavar="AFTER", help="a run ID, or START..END")
     compare.add_argument(
-        "--deployment", action="append", default=[], help="only this one (repeatable)"
+        "--deployment", action="append", default=[], help="only this deployment (repeatable)"
     )
     history = commands_of.add_parser(
-        "history", help="every cause: new or known, since when, where else"
+        "history", help="list all causes: new or known, with times, places and counts"
     )
     compare.set_defaults(run=run_compare)
     history.set_defaults(run=run_history)
@@ -67,12 +67,12 @@ def run_history(arguments: argparse.Namespace) -> int:
 
 
 def period_of(text: str) -> Period:
-    """``START..END`` or a run id; ``UsageError`` says what was got and what is allowed."""
+    """The period of a run ID or of ``START..END``; ``UsageError`` for other text."""
     if ".." in text:
         start, _, end = text.partition("..")
         since, until = _time(text, start), _time(text, end)
         if since is not None and until is not None and since >= until:
-            raise UsageError(f"compare: the window {text!r} ends before it begins")
+            raise UsageError(f"compare: window {text!r}: the end must be after the start")
         return Period(text, None, since, until)
     if _RUN_ID.fullmatch(text):
         return Period(f"run {text}", text)

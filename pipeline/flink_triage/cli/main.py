@@ -1,8 +1,8 @@
-"""``flink-triage``: words on the command line in, an exit code out.
+"""Parses the command line of ``flink-triage``, runs the command and returns its exit code.
 
-Exit codes, the same in every format: 0 done, 1 findings at or above ``--fail-on``, 2 wrong use or
-nothing to read, 3 with ``--strict`` when something was skipped or cut, 4 environment, 5 another
-run holds the output, 70 a bug in flink-triage, 130 interrupted.
+Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong usage
+or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5 the
+output is in use by a different run, 70 a bug in flink-triage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from flink_triage.report.facts.sanitize import clean
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures.schema_check import hint
 
-# A full disk, a used-up quota, and the limit of ``ulimit -f``.
+# A full disk, an exhausted quota, and the limit of ``ulimit -f``.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -52,7 +52,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--print-completion",
         action=_PrintCompletion,
         choices=("bash", "zsh", "tcsh", "fish"),
-        help="what this shell needs to complete commands and flags (extra completion)",
+        help="print the completion script for this shell (extra completion)",
     )
     commands_of = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
@@ -73,7 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    diagnose = commands_of.add_parser("diagnose", help="a quick look, in this process")
+    diagnose = commands_of.add_parser("diagnose", help="diagnose logs in this process")
     diagnose.add_argument(
         "paths", nargs="+", metavar="PATH", help="log files and directories; - for standard input"
     )
@@ -81,7 +81,7 @@ def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParse
         "--engine",
         choices=("local", "spark"),
         default="local",
-        help="spark for what is too big for one process (default: local)",
+        help="spark for logs that are too big for one process (default: local)",
     )
     add_input_arguments(diagnose)
     add_output_arguments(diagnose)
@@ -89,27 +89,27 @@ def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = commands_of.add_parser("run", help="the pipeline: ingest what is new, diagnose, publish")
+    run = commands_of.add_parser("run", help="the pipeline: read new logs, diagnose, publish")
     what = run.add_mutually_exclusive_group(required=True)
     what.add_argument("--input", action="append", metavar="PATH", dest="paths")
     what.add_argument(
         "--rematch",
         action="store_true",
-        help="look for today's signatures in the stored events; no log is read",
+        help="match the current signatures against stored events; no log is read",
     )
     run.add_argument(
         "--settle",
         type=float,
         default=DEFAULT_SETTINGS.settle_seconds,
         metavar="SECONDS",
-        help="the last event of a file written to so recently is left for the next run "
+        help="leave the last event of a file that changed within this time to the next run "
         f"(default: {DEFAULT_SETTINGS.settle_seconds:g})",
     )
     run.add_argument(
         "--skip-batch",
         type=int,
         metavar="N",
-        help="leave out a committed batch that cannot be finished; its files are read again",
+        help="skip a committed batch that cannot be finished; its files are read again",
     )
     add_warehouse_arguments(run)
     add_input_arguments(run)
@@ -127,8 +127,8 @@ def _add_report(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    demo = commands_of.add_parser("demo", help="the pipeline on real logs that ship with it")
-    demo.add_argument("--warehouse", metavar="DIR", help="keep the tables here")
+    demo = commands_of.add_parser("demo", help="the pipeline on real logs in the package")
+    demo.add_argument("--warehouse", metavar="DIR", help="keep the tables in this folder")
     demo.add_argument(
         "--engine", choices=("local", "spark"), default="spark", help="default: spark"
     )
@@ -139,10 +139,10 @@ def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.Argume
     doctor.add_argument(
         "--worker",
         metavar="PATH",
-        help="check a Spark worker instead: that it reads PATH, diagnoses, has enough memory",
+        help="check a Spark worker instead: it must read PATH, diagnose, and have enough memory",
     )
     add_spark_arguments(doctor)
-    doctor.add_argument("--quiet", "-q", action="store_true", help="only what is wrong")
+    doctor.add_argument("--quiet", "-q", action="store_true", help="only problems")
     doctor.set_defaults(run=commands.doctor)
 
 
@@ -150,10 +150,10 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
     signatures = commands_of.add_parser("signatures", help="list, show, lint, test, new, export")
     actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, help_ in (
-        ("list", "every signature: subsystem/name, severity, role, Flink lines"),
-        ("show", "one signature, whole"),
-        ("lint", "every problem of every file, as path:line: field: reason"),
-        ("test", "each signature on its own examples and near misses"),
+        ("list", "all signatures: subsystem/name, severity, role, Flink lines"),
+        ("show", "one complete signature"),
+        ("lint", "all problems of all files, as path:line: field: reason"),
+        ("test", "match all signatures against their examples and near misses"),
         ("new", "draft a signature from an unknown failure"),
         ("export", "the pack for Flink's failure enrichers or the Kubernetes operator"),
     ):
@@ -163,10 +163,10 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
         if name in ("lint", "test"):
             action.add_argument("directories", nargs="*", metavar="DIR", help="default: built in")
         if name == "new":
-            action.add_argument("paths", nargs="+", metavar="PATH", help="logs that hold it")
+            action.add_argument("paths", nargs="+", metavar="PATH", help="logs with the failure")
             action.add_argument(
                 "--fingerprint",
-                help="which one; default: the most frequent that no signature names",
+                help="of the failure (default: the most frequent one without a signature)",
             )
             action.add_argument("--id", default="custom/new-failure", dest="signature_id")
         if name == "export":
@@ -176,7 +176,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
                 "--form",
                 choices=("config.yaml", "flink-conf.yaml"),
                 default="config.yaml",
-                help="of the label mapper",
+                help="for the label mapper",
             )
         if name in ("list", "show", "new", "export"):
             action.add_argument("--signatures", action="append", default=[], metavar="DIR")
@@ -186,7 +186,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
 def main(
     argv: Sequence[str] | None = None, on_result: Callable[[Result], None] | None = None
 ) -> int:
-    """Run one command and return its exit code; never raises for a failure of the input.
+    """Run one command and return its exit code; invalid input never raises an exception.
 
     ``on_result`` receives the result that the command has written.
     """
@@ -224,7 +224,7 @@ def main(
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
     """The arguments; raises ``UsageError`` for an unknown command or flag, with the closest name.
 
-    Any other error ends the process with argparse's own message and exit code 2.
+    Any other error ends the process with the message of argparse and exit code 2.
     """
     commands_of = _actions_of(parser)
     first = words[0] if words else "-"
@@ -248,7 +248,7 @@ def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Names
 
 
 def _actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """The commands of a parser, or the actions of a command; empty where it has none."""
+    """The commands of a parser, or the actions of a command; empty if it has none."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return action.choices
@@ -256,7 +256,7 @@ def _actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
 
 
 def _is_reader_gone() -> bool:
-    """Whether it is standard output that nobody reads any more, and no other pipe or socket."""
+    """Whether standard output has no reader any more, and not a different pipe or socket."""
     try:
         sys.stdout.flush()
         if not hasattr(select, "poll"):
@@ -271,12 +271,12 @@ def _is_reader_gone() -> bool:
 
 
 def _drop_stdout() -> None:
-    """Send to nowhere what is still buffered, so that the interpreter's last flush succeeds."""
+    """Discard buffered output, so that the interpreter's final flush succeeds."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _PrintCompletion(argparse.Action):
-    """Print a script for the user's shell, and end."""
+    """Print a completion script for the user's shell, and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *words: Any) -> None:
         try:
@@ -290,13 +290,13 @@ class _PrintCompletion(argparse.Action):
 
 
 class _Terminated(BaseException):
-    """SIGTERM: what is open is closed, as for Ctrl-C."""
+    """SIGTERM: open resources are closed, as for Ctrl-C."""
 
 
 def _end_on_sigterm() -> None:
     def end(number: int, frame: object) -> None:
         raise _Terminated
 
-    # Only the main thread may; elsewhere the caller decides.
+    # Only the main thread may set a handler; in other threads, the caller decides.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, end)

@@ -1,4 +1,4 @@
-"""``maintain``: tables after many runs in, the same rows in fewer files out."""
+"""``maintain``: compacts the tables, so that their rows are in fewer files."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import argparse
 def add_upkeep_command(
     commands_of: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> argparse.ArgumentParser:
-    """The parser; the caller adds what says where the tables are."""
-    maintain = commands_of.add_parser("maintain", help="join small files, remove what is old")
+    """Add the parser; the caller adds the flags that locate the tables."""
+    maintain = commands_of.add_parser("maintain", help="compact small files, remove old ones")
     maintain.add_argument(
         "--keep-days",
         type=float,
         metavar="DAYS",
-        help="forget events that were read longer ago (default: keep all)",
+        help="delete events that were read longer ago (default: keep all)",
     )
     maintain.add_argument(
         "--retention-hours",
         type=float,
         default=168.0,
         metavar="HOURS",
-        help="how long replaced files stay, at least 168 (default: 168)",
+        help="retention of replaced files, at least 168 (default: 168)",
     )
     maintain.add_argument("--quiet", "-q", action="store_true", help="no progress")
     maintain.set_defaults(run=run_maintain)

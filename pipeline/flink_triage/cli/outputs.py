@@ -1,4 +1,4 @@
-"""A result in, files, screen output and an exit code out."""
+"""Writes a result to files and to the screen, and determines the exit code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAGE_WIDTH = 80
 
 
 def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
-    """Write every format that was asked for; return 0, 1, 2 or 3."""
+    """Write all requested formats; return 0, 1, 2 or 3."""
     for format_, target in _targets(arguments):
         is_screen = target is None
         pieces = render_pieces(
@@ -51,7 +51,7 @@ def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 def _screen_width() -> int:
-    """Columns of the terminal behind standard output; without a terminal, those of a page."""
+    """Columns of the terminal of standard output; without a terminal, the width of a page."""
     if not sys.stdout.isatty():
         return _PAGE_WIDTH
     return shutil.get_terminal_size((_PAGE_WIDTH, 24)).columns
@@ -63,7 +63,7 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
             return exit_codes.FINDINGS
-        # A failure without a signature still stopped a job: it counts as major.
+        # A failure without a signature also stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
     if not result.incidents and any(q.reason.startswith(UNDIAGNOSED) for q in coverage.quarantined):
@@ -94,7 +94,7 @@ def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
         targets.append(("html", None if arguments.report == "-" else arguments.report))
     if sum(target is None for _, target in targets) > 1:
         raise UsageError(
-            "only one report can go to standard output: give the others an --output FILE"
+            "only one report can be written to standard output; set --output FILE for the others"
         )
     return targets
 
@@ -113,7 +113,7 @@ def _print(pieces: Iterable[str]) -> None:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file whole or not at all; other paths, such as a FIFO, are written directly.
+    """Write a file completely or not at all; other paths, such as a FIFO, are written directly.
 
     A link is followed: its target is replaced.
     """
@@ -140,7 +140,7 @@ def _is_stream(path: Path) -> bool:
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A short name, because the name of the file itself may already have the maximum length.
+    # A short name, because the name of the file may already have the maximum length.
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

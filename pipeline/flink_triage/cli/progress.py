@@ -1,4 +1,4 @@
-"""How far the work is, on stderr; silent when nobody watches."""
+"""Shows progress on stderr, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 from flink_triage.settings import MIB
 
-# More frequent updates are of no use to a person.
+# More frequent updates are not readable.
 _SECONDS_BETWEEN = 0.2
 _STAGE_COLUMNS = len("scan 100 %")
 # Shorter than any terminal in use, so that the line never wraps.
@@ -16,7 +16,7 @@ _COLUMNS = 60
 
 
 class ProgressLine:
-    """One line, rewritten in place on a terminal and absent elsewhere."""
+    """One line that is rewritten in place on a terminal, and not printed elsewhere."""
 
     def __init__(self, is_quiet: bool) -> None:
         self._is_shown = not is_quiet and sys.stderr.isatty()

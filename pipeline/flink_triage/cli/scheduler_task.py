@@ -1,12 +1,12 @@
-"""``flink-triage`` as a scheduler's task: the same arguments in, an exception for any failure out.
+"""Runs ``flink-triage`` as a task of a scheduler, with an exception for any failure.
 
-A ``python_wheel_task`` of Databricks calls a function and ignores what it returns, and it takes
-every ``sys.exit``, even ``sys.exit(0)``, for a failure.  For the tasks that follow, the task leaves
-task values (``{{tasks.<key>.values.<name>}}``), all of them strings:
+A ``python_wheel_task`` of Databricks calls a function and ignores its return value, and treats
+every ``sys.exit``, even ``sys.exit(0)``, as a failure.  For the tasks that follow, this task sets
+task values (``{{tasks.<key>.values.<name>}}``), which are strings:
 
-- ``exit_code``: always, also when the task fails
+- ``exit_code``: always, even if the task fails
 - ``run_id``, ``is_new``, ``worst_severity``: of the result that the command wrote.  ``is_new`` is
-  ``true`` when this task published it, ``false`` when there was nothing new to read.
+  ``true`` if this task published the result, ``false`` if there was nothing new to read.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ON_DATABRICKS = "DATABRICKS_RUNTIME_VERSION"
 
 
 class TaskFailedError(FlinkTriageError):
-    """The command ended with another exit code than 0."""
+    """The command ended with an exit code other than 0."""
 
 
 def main() -> None:
-    """Run the command on the task's parameters; returns None, and raises for any failure."""
+    """Run the command with the parameters of the task; return None, and raise for any failure."""
     began_at = datetime.now(UTC)
     try:
         code = command(on_result=lambda result: _set_values(values_of(result, began_at)))
@@ -53,10 +53,10 @@ def values_of(result: Result, began_at: datetime) -> dict[str, str]:
 
 
 def worst_severity(result: Result) -> str:
-    """The worst severity among incidents that the last run found or saw go on; or ``none``.
+    """The worst severity of incidents that began or continued in the last run, or ``none``.
 
-    Resolved incidents and those of earlier runs do not count.  As for ``--fail-on``, a failure
-    without a name is major.
+    Resolved incidents and incidents of earlier runs do not count.  As for ``--fail-on``, a failure
+    without a signature is major.
     """
     found: set[str] = set()
     for incident in result.incidents:

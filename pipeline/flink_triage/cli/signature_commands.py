@@ -42,7 +42,7 @@ def show(arguments: argparse.Namespace) -> int:
         import difflib
 
         near = difflib.get_close_matches(arguments.id, pack.signatures, n=3, cutoff=0.4)
-        hint = f"; near: {', '.join(near)}" if near else ""
+        hint = f"; similar: {', '.join(near)}" if near else ""
         raise UsageError(f"no signature {arguments.id!r}{hint}")
     print(clean(Path(signature.path).read_text(encoding="utf-8")), end="")
     return 0
@@ -99,7 +99,7 @@ def new(arguments: argparse.Namespace) -> int:
         if o.fingerprint is not None and not is_unknown(o, scanned.pack)
     }
     wanted = arguments.fingerprint
-    # Asked for by name, a failure is drafted although a general signature speaks of it.
+    # A failure requested by its fingerprint is drafted even if a general signature matches.
     skipped = set[str]() if wanted else named
     traces = [t for r in scanned.results for t in r.traces if t.fingerprint.full not in skipped]
     traces.sort(key=lambda t: (-t.count, t.fingerprint.full))
@@ -122,7 +122,7 @@ def export(arguments: argparse.Namespace) -> int:
     except OSError as problem:
         raise EnvironmentProblem(f"cannot write {target}: {problem.strerror or problem}") from None
     for place, reason in summary.left_out.items():
-        print(f"left out {place}: {reason}", file=sys.stderr)
+        print(f"skipped {place}: {reason}", file=sys.stderr)
     print(f"{summary.signatures} signatures in {summary.path}", file=sys.stderr)
     return 0
 

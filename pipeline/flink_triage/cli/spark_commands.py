@@ -1,4 +1,4 @@
-"""Paths and options in, a result out, through Spark and the tables."""
+"""Runs the commands that use Spark and the tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_on_spark(
 def run_after_the_last(
     paths: Sequence[str], options: Options, arguments: argparse.Namespace
 ) -> tuple[Result | None, Result]:
-    """Run the pipeline; return the results before (None at first) and after the run."""
+    """Run the pipeline; return the results before (None for the first run) and after the run."""
     from flink_triage.spark.query.read_result import read_result
     from flink_triage.spark.tables.published_runs import published_runs
 
@@ -66,7 +66,7 @@ def _run(
 
 
 def last_result(arguments: argparse.Namespace) -> Result:
-    """The result of the newest published runs."""
+    """The result of the newest published run of each deployment."""
     from flink_triage.spark.query.read_result import read_result
 
     warehouse = _published_warehouse(arguments)
@@ -74,7 +74,7 @@ def last_result(arguments: argparse.Namespace) -> Result:
 
 
 def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result, Result]:
-    """Match today's signatures against the stored events; return the results before and after."""
+    """Match the current signatures against stored events; return the results before and after."""
     from flink_triage.spark.pipeline import diagnose_again
     from flink_triage.spark.query.read_result import read_result
 
@@ -105,7 +105,7 @@ def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
 
 
 def open_tables(arguments: argparse.Namespace) -> tuple[SparkSession, Warehouse]:
-    """A session, and the tables that the flags name."""
+    """A session, and the tables that the flags locate."""
     warehouse = _published_warehouse(arguments)
     return _session(arguments, size_bytes=0), warehouse
 
@@ -127,7 +127,7 @@ def _warehouse_of(folder: str | None, arguments: argparse.Namespace | None) -> W
 
 
 def _published_warehouse(arguments: argparse.Namespace) -> Warehouse:
-    """The warehouse; raises ``UsageError`` if the local disk shows that no run is published.
+    """The warehouse; raises ``UsageError`` if the local disk contains no published run.
 
     The disk of a server cannot be checked.
     """

@@ -1,4 +1,4 @@
-"""Input arguments in, paths that can be listed and sought out: pipes are kept in a private file."""
+"""Copies standard input and pipes into private files, so that all inputs are seekable."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CHUNK = MIB
 def piped_inputs(
     paths: Sequence[str], max_bytes: int = DEFAULT_SETTINGS.max_piped_bytes
 ) -> Iterator[list[str]]:
-    """The paths, with ``-`` and each pipe replaced by a file that holds what came through it.
+    """The paths, with ``-`` and each pipe replaced by a file with the piped bytes.
 
     Only the user can read the file, and it is removed at the end.  Raises ``EnvironmentProblem``
-    when it cannot be written, and ``UsageError`` when more comes than ``max_bytes``.
+    if it cannot be written, and ``UsageError`` if the input has more than ``max_bytes``.
     """
     if not any(map(_is_pipe, paths)):
         yield list(paths)
@@ -42,26 +42,26 @@ def piped_inputs(
                 with _opened(path) as source, kept.open("xb") as file:
                     _copy(path, source, file, max_bytes)
             except OSError as error:
-                raise EnvironmentProblem(f"{path}: cannot be kept in {kept}: {error}") from None
+                raise EnvironmentProblem(f"{path}: cannot be stored in {kept}: {error}") from None
             found.append(str(kept))
         yield found
 
 
 def _copy(path: str, source: BinaryIO, file: BinaryIO, max_bytes: int) -> None:
-    """All of ``source``; the other half of the free space stays free."""
+    """Copy ``source``; half of the free space stays free."""
     free = shutil.disk_usage(os.path.dirname(file.name)).free // 2
     left = min(max_bytes, free)
     while block := source.read(_CHUNK):
         left -= len(block)
         if left < 0 and free < max_bytes:
             raise EnvironmentProblem(
-                f"{path}: more than {free} bytes came through the pipe, half of what is free in "
-                f"{tempfile.gettempdir()}; write it to a file and name that"
+                f"{path}: input is larger than {free} bytes, half of the free space in "
+                f"{tempfile.gettempdir()}; write it to a file and pass its path"
             )
         if left < 0:
             raise UsageError(
-                f"{path}: more than {max_bytes} bytes came through the pipe, allowed: {max_bytes}; "
-                "write it to a file and name that"
+                f"{path}: input is larger than the allowed {max_bytes} bytes; write it to a file "
+                "and pass its path"
             )
         file.write(block)
 

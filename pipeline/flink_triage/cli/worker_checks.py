@@ -1,7 +1,7 @@
-"""A session and an input in, the results of checks made inside a worker out.
+"""Runs checks inside a Spark worker.
 
-``doctor`` checks the machine that it runs on. On serverless compute and on a cluster the workers
-are other machines. Their own limits restrict memory, and the files and modules that a user-defined
+``doctor`` checks the machine that it runs on. On serverless compute and on a cluster, the workers
+are different machines. Their limits restrict memory, and the files and modules that a user-defined
 function may open and import.
 """
 
@@ -35,9 +35,9 @@ _HEAD_BYTES = 64 * KIB
 
 
 def check_worker(spark: SparkSession, path: str) -> list[Check]:
-    """Checks made in one worker, each by a query of its own: one may take the worker with it.
+    """Checks of one worker, each in a separate query, because a check may kill the worker.
 
-    ``path`` is a file, or a folder with a file in it.  Raises ``UsageError`` for any other.
+    ``path`` is a file, or a folder with a file in it.  Raises ``UsageError`` for other paths.
     """
     file = first_file(path)
     return [
@@ -49,7 +49,7 @@ def check_worker(spark: SparkSession, path: str) -> list[Check]:
 
 
 def first_file(path: str) -> str:
-    """The file itself, or the first file below a folder; not all of them are listed."""
+    """The file itself, or the first file in a folder, without listing all files."""
     if is_uri(path) or os.path.isfile(path):
         return path
     for folder, _, names in os.walk(path):
@@ -69,24 +69,24 @@ def read_head(file: str) -> str:
 
 
 def diagnose_demo() -> str:
-    """Diagnose the logs that ship with the package: Hyperscan, signatures and their data load."""
+    """Diagnose the logs in the package, which loads Hyperscan, the signatures and their data."""
     result = run_local([str(path) for path in demo_logs()], Options(workers=1))
     found = sorted({d.signature for i in result.incidents for d in i.diagnoses if d.rank == 1})
     if not found:
-        raise FlinkTriageError("the demo logs were read, and none of their failures was found")
+        raise FlinkTriageError("the demo logs were read, but none of their failures were found")
     return f"found {', '.join(found)}"
 
 
 def hold_memory(wanted_bytes: int) -> str:
-    """Keep ``wanted_bytes`` resident in this process; a worker above its limit is killed."""
+    """Keep ``wanted_bytes`` resident in this process; a worker that exceeds its limit is killed."""
     before = _resident_bytes()
-    # Unlike those of a bytearray of zeros, these pages are written.
+    # These pages are written, unlike the pages of a bytearray of zeros.
     held = b"\x01" * max(0, wanted_bytes - before)
-    return f"{(before + len(held)) // MIB} MiB resident, {wanted_bytes // MIB} MiB are needed"
+    return f"{(before + len(held)) // MIB} MiB resident, {wanted_bytes // MIB} MiB required"
 
 
 def _resident_bytes() -> int:
-    """Of this process; 0 where there is no ``/proc``, so that the check asks for more."""
+    """Resident memory of this process; 0 without ``/proc``, so that the check allocates more."""
     try:
         pages = Path("/proc/self/statm").read_text().split()[1]
     except OSError:

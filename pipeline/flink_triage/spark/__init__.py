@@ -1,1 +1,1 @@
-"""Spark and Delta: sessions, tables, the ledger and the run; plumbing that decides nothing."""
+"""Spark and Delta: sessions, tables, the ledger and the run, without diagnosis logic."""

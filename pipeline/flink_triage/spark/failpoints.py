@@ -1,4 +1,4 @@
-"""Named places in a run where tests interfere, for example by killing the process."""
+"""Named places in a run at which tests interfere, for example by killing the process."""
 
 from __future__ import annotations
 

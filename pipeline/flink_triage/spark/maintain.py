@@ -1,8 +1,8 @@
-"""A warehouse after many runs in, the same rows in fewer files out; old rows go on request.
+"""Compacts the tables of a warehouse, and deletes old rows on request.
 
-The newest report can always be rendered again, and the next run still knows what was read. All rows
-that the newest run of a deployment or a path wrote stay, however old, and so do the stack traces
-that they cite.
+The newest report can always be rendered again, and the next run still has its ledger. All rows of
+the newest run of a deployment or a path are kept, regardless of their age, and so are the stack
+traces to which they refer.
 """
 
 from __future__ import annotations
@@ -49,27 +49,27 @@ from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
-# Delta's minimum: a reader or writer may still use a file (delta-utility).
+# Delta's minimum, because a reader or writer may still use a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
-# Published batches are kept this long, to let people inspect what a run read.
+# Published batches are kept this long, so that the input of a run can be inspected.
 BATCH_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """``keep_days`` None keeps all rows; ``retention_hours`` is how long old files stay."""
+    """``keep_days`` None keeps all rows; replaced files are kept for ``retention_hours``."""
 
     keep_days: float | None = None
     retention_hours: float = LEAST_RETENTION_HOURS
 
     def __post_init__(self) -> None:
         if self.keep_days is not None and not self.keep_days >= 1:
-            raise UsageError(f"--keep-days: got {self.keep_days:g}, allowed: 1 and more")
+            raise UsageError(f"--keep-days: got {self.keep_days:g}, allowed: at least 1")
         if not self.retention_hours >= LEAST_RETENTION_HOURS:
             raise UsageError(
                 f"--retention-hours: got {self.retention_hours:g}, allowed: "
-                f"{LEAST_RETENTION_HOURS} and more, because readers may be at work on older files"
+                f"at least {LEAST_RETENTION_HOURS}, because readers may still use older files"
             )
 
 
@@ -79,9 +79,9 @@ def maintain(
     upkeep: Upkeep | None = None,
     progress: Callable[[str], None] = lambda message: None,
 ) -> None:
-    """Remove old batches and rows older than asked, join small files, drop unused ones.
+    """Delete old batches and rows, compact small files, and remove unused files.
 
-    It can be killed and repeated at any time.  Raises as a run does.
+    It can be killed and repeated at any time.  Raises the same errors as a run.
     """
     upkeep = upkeep or Upkeep()
     warehouse = Warehouse.at(warehouse)
@@ -99,7 +99,7 @@ def maintain(
         before = now - timedelta(hours=upkeep.retention_hours)
 
         def tidy(table: Table) -> None:
-            progress(f"joining files of {table.name}")
+            progress(f"compacting files of {table.name}")
             spark.sql(f"OPTIMIZE {warehouse.identifier(table)}")
             failpoint(f"joined.{table.name}")
             if _has_unused_files(spark, warehouse, table, before):
@@ -108,7 +108,7 @@ def maintain(
                 )
             failpoint(f"vacuumed.{table.name}")
 
-        # On a small table the time is all latency.
+        # On a small table, latency dominates.
         with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:
             list(pool.map(tidy, tables))
 
@@ -116,15 +116,15 @@ def maintain(
 def _has_unused_files(
     spark: SparkSession, warehouse: Warehouse, table: Table, before: datetime
 ) -> bool:
-    """Whether a folder of this machine has files that VACUUM could remove; elsewhere it may.
+    """Whether VACUUM could remove files; always true if the table is not in a local folder.
 
-    It is four fifths of the upkeep of a small table, and removes nothing from most.
+    VACUUM takes four fifths of the maintenance of a small table and usually removes nothing.
     """
     if warehouse.local_path is None:
         return True
     old: set[str] = set()
     for folder, folders, names in os.walk(warehouse.location(table.name)):
-        # Hidden ones are the log's and checksums, which VACUUM leaves alone.
+        # Hidden files belong to the log or are checksums; VACUUM does not remove them.
         folders[:] = [name for name in folders if name[0] not in "._"]
         files = [f"{folder}/{name}" for name in names if name[0] not in "._"]
         old.update(file for file in files if os.path.getmtime(file) < before.timestamp())
@@ -137,10 +137,10 @@ def _has_unused_files(
 def _forget_batches(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete batches whose runs were published before; what is not published stays."""
+    """Delete batches whose runs were published before that time; unpublished batches are kept."""
     old = [run.batch for run in runs if run.finished_at < before]
     if old:
-        # Batches are published in their order.
+        # Batches are published in order.
         warehouse.delete(spark, BATCHES, f"batch <= {max(old)}")
     failpoint("forgotten.batches")
 
@@ -148,9 +148,9 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete rows of runs that were published before; those that are still the newest word stay.
+    """Delete rows of runs that were published before that time, except rows that are still current.
 
-    A kill between two tables leaves rows that nobody misses; the next pass deletes them.
+    A kill between two tables leaves unused rows, which the next pass deletes.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, [run.run_id for run in runs])
@@ -165,7 +165,7 @@ def _forget(
         failpoint(f"forgotten.{table.name}")
 
     if warehouse.exists(spark, EVENTS):
-        # The current value of an option may be an old one.
+        # The current value of an option may be old.
         printed = "coalesce(lifecycle.kind = 'config', false)"
         forget(EVENTS, f"{printed} AND {_is_of(writers_of(FLINK_CONFIG.name))}")
     forget(REMATCHES)
@@ -179,11 +179,11 @@ def _forget(
 def _forget_missing(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete what the ledger knows of files that are gone and that no run since found changed.
+    """Delete the ledger rows of files that are gone and have not changed since that time.
 
-    A file is gone when another took its path, or when an input of recent runs that holds it is
-    listed without it.  An input that cannot be listed here, or is empty, may only be away: of its
-    files all stays.
+    A file is gone if its path has different content, or if an input of recent runs contains its
+    path but is listed without it.  An input that cannot be listed here, or is empty, may be
+    temporarily unavailable, so the rows of its files are kept.
     """
     old = [run.run_id for run in runs if run.finished_at < before]
     if not old or not warehouse.exists(spark, LOG_FILES):
@@ -206,7 +206,7 @@ def _forget_missing(
 
 
 def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) -> set[str]:
-    """The inputs of runs published since, or of the newest run where there were none."""
+    """The inputs of runs published since that time, or of the newest run if there are none."""
     rows = warehouse.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
     since = min(since, max(row["finished_at"] for row in rows))
     told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)
@@ -214,7 +214,7 @@ def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) ->
 
 
 def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The inputs in which there are files, and the paths of all these."""
+    """The inputs that contain files, and the paths of these files."""
     roots: list[str] = []
     paths: set[str] = set()
     for root in sorted(inputs):

@@ -1,7 +1,7 @@
-"""Inputs and a warehouse in, the id of a published run out.
+"""Reads new input into a warehouse, diagnoses it and publishes a run.
 
 A run finishes the batches that an earlier run committed but did not publish. It then lists, plans
-and reads the inputs, commits the result as a batch and finishes that in the same way.
+and reads the inputs, commits the result as a batch and finishes that batch in the same way.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from flink_triage.spark.tables.published_runs import (
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# Without a lock another run may commit first; this run then plans again.
+# Without a lock, another run may commit first; this run then plans again.
 MAX_TRIES = 5
 DEFERRED = "copies written to within the settling time"
 
@@ -65,11 +65,11 @@ def run(
     listing: Listing | None = None,
     skipped_batch: int | None = None,
 ) -> str:
-    """Read what is new in ``inputs``, diagnose what it touches, publish; returns the run's id.
+    """Read new events of ``inputs``, diagnose their deployments, publish; return the run's id.
 
-    ``listing`` is that of the inputs, where the caller has it.  With nothing new nothing is
-    written, and the id is that of the last published run.  ``skipped_batch`` is the number of a
-    committed batch that cannot be finished: it is left out, and its files are read again.  Raises
+    ``listing`` is the listing of the inputs, if the caller has it.  Without new events nothing is
+    written, and the id is the id of the last published run.  ``skipped_batch`` is the number of a
+    committed batch that cannot be finished: it is skipped, and its files are read again.  Raises
     ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``, ``OutputHeldError``,
     ``EnvironmentProblem`` or ``CorruptStateError``.
     """
@@ -119,11 +119,12 @@ def diagnose_again(
     *,
     is_rematch: bool = False,
 ) -> str:
-    """Diagnose all stored events again with today's signatures and publish the result.
+    """Diagnose all stored events again with the current signatures, and publish the result.
 
-    No log is read, and events keep their stored matches. With ``is_rematch`` today's signatures are
-    first matched against the events, and ``progress`` reports how far the stored text allowed that.
-    Results of earlier runs stay unchanged. Raises as `run` does.
+    No log is read, and events keep their stored matches. With ``is_rematch``, the current
+    signatures are first matched against the events, and ``progress`` reports the events whose
+    stored text is incomplete. Results of earlier runs do not change. Raises the same errors as
+    `run`.
     """
     options = options or Options()
     warehouse = Warehouse.at(warehouse)
@@ -145,7 +146,7 @@ def diagnose_again(
 
 
 def _until_published(warehouse: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
-    """Hold the warehouse and try; tries again when another run, elsewhere, committed first."""
+    """Lock the warehouse and try; try again if a run on another machine committed first."""
     for _ in range(MAX_TRIES):
         with explained(warehouse.place), warehouse.hold(now):
             failpoint("held")
@@ -154,8 +155,8 @@ def _until_published(warehouse: Warehouse, now: datetime, attempt: Callable[[], 
             except Overtaken:
                 continue
     raise OutputHeldError(
-        f"{warehouse.location('runs')}: other runs were published {MAX_TRIES} times while this one "
-        "worked; run it again when they are done"
+        f"{warehouse.location('runs')}: other runs were published {MAX_TRIES} times during this "
+        "run; run it again when they have finished"
     )
 
 
@@ -182,10 +183,13 @@ def _finished(
     for number in waiting:
         is_left_out = number == skipped
         if not is_left_out and header_of(spark, warehouse, number).parcel_version != PARCEL_VERSION:
-            progress(f"batch {number} was committed by another release, which this one cannot open")
+            progress(
+                f"batch {number} was written by a release with a different batch format, and "
+                "cannot be read by this release"
+            )
             is_left_out = True
         if is_left_out:
-            progress(f"batch {number} is left out: what it read is read again if it is still there")
+            progress(f"batch {number} is skipped: its files are read again if they still exist")
             done = skip_batch(spark, warehouse, number, runs, pack, options)
         else:
             progress(f"finishing batch {number}, which an earlier run read")
@@ -198,7 +202,7 @@ def _finished(
 
 
 def _tried_again(runs: Sequence[PublishedRun], options: Options, pack: SignaturePack) -> set[str]:
-    """Deployments whose diagnosis failed with another program, other signatures or options."""
+    """Deployments whose diagnosis failed with a different program, signatures or options."""
     basis = basis_of(options_of(options), pack)
     failed = runs[-1].undiagnosed if runs else ()
     return {one.deployment for one in failed if one.basis != basis}
@@ -217,7 +221,7 @@ def _header(
     file_count: int = 0,
     inputs: Sequence[str] = (),
 ) -> Header:
-    """The header of the next batch; its run's id sorts behind those before, and is no other's."""
+    """The header of the next batch; the id of its run is unique and sorts after earlier ids."""
     number = _next(runs)
     run_id = f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
     told = options_of(options)

@@ -1,7 +1,7 @@
-"""A committed batch in, a published run out: derive, diagnose, verify, publish.
+"""Turns a committed batch into a published run: derives, diagnoses, verifies and publishes.
 
-Every append is idempotent: Delta skips a write whose batch number is already in the table. To
-finish a killed run, repeat all of these steps.
+Every append is idempotent, because Delta skips a write whose batch number is already in the table.
+To finish a killed run, all of these steps are repeated.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def finish_batch(
     work: Work,
     progress: Progress,
 ) -> PublishedRun:
-    """Derive everything from the batch and publish its run."""
+    """Derive all rows from the batch and publish its run."""
     failpoint("opened")
     notes: dict[str, object] = {}
     written: list[Table] = []
@@ -102,8 +102,8 @@ def _verified(
 ) -> dict[str, int]:
     """Rows of this run per table, counted in the tables.
 
-    Raises ``CorruptStateError`` if a count differs from that of the workers: a commit was skipped
-    or lost.
+    Raises ``CorruptStateError`` if a count differs from the count of the workers, because a commit
+    was skipped or lost.
     """
     run_id = work.header.run_id
     counted = [
@@ -167,9 +167,9 @@ def skip_batch(
     pack: SignaturePack,
     options: Options,
 ) -> PublishedRun:
-    """Publish the batch's run as one that read nothing, and remove the rows it already wrote.
+    """Publish the run of the batch without input, and delete the rows that it already wrote.
 
-    The batch's files do not enter the ledger, so the next run plans them again.
+    The files of the batch do not enter the ledger, so the next run plans them again.
     """
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
@@ -199,7 +199,7 @@ def _append_run(
 ) -> PublishedRun:
     finished_at = datetime.now(UTC)
     if runs:
-        # This time decides which run is newest: a clock that was set back must not hide a run.
+        # This time determines the newest run, so a clock that was set back must not hide a run.
         finished_at = max(finished_at, runs[-1].finished_at + timedelta(microseconds=1))
     whole = {
         **row,

@@ -1,7 +1,7 @@
-"""``spark.read.format("flink_logs").load(path)``: paths in, the notable events of the logs out.
+"""Reads notable events of logs with ``spark.read.format("flink_logs").load(path)``.
 
-Read only, without a warehouse or a ledger: for notebooks and SQL.  The same reading as that of a
-run, so the same events; each file is read by one task, so that ``line`` counts from its beginning.
+The source is read-only and needs no warehouse or ledger; it is meant for notebooks and SQL.  It
+returns the same events as a run; one task reads each file, so that ``line`` counts from its start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flink_triage.spark.tables.arrow_types import spark_schema
 from flink_triage.spark.tables.row_codec import event_rows
 from flink_triage.spark.tables.schemas import EVENTS
 
-# The file id in a warehouse is not known here.
+# Without a warehouse, these columns are unknown.
 _OF_A_WAREHOUSE = ("run_id", "file_id", "generation")
 SCHEMA = pa.schema([(c.name, c.type) for c in EVENTS.columns if c.name not in _OF_A_WAREHOUSE])
 # Small files are joined in tasks of about this size.
@@ -37,7 +37,7 @@ _ROWS = 4_096
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``flink_logs`` known to the session."""
+    """Register the format ``flink_logs`` in the session."""
     spark.dataSource.register(FlinkLogs)
 
 

@@ -1,4 +1,4 @@
-"""Inputs in, a session made for as much and their listing out, got side by side."""
+"""Lists the inputs while a session for their size is started."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def session_and_listing(
     """The session and the listing for `pipeline.run`; no listing if an input is a URI.
 
     A JVM takes seconds to start; modules, signatures and the listing are read meanwhile. Errors of
-    the inputs or the signatures are raised first: ``UsageError``, ``SignaturePackError``; then
-    those of `get_session`.
+    the inputs or the signatures (``UsageError``, ``SignaturePackError``) are raised before errors
+    of `get_session`.
     """
     size_bytes = _size(inputs)
     if options.signature_directories:
@@ -42,7 +42,7 @@ def session_and_listing(
 
 
 def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
-    """Load modules and signatures, which stay cached, and list the inputs."""
+    """Load modules and signatures, which are cached, and list the inputs."""
     from flink_triage.spark import pipeline  # noqa: F401
     from flink_triage.spark.query import read_result  # noqa: F401
 

@@ -18,8 +18,8 @@ RUN = ["run", "--input", ".", "--warehouse", "nowhere"]
     ("flags", "words"),
     [
         (["--alert", "slack"], "--alert slack: FLINK_TRIAGE_SLACK_URL is not set"),
-        (["--dry-run"], "--dry-run: says what --alert would send"),
-        (["--settle", "-1"], "--settle: got -1, allowed: seconds from 0 on"),
+        (["--dry-run"], "--dry-run prints the alerts of --alert"),
+        (["--settle", "-1"], "--settle: got -1, allowed: seconds, at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_started(

@@ -115,7 +115,7 @@ def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
         pytest.param(["run", "--input", "{logs}"], "--warehouse DIR", id="no warehouse"),
         pytest.param(
             ["diagnose", "{logs}", "--format", "json", "--format", "text"],
-            "only one report can go to standard output",
+            "only one report can be written to standard output",
             id="two formats for one screen",
         ),
     ],

@@ -94,7 +94,7 @@ def test_a_dash_is_standard_output(
     assert main([*words, "--report", "-", "-q"]) == 0
     assert capsys.readouterr().out.startswith(PAGE)
     assert main(["diagnose", str(LOGS), "--report", "-"]) == 2
-    assert "only one report can go to standard output" in capsys.readouterr().err
+    assert "only one report can be written to standard output" in capsys.readouterr().err
 
 
 def test_a_failed_write_leaves_the_old_report_and_no_part(tmp_path: Path) -> None:

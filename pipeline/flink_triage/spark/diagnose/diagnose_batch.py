@@ -1,9 +1,8 @@
-"""Diagnose the deployments of a batch: the batch and stored states in, rows of `diagnosed` out.
+"""Diagnoses the deployments of a batch and appends the results to `diagnosed`.
 
-A diagnosis continues from the state in `deployments` that the newest published run of the
-deployment left, and reads only the new events. It covers all events of the deployment when there is
-no usable state, when the signatures, options or program version differ, and when the new events
-affect incidents that were already closed.
+A diagnosis continues from the state in `deployments` of the newest published run of the deployment,
+and reads only the new events. It reads all events of the deployment if there is no usable state, if
+the signatures, options or program version differ, or if the new events affect closed incidents.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
-# Increase this when the carried state, or the rows made from it, change.
+# Increase this when the carried state, or the rows derived from it, change.
 CARRIED_VERSION = "3"
 # Deployments of a fleet share partitions: with more partitions, starting tasks costs more than the
 # better balance saves.
@@ -58,18 +57,18 @@ OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """The published run whose state a deployment's diagnosis continues from."""
+    """The published run from whose state the diagnosis of a deployment continues."""
 
     deployment: str
     run_id: str
 
 
 def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> None:
-    """Diagnose the batch's deployments and append the rows to `diagnosed`.
+    """Diagnose the deployments of the batch and append the rows to `diagnosed`.
 
-    If the batch read no log, every deployment is diagnosed over all its events. New events are read
-    from the batch, so their append to `events` may still be running. The appended rows are read
-    back to find the deployments that still need a full diagnosis.
+    If the batch read no log, all events of each deployment are diagnosed. New events are read from
+    the batch, so their append to `events` may still be running. The appended rows are read back to
+    find the deployments that still need a full diagnosis.
     """
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
@@ -104,7 +103,7 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
 
 
 def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
-    """By deployment of the batch, the observation to use when its logs have no notable event."""
+    """The observation of each deployment of the batch, for logs without notable events."""
     files: Sequence[Mapping[str, Any]] = work.batch.files
     # A deployment that is only retried has no new log files in the batch.
     if set(work.header.deployments) - {file["deployment"] for file in files}:
@@ -146,7 +145,7 @@ def failed_diagnoses(
 
 
 def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
-    """Digest of everything but the events that a diagnosis depends on.
+    """Digest of everything on which a diagnosis depends, except the events.
 
     A state is usable only with the same basis.
     """
@@ -170,7 +169,7 @@ def _history(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame
 
 
 def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> list[_Left]:
-    """Usable states of the batch's deployments, from the newest published run of each."""
+    """Usable states of the deployments of the batch, from the newest published run of each."""
     if not work.runs or not warehouse.exists(spark, DEPLOYMENTS):
         return []
     rows = warehouse.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
@@ -183,7 +182,7 @@ def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> 
 
 
 def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) -> DataFrame:
-    """deployment, and the state that its diagnosis continues from."""
+    """deployment, and the state from which its diagnosis continues."""
     rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), left)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
@@ -292,7 +291,7 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Enough that hashing rarely puts two deployments together: a single one takes seconds."""
+    """Enough partitions that hashing rarely puts two deployments together; each takes seconds."""
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
@@ -302,7 +301,7 @@ def partitions_for_news(deployments: int, events: int) -> int:
     return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
 
-# --- what became of an incident ----------------------------------------------------------------
+# --- status of an incident ---------------------------------------------------------------------
 
 
 def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:

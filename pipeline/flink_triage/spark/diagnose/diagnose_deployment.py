@@ -1,4 +1,4 @@
-"""Events of one deployment in, its incidents and the state for the next run out."""
+"""Diagnoses the events of one deployment; returns its incidents and the state for the next run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, pa
 from flink_triage.spark.tables.row_codec import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.tables.schemas import INCIDENTS
 
-# State in a row of `deployments` that the next diagnosis continues from; null for a full one.
+# State in a row of `deployments` from which the next diagnosis continues; null for a full one.
 STATE = pa.struct(
     [
         ("whole_run_id", TEXT),
@@ -65,14 +65,14 @@ class DiagnosisConfig:
     since: datetime | None
     until: datetime | None
     standing: Standing
-    # By deployment, the observation for a Flink log that has no notable event.
+    # The observation of each deployment for a Flink log without notable events.
     witnesses: Mapping[str, Observation]
 
 
 def diagnosing_function(config: DiagnosisConfig) -> ArrowFunction:
     """Function for ``applyInArrow`` on the events of a deployment, in order of path and offset.
 
-    The first row has no path: it names the deployment and holds its ``state``.
+    The first row has no path: it contains the deployment and its ``state``.
     """
     return _on_groups("diagnose_events", config)
 
@@ -87,7 +87,7 @@ def parcels_function(config: DiagnosisConfig) -> ArrowFunction:
 
 def _on_groups(name: str, config: DiagnosisConfig) -> ArrowFunction:
     function = in_worker(__name__, name, pickle.dumps(config))
-    # These annotations are strings, but Spark detects the iterator form by the types themselves.
+    # These annotations are strings, but Spark detects the iterator form by the actual types.
     function.__annotations__ = {
         "batches": Iterator[pa.RecordBatch],
         "return": Iterator[pa.RecordBatch],

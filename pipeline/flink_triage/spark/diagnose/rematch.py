@@ -1,4 +1,4 @@
-"""Stored events and another signature pack in, rows of `rematches` out; no log is read."""
+"""Matches a different signature pack against stored events, without reading logs."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from flink_triage.spark.tables.warehouse import Warehouse
 class Rematching:
     """Events that could not be fully matched again.
 
-    The full text of ``unknown`` events was not kept, because they were folded or share a trace with
-    others; they keep their earlier matches. ``without_text`` events were only counted, because no
-    signature at that time matched them.
+    The full text of ``unknown`` events was not stored, because they were folded or share a trace
+    with others; they keep their earlier matches. ``without_text`` events were only counted, because
+    no signature matched them when they were read.
     """
 
     events: int
@@ -49,15 +49,16 @@ class Rematching:
     def sentence(self) -> str:
         return (
             f"{self.events:,} stored events matched again: {self.changed:,} changed, "
-            f"{self.unknown:,} are not kept whole and keep what was found in them, "
+            f"{self.unknown:,} are not fully stored and keep their earlier matches, "
             f"{self.without_text:,} were only counted when they were read"
         )
 
 
 def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rematching:
-    """Append to `rematches` the matches of today's signatures in the events of published runs.
+    """Append the matches of the current signatures in stored events to `rematches`.
 
-    The matches are staged in the batch, because they are computed once and read twice.
+    The matches are staged in the batch, so that they are computed only once although they are read
+    twice.
     """
     header = work.header
     append_staged(warehouse, header, _match_stored(spark, warehouse, work), "rematch")
@@ -73,7 +74,7 @@ def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rema
 
 
 def _match_stored(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame:
-    """Parcels of ``STAGED_REMATCH``: every event of the runs with the pack's matches."""
+    """Parcels of ``STAGED_REMATCH``: all events of the runs with the matches of the pack."""
     runs = frame_of(spark, work.run_ids)
     events = warehouse.current(spark, EVENTS.name, runs)
     kept = ("throwables", "is_truncated", "exemplar", "event_count")
@@ -93,7 +94,7 @@ def _match_stored(spark: SparkSession, warehouse: Warehouse, work: Work) -> Data
 def _count(
     spark: SparkSession, warehouse: Warehouse, staged: DataFrame, run_ids: Sequence[str]
 ) -> Rematching:
-    """Count events, not rows: a folded row counts as all its events."""
+    """Count events, not rows: a folded row counts for all its events."""
     found = staged.agg(
         F.coalesce(F.sum("occurrences"), F.lit(0)).alias("events"),
         F.count_if("is_changed").alias("changed"),

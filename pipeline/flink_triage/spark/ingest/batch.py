@@ -1,8 +1,8 @@
-"""The single commit of a run: staged rows and read positions in, the same batch out.
+"""Commits the staged rows and read positions of a run as one batch.
 
-A batch is an append to `batches` under its number. Before the commit a run has no effect. After it
-nothing is read again: the next run finishes the batch with the same code. If two runs commit under
-one number, Delta accepts one and the other plans again.
+A batch is an append to `batches` with its number. Before the commit, a run has no effect. After the
+commit, nothing is read again: the next run finishes the batch with the same code. If two runs
+commit the same number, Delta accepts one, and the other plans again.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ Kind = Literal["read", "again", "rematch"]
 
 
 class Overtaken(Exception):
-    """Another run committed under the same number."""
+    """Another run committed the same number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Header of a batch; ``work`` says whether it read logs or reuses stored events."""
+    """Header of a batch; ``work`` states whether it read logs or reuses stored events."""
 
     batch: int
     run_id: str
@@ -117,7 +117,7 @@ def commit(
     files: Sequence[Mapping[str, Any]],
     staged: DataFrame | None,
 ) -> Batch:
-    """Append the batch and open it; raises ``Overtaken`` if another run holds its number."""
+    """Append the batch and open it; raises ``Overtaken`` if another run committed its number."""
     told: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
@@ -158,7 +158,7 @@ def _only_header(warehouse: Warehouse, number: int, found: Sequence[bytes]) -> H
     if len(found) != 1:
         raise CorruptStateError(
             f"{warehouse.location(BATCHES.name)}: has {len(found)} headers of batch {number}, "
-            "expected 1; leave it out with --skip-batch"
+            "expected 1; skip it with --skip-batch"
         )
     return decode(Header, json.loads(found[0]), "header")
 
@@ -196,7 +196,7 @@ def _ranges_of(
 
 
 def _fail_together(ranges: Sequence[dict[str, Any]]) -> None:
-    """Give ranges after a failed one in the same file its failure, so that they are read again."""
+    """Copy a failure to the later ranges of the same file, so that they are read again."""
     failure = None
     for summary in ranges:
         failure = failure or summary["failure"]

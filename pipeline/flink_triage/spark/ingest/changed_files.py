@@ -1,12 +1,11 @@
-"""A listing and the ledger in, the unread bytes out.
+"""Compares a listing with the ledger to determine the unread bytes.
 
-A path whose size and modification time match the ledger is unchanged. Any other path is opened: it
-continues its own content, holds content that was read under another path, or is new. Content is
-searched under other paths of its deployment only when its own path holds something else or is gone,
-that is, after a rename, a rotation or a compression. Files beside each other are all read, even if
-they share content: a copy is an input like any other, as in the in-process runner. A copy that was
-written a moment ago may belong to a rotation in progress, which truncates the original next; it is
-deferred to the next run.
+A path whose size and modification time match the ledger is unchanged. All other paths are opened: a
+path continues its own content, contains content that was read at a different path, or is new.
+Content is searched at other paths of its deployment only if its own path has different content or
+is gone, that is, after a rename, a rotation or a compression. Copies that exist at the same time
+are all read, as in the in-process runner. A copy that was written a moment ago may belong to a
+rotation in progress, which truncates the original next; it is deferred to the next run.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ Looker = Callable[[Sequence[Wanted]], Sequence[Look]]
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The last published state of one content: the bytes read of it and the path that held it.
+    """The last published state of one content: the number of bytes read, and its path.
 
-    ``is_current``: the path has held no other content since. ``row`` has the counts that continue.
+    ``is_current``: the path has had no other content since. ``row`` has the counts that continue.
     """
 
     path: str
@@ -54,7 +53,7 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """Content that was read; each method may return more than it was asked for."""
+    """Content that was read; each method may return more entries than requested."""
 
     def changed(self, files: Sequence[InputFile]) -> Iterable[tuple[int, LedgerEntry | None]]:
         """Index and current entry of each file that differs from the entry of its path.
@@ -68,7 +67,7 @@ class Ledger(Protocol):
         ...
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterable[LedgerEntry]:
-        """Entries whose heads agree with that of a file of their deployment."""
+        """Entries whose heads agree with the head of a file of their deployment."""
         ...
 
 
@@ -76,7 +75,7 @@ class Ledger(Protocol):
 class FileWork:
     """Bytes of one file to read: everything after the part that ``known`` marks.
 
-    ``file`` has the size and time of the look at the file, and ``tail`` its end at that time.
+    ``file`` has the size and time of the file when it was examined, and ``tail`` its end then.
     """
 
     file: InputFile
@@ -99,7 +98,7 @@ class FileWork:
 class Alias:
     """A path whose whole content an earlier run read, as in ``entry``.
 
-    It was read under another path, or under this one before its time or size changed.
+    It was read at a different path, or at this path before its time or size changed.
     """
 
     path: str
@@ -110,7 +109,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """``unreadable`` could not be opened or are not files; ``deferred`` wait for the next run."""
+    """``unreadable`` cannot be opened or are not files; ``deferred`` are read by the next run."""
 
     work: tuple[FileWork, ...] = ()
     aliases: tuple[Alias, ...] = ()
@@ -145,7 +144,7 @@ def plan_work(
     settle_seconds: float,
     salt: str,
 ) -> WorkPlan:
-    """The part of ``files`` that is new to the ledger; pure except for ``ledger`` and ``look``.
+    """The part of ``files`` that is not in the ledger; pure except for ``ledger`` and ``look``.
 
     ``refused`` are paths that the listing could not use. ``salt`` makes the ids of new files differ
     from those of other runs.
@@ -160,7 +159,7 @@ def plan_work(
     changed.sort(key=lambda pair: pair[0].path)
     examined = _examined(changed, deployment_of, look)
     elsewhere = [one for one in examined if not planner.place(one)]
-    # Only now is it known which paths no longer hold their earlier content.
+    # The paths that no longer have their earlier content are known only now.
     alike = _by_deployment(ledger.alike([(e.deployment, e.look.head.head) for e in elsewhere]))
     there = {file.path for file in files} - {file.path for file, _ in changed}
     found = (entry for entries in alike.values() for entry in entries)
@@ -178,7 +177,7 @@ def _examined(
     deployment_of: Callable[[InputFile], str],
     look: Looker,
 ) -> list[_Examined]:
-    """The changed files, each compared with the content that was read at its path."""
+    """The changed files, each compared with the content that was read from its path."""
     own = [(e,) if e is not None and e.mark.consumed_bytes else () for _, e in changed]
     wanted = [
         Wanted(file, tuple(e.mark for e in entries), _known_profile(entries))
@@ -191,7 +190,7 @@ def _examined(
 
 
 def _known_profile(entries: Sequence[LedgerEntry]) -> FileProfile | None:
-    """The stored profile, if everything a profile is made from was read already."""
+    """The stored profile, if everything that determines a profile was already read."""
     is_known = entries and entries[0].mark.consumed_bytes >= PROBE_BYTES
     return entries[0].profile if is_known else None
 
@@ -208,7 +207,7 @@ def _by_deployment(entries: Iterable[LedgerEntry]) -> Mapping[str, list[LedgerEn
 
 
 def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, ...]:
-    """Entries whose content the file may hold, judging by its head."""
+    """Entries whose content the file may have, according to its head."""
     head = one.look.head.head
     return tuple(
         entry
@@ -218,7 +217,7 @@ def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, 
 
 
 def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
-    """The files; those with entries are compared with the marks of these."""
+    """The files; files with entries are compared with the marks of the entries."""
     asked = [one for one in files if one.entries]
     looks = look([Wanted(one.file, tuple(e.mark for e in one.entries)) for one in asked])
     seen = {one.file.path: again for one, again in zip(asked, looks, strict=True)}
@@ -285,7 +284,7 @@ class _Planner:
         others: Sequence[_Examined],
         alike: Mapping[str, Sequence[LedgerEntry]],
     ) -> None:
-        """Plan the files that continue no content; defer those that may be copies in progress."""
+        """Plan the files with new content; defer those that may be copies in progress."""
         read = list(others)
         for is_recent in (False, True):
             for one in fresh:
@@ -300,7 +299,7 @@ class _Planner:
     def _is_copy(
         self, one: _Examined, entries: Sequence[LedgerEntry], others: Sequence[_Examined]
     ) -> bool:
-        """Whether the file holds content read under another path, or the beginning of it."""
+        """Whether the file has content, or the start of content, that was read at another path."""
         if any(goes_on is not None for goes_on in one.look.goes_on):
             return True
         head = one.look.head.head
@@ -313,11 +312,11 @@ class _Planner:
 
     def _new(self, one: _Examined) -> FileWork:
         known, head = one.entry, one.look.head
-        # The content is under no other path, so this path was rewritten in place, not rotated.
+        # No other path has the content, so this path was rewritten in place, not rotated.
         if known is not None and known.identity not in self._claimed:
             return self._work_on(one, known.file_id, known.generation + 1, "new-generation")
-        # Two files may share a head, so the id includes the path that first held the content. A
-        # later rename does not change the id.
+        # Two files may share a head, so the id includes the path where the content was first found.
+        # A later rename does not change the id.
         name = one.file.path.encode("utf-8", "surrogateescape")
         told = b"\0".join((self._salt.encode(), name, head.head + head.window))
         return self._work_on(one, digest(told).hex(), 0, "new")

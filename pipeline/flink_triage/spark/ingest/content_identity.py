@@ -1,8 +1,8 @@
-"""An open file in, digests of its head and of a window out: the identity of its content.
+"""Computes the identity of the content of a file: digests of its head and of a window.
 
 Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` are one file. Two cases are
-not detected: an edit that keeps the head and the window, and another file with the same head and
-window.
+not detected: an edit that keeps the head and the window, and a different file with the same head
+and window.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _MAGIC_BYTES = 16
 class Mark:
     """The first ``consumed_bytes`` of a file.
 
-    ``head`` holds one digest for each of ``HEAD_STEPS`` that these bytes fill; ``window`` is the
-    digest of the last 64 KiB of them.  Up to 128 KiB they are covered completely.
+    ``head`` has one digest for each of ``HEAD_STEPS`` that these bytes fill; ``window`` is the
+    digest of their last 64 KiB.  Up to 128 KiB are covered completely.
     """
 
     consumed_bytes: int = 0
@@ -114,7 +114,7 @@ class OpenFile:
         return self.compression == "none"
 
     def stamp(self) -> Stamp:
-        """Current size and times; for a member of an archive, those of the listing."""
+        """Current size and times; for a member of an archive, the values in the listing."""
         if isinstance(self.raw, io.FileIO):
             info = os.fstat(self.raw.fileno())
             modified_at = datetime.fromtimestamp(info.st_mtime, UTC)
@@ -133,7 +133,7 @@ class OpenFile:
         return self.raw
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """``size`` decompressed bytes from ``offset``; fewer if the file ends or is cut off.
+        """``size`` decompressed bytes from ``offset``; fewer if the file ends or is truncated.
 
         For an offset before the previous one, a compressed file is read from its start again.
         """
@@ -170,7 +170,7 @@ class OpenFile:
         return digest(data) if len(data) == size_bytes - start else b""
 
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
-        """The mark of the first ``consumed_bytes``; None if the file is shorter.
+        """The mark of the first ``consumed_bytes``; ``None`` if the file is shorter.
 
         ``head`` are known digests; complete ones are not computed again.
         """

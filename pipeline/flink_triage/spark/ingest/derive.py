@@ -1,4 +1,4 @@
-"""A committed batch in, rows of the tables out, in schema order."""
+"""Derives the rows of the tables from a committed batch, in schema order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _opened(batch: Batch, kind: str) -> DataFrame:
 
 
 def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
-    """Rows of the ledger: one per planned path that is not unchanged."""
+    """Rows of the ledger: one per planned path, except unchanged ones."""
     schema = arrow_schema(LOG_FILES)
     schema = schema.remove(schema.get_field_index("run_id"))
     rows = [finished_row(file, batch.ranges_of(file)) for file in batch.files]
@@ -40,7 +40,7 @@ def events(batch: Batch) -> DataFrame:
 def stack_traces(batch: Batch) -> DataFrame:
     """Rows of `stack_traces`; the first range that saw a trace provides all but the counts.
 
-    A range that is left out may hold the text of a trace that another range has only counted.
+    A skipped range may contain the text of a trace that another range has only counted.
     """
     rows = _opened(batch, "trace")
     counts = ("event_count", "first_seen_at", "last_seen_at")
@@ -65,7 +65,7 @@ def log_volume(batch: Batch) -> DataFrame:
     """Rows of `log_volume`."""
     rows = _opened(batch, "volume")
     if not batch.is_cut:
-        # Only two ranges of one file can hold the same minute twice.
+        # Only ranges of one file can contain the same minute twice.
         return rows.select(*_data_columns(LOG_VOLUME))
     counted = rows.groupBy("deployment", "file_id", "path", "level", "minute").agg(
         F.sum("line_count").alias("line_count"),

@@ -1,4 +1,4 @@
-"""Paths in, the file found at each path out; many paths are examined in tasks."""
+"""Examines the file at each path; many paths are examined in tasks."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
 from flink_triage.spark.tables.arrow_types import SMALL, spark_schema
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
-# For less work a job costs more than it saves: a full head takes 5 ms, a small file a third of
-# that.
+# For less work, a job costs more than it saves: a full head takes 5 ms, a small file a third of it.
 FROM_BYTES = 64 * MIB
-# Each request to an object store is waited for.
+# Each request to an object store adds latency.
 FROM_STORED_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
 # A task takes 0.1 s to start and end: use this many, and more if each has much work.
@@ -38,7 +37,7 @@ LARGEST_BIN_BYTES = 64 * MIB
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file to look at and the marks to compare; ``profile`` if its whole head was read before."""
+    """A file to examine and the marks to compare; ``profile`` if its whole head was read before."""
 
     file: InputFile
     marks: tuple[Mark, ...] = ()
@@ -50,9 +49,9 @@ class Wanted:
 class Look:
     """The file found at a path.
 
-    ``tail`` is that of `OpenFile.tail`. ``goes_on`` says for each wanted mark whether the file
-    continues after it; None if the file does not start with the marked content. ``problem`` is the
-    reason why the path could not be opened.
+    ``tail`` is the result of `OpenFile.tail`. ``goes_on`` states for each wanted mark whether the
+    file continues after it; ``None`` if the file does not start with the marked content.
+    ``problem`` is the reason why the path could not be opened.
     """
 
     size_bytes: int
@@ -66,7 +65,7 @@ class Look:
 
 
 def look_at(wanted: Wanted, settings: Settings) -> Look:
-    """Look at one file; unreadable content and paths are reported in the result, never raised."""
+    """Examine one file; unreadable content and paths are reported in the result, never raised."""
     listed = wanted.file
     try:
         with OpenFile(listed, settings.max_file_bytes) as file:
@@ -94,7 +93,7 @@ def _goes_on(file: OpenFile, mark: Mark) -> bool | None:
 def look_at_all(
     spark: SparkSession, wanted: Sequence[Wanted], settings: Settings, storage: StorageOptions
 ) -> list[Look]:
-    """Looks at the files, in their order."""
+    """The results for the files, in their order."""
     total = sum(map(_work, wanted))
     is_stored = any(is_uri(one.file.path) for one in wanted)
     if total < (FROM_STORED_BYTES if is_stored else FROM_BYTES):

@@ -1,8 +1,8 @@
-"""The ledger in the table `log_files`: known content in before a run, rows of read content out.
+"""Reads the ledger from the table `log_files`, and computes its new rows.
 
-The ledger is the newest published row of each content (``file_id`` and ``generation``), under the
-path that held it last. If a path had several contents, the newest is current. The others were
-displaced and may appear under another path.
+The ledger is the newest published row of each content (``file_id`` and ``generation``), with the
+last path of that content. If a path had several contents, the newest is current. The others were
+displaced and may appear at a different path.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 
 class TableLedger:
-    """The ledger that earlier runs left; empty before the first run.
+    """The ledger of earlier runs; empty before the first run.
 
     The rows stay in the table: queries join them there.
     """
@@ -94,7 +94,7 @@ class TableLedger:
 
 
 def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
-    """The entry for the plan from the stored row of a content."""
+    """Convert the stored row of a content to an entry for the plan."""
     return LedgerEntry(
         path=row.get("known_path") or row["path"],
         deployment=row["deployment"],
@@ -117,7 +117,7 @@ def _mark_of(row: Mapping[str, Any]) -> Mark:
 
 
 def profile_of(row: Mapping[str, Any]) -> FileProfile | None:
-    """The profile stored in the row; None for a path that could not be opened."""
+    """The profile stored in the row; ``None`` for a path that could not be opened."""
     if row["compression"] is None:
         return None
     role: Process | None = row["role"]
@@ -147,7 +147,7 @@ PLANNED = pa.schema(
 
 
 def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> list[Row]:
-    """Rows of ``PLANNED``: one per examined path that is not unchanged."""
+    """Rows of ``PLANNED``: one per examined path, except unchanged ones."""
     first: dict[str, int] = {}
     counts: Counter[str] = Counter()
     for task in tasks:
@@ -201,7 +201,7 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _alias_row(alias: Alias) -> Row:
-    """The row of a content with its counts, under the path that holds it now."""
+    """The row of a content with its counts, at its current path."""
     entry = alias.entry
     row = _row(alias.path, entry.deployment, entry.file_id, entry.generation, entry.profile)
     row |= {"size_bytes": alias.size_bytes, "modified_at": alias.modified_at}

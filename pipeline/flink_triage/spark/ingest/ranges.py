@@ -1,4 +1,4 @@
-"""Planned files in, numbered byte ranges out, packed for tasks."""
+"""Cuts planned files into numbered byte ranges, and packs these into tasks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RangeTask:
     """A byte range, and the data that identify the planned file when a task reads it.
 
     ``tail`` is the end of the file when it was planned, ``known`` marks the part that was read
-    before, and ``is_recent`` says that the file was written within the settling time.
+    before. ``is_recent``: the file was written within the settling time.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Numbered byte ranges in, staged Arrow rows out: the work of a Python task.
+"""Reads numbered byte ranges into staged Arrow rows, in a Python task.
 
 A range is verified, scanned and marked through one open file. The staged rows therefore describe
 the bytes that were read, even if the path is renamed or replaced meanwhile.
@@ -119,7 +119,7 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
     use_options(config.storage)
     analyzer = _ANALYZERS.get(key)
     if analyzer is None:
-        # Keep only one: a worker lives through several runs of a session.
+        # Keep only one, because a worker may serve several runs of a session.
         _ANALYZERS.clear()
         analyzer = Analyzer(config.pack, config.settings, config.timezone)
         _ANALYZERS[key] = analyzer
@@ -144,10 +144,10 @@ GROWING = "was still being written"
 def stage_range(
     task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
 ) -> Iterator[Part]:
-    """The contents of one range while it is read: events and traces, then volumes and a summary.
+    """The contents of one range, while it is read: events and traces, then volumes and a summary.
 
-    Traces in ``told`` are only counted; traces that are handed over now are added to it. A summary
-    with a ``failure`` means that no row of the range counts.
+    Traces in ``told`` are only counted; traces that are handed over are added to it. If the summary
+    has a ``failure``, no row of the range counts.
     """
     try:
         with OpenFile(task.file, settings.max_file_bytes) as file:
@@ -207,7 +207,7 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
     """Raise ``_Changed`` unless the open file is the planned one, possibly with more at its end."""
     planned, stamp = task.byte_range.profile.size_bytes, file.stamp()
     is_grown = stamp.size_bytes > planned or stamp.modified_at != task.file.modified_at
-    # A store replaces an object as a whole: the name may now refer to another one.
+    # A store replaces objects as a whole: the name may now refer to a different object.
     if stamp.size_bytes < planned or (is_object(task.file.path) and is_grown):
         raise _Changed(CHANGED)
     if file.tail(planned) != task.tail:

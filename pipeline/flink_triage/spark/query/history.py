@@ -1,4 +1,4 @@
-"""The tables in, recurring causes and the changes between two periods out.
+"""Finds recurring causes in the tables, and compares two periods.
 
 A cause is the root of an incident: a signature, or the fingerprint of a root cause without a
 signature. Occurrences are counted from events at their own times, so an incident that spans both
@@ -48,7 +48,7 @@ class _Side:
 
 
 def recurrences(spark: SparkSession, warehouse: Warehouse) -> tuple[Recurrence, ...]:
-    """Every cause in the warehouse: new causes first, then the latest."""
+    """All causes in the warehouse: new causes first, then the latest."""
     _need_runs(spark, warehouse)
     occurred = (
         _occurrences(spark, warehouse)
@@ -92,9 +92,9 @@ def compare(
     after: Period,
     deployments: Sequence[str] = (),
 ) -> Comparison:
-    """Causes that are new, worse, better or gone, and options that differ; worst first.
+    """Causes that are new, worse, better or gone, and changed options; worst first.
 
-    Raises ``UsageError`` if nothing is published, or a run or deployment is unknown.
+    Raises ``UsageError`` if nothing is published, or if a run or deployment is unknown.
     """
     _need_runs(spark, warehouse)
     for period in (before, after):
@@ -170,7 +170,7 @@ def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
 
 
 def _occurrences(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
-    """deployment, cause, logged_at, occurrences of every event that shows a known cause."""
+    """deployment, cause, logged_at, occurrences of each event with a known cause."""
     now = _causes(
         warehouse.current(spark, INCIDENTS.name), warehouse.current(spark, DEPLOYMENTS.name)
     )
@@ -233,7 +233,7 @@ def _found_by(spark: SparkSession, warehouse: Warehouse, run_id: str) -> DataFra
 
 
 def _hours(spark: SparkSession, warehouse: Warehouse, period: Period) -> dict[str, float | None]:
-    """deployment -> hours of the period in which it logged at all; ``None`` for a run."""
+    """deployment -> number of hours of the period with logs; ``None`` for a run."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         return {row["deployment"]: None for row in _rows(touched.select("deployment"))}
@@ -263,7 +263,7 @@ def _options(
         if deployment not in deployments:
             continue
         was, is_ = left.get((deployment, key)), right.get((deployment, key))
-        # Without any line of configuration before that time, nothing is known of it.
+        # Without configuration lines before that time, the options are unknown.
         is_known = all(any(d == deployment for d, _ in side) for side in (left, right))
         if was != is_ and is_known:
             changes.append(OptionChange(deployment, key, was, is_))

@@ -1,4 +1,4 @@
-"""The tables in, a ``Result`` out, which `report` renders without a new diagnosis."""
+"""Reads a ``Result`` from the tables, which `report` renders without a new diagnosis."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# Columns of the runs that a result is made of.
+# Columns of the runs that a result needs.
 _OF_RUNS = (
     "run_id",
     "started_at",
@@ -62,9 +62,9 @@ def read_result(
     warehouse: Warehouse | str,
     max_evidence: int = DEFAULT_SETTINGS.max_evidence,
 ) -> Result:
-    """All deployments as the newest published run of each left them.
+    """The result of all deployments, each from its newest published run.
 
-    Raises ``UsageError`` when nothing has been published.
+    Raises ``UsageError`` if no run has been published.
     """
     warehouse = Warehouse.at(warehouse)
     if not warehouse.exists(spark, RUNS):
@@ -102,7 +102,7 @@ def read_result(
 def _found(
     spark: SparkSession, warehouse: Warehouse, run_id: str, runs: DataFrame
 ) -> tuple[list[Incident], list[UnknownFailure]]:
-    """The current incidents and unknown failures; statuses are those as of the run ``run_id``."""
+    """The current incidents and unknown failures, with the statuses of the run ``run_id``."""
     if not warehouse.exists(spark, INCIDENTS):
         return [], []
     deployments = warehouse.current(spark, DEPLOYMENTS.name, runs)
@@ -118,7 +118,7 @@ def _found(
 def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
     """Incidents by deployment, worst first.
 
-    In deployments that the newest run did not touch, no incident is new, worse or resolved.
+    In deployments without new events in the newest run, no incident is new, worse or resolved.
     """
     columns = ("run_id", "is_closed", "status", "incident_json")
     found = []
@@ -160,23 +160,23 @@ def _traces(
 
 
 def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> DataFrame:
-    """The rows of a table of docs/tables.md that are published and current.
+    """The published, current rows of a table of docs/tables.md.
 
-    Raises ``UsageError`` for a name that is no table's, and where no run has been published yet.
+    Raises ``UsageError`` for an unknown table, and if no run has been published.
     """
     warehouse = Warehouse.at(warehouse)
     if name not in TABLES:
-        raise UsageError(f"no table {name!r}; there are: {', '.join(TABLES)}")
+        raise UsageError(f"unknown table {name!r}; tables: {', '.join(TABLES)}")
     if not warehouse.exists(spark, RUNS):
         raise warehouse.unpublished()
     return warehouse.current(spark, name)
 
 
 def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
-    """Make the tables of docs/tables.md available to SQL; returns their names.
+    """Make the tables of docs/tables.md available to SQL; return their names.
 
-    In a schema they are views beside the stored tables, which each run keeps up to date; over a
-    folder they are temporary views of the session.  Raises ``UsageError`` before the first run.
+    In a schema, they are views next to the stored tables, and each run updates them. For a folder,
+    they are temporary views of the session.  Raises ``UsageError`` before the first run.
     """
     warehouse = Warehouse.at(warehouse)
     if not warehouse.exists(spark, RUNS):
@@ -185,7 +185,7 @@ def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, 
 
 
 def cited_now(spark: SparkSession, warehouse: Warehouse, runs: DataFrame) -> tuple[str, ...]:
-    """Fingerprints of the stack traces that the newest results, those of ``runs``, cite."""
+    """Fingerprints of the stack traces to which the newest results, of ``runs``, refer."""
     return cited_traces(*_found(spark, warehouse, "", runs))
 
 

@@ -1,4 +1,4 @@
-"""Environment in, checks out: the requirements of a Spark run on this machine."""
+"""Checks the requirements of a Spark run on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WANTED_FREE_BYTES = 1024 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of `doctor`; ``detail`` says what is there, or what to do."""
+    """One line of `doctor`; ``detail`` describes what was found, or what to do."""
 
     name: str
     state: State
@@ -39,7 +39,7 @@ class Check:
 
 
 def check_environment(warehouse: Path | None = None) -> list[Check]:
-    """All checks, in the order in which a run would stumble; Spark is not started."""
+    """All checks, in the order in which a run would fail; Spark is not started."""
     return [
         _checked("Java", _java),
         _checked("Spark and Delta", _spark_and_delta),
@@ -79,14 +79,14 @@ def _jars() -> tuple[State, str]:
         return "ok", f"{names} in {jar_directory()}"
     home = jar_directory()
     if not _is_writable(home):
-        return "problem", f"{home}: cannot be written, and {names} have to be kept there"
+        return "problem", f"{home} is not writable; it must hold {names}"
     return "warning", f"{names} are not in {home}; the first run fetches them (10 MB)"
 
 
 def _arrow() -> tuple[State, str]:
     pyarrow, pandas = installed_version("pyarrow"), installed_version("pandas")
     if pyarrow is None or pandas is None:
-        return "problem", "pyarrow and pandas are needed; pip install 'flink-triage[spark]'"
+        return "problem", "pyarrow and pandas are required; pip install 'flink-triage[spark]'"
     return "ok", f"pyarrow {pyarrow} with pandas {pandas}"
 
 
@@ -94,9 +94,9 @@ def _disk(path: Path) -> tuple[State, str]:
     free = free_bytes(path)
     detail = f"{free // MIB:,} MiB free at {path}"
     if not _is_writable(path):
-        return "problem", f"{path}: cannot be written"
+        return "problem", f"{path} is not writable"
     if free < WANTED_FREE_BYTES:
-        return "warning", f"{detail}; {WANTED_FREE_BYTES // MIB:,} MiB are wanted"
+        return "warning", f"{detail}; {WANTED_FREE_BYTES // MIB:,} MiB are recommended"
     return "ok", detail
 
 

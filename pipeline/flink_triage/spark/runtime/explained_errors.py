@@ -1,8 +1,8 @@
-"""Exceptions of Spark, Delta and the disk in, errors that say what to do out.
+"""Replaces known exceptions of Spark, Delta and the disk with errors that state what to do.
 
-Delta and the JVM bury the cause in a trace of hundreds of lines; the first known phrase decides.
-Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's messages about
-workers.
+Delta and the JVM bury the cause in a trace of hundreds of lines; the first known phrase determines
+the error. Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's messages
+about workers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pyspark.errors import PySparkException
 
 from flink_triage.errors import CorruptStateError, EnvironmentProblem, FlinkTriageError
 
-KEPT = "what was published before can be read, and the next run goes on from there"
+KEPT = "published results are still readable, and the next run continues from there"
 DAMAGED = (
-    "the tables are damaged: a file of Delta's log or of its data is missing or torn; "
-    "restore the folder from a copy, or read the logs into a new warehouse"
+    "the tables are damaged: a file of the Delta log or of the data is missing or incomplete; "
+    "restore the folder from a backup, or read the logs into a new warehouse"
 )
 _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tuple(
     (re.compile(pattern), kind, words)
@@ -26,7 +26,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
         (
             r"No space left on device|Disk quota exceeded|File too large",
             EnvironmentProblem,
-            f"no space left; free some and run again: {KEPT}",
+            f"no space left; free some space and run again: {KEPT}",
         ),
         (
             r"Read-only file system",
@@ -36,12 +36,12 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
         (
             r"Permission denied|AccessControlException|Mkdirs failed to create|AccessDenied",
             EnvironmentProblem,
-            f"may not be written by this user; give it the right and run again: {KEPT}",
+            f"is not writable by this user; grant write access and run again: {KEPT}",
         ),
         (
             r"Status Code: 50[0234]|AWSServiceThrottled|AWSServiceIOException|SdkClientException",
             EnvironmentProblem,
-            f"the store does not answer, or asks for fewer requests; run again later: {KEPT}",
+            f"the object store does not respond or throttles requests; run again later: {KEPT}",
         ),
         (
             r"OutOfMemoryError|GC overhead limit|Cannot allocate memory",
@@ -51,7 +51,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
         (
             r"Python worker (exited unexpectedly|failed to connect)|ExecutorLostFailure",
             EnvironmentProblem,
-            "a worker of Spark died, most often for want of memory; run again with fewer cores "
+            "a Spark worker died, usually because it ran out of memory; run again with fewer cores "
             f"(--master 'local[1]') or more memory: {KEPT}",
         ),
         (
@@ -69,7 +69,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Replace known errors of storage, memory and workers at ``place`` by an error of one line.
+    """Replace known errors of storage, memory and workers at ``place`` with an error of one line.
 
     Other exceptions pass through.
     """
@@ -95,7 +95,7 @@ def _is_of_the_jvm(error: Exception) -> bool:
 
 
 def explanation(text: str, place: str) -> FlinkTriageError | None:
-    """The known error that ``text`` contains, or None."""
+    """The known error in ``text``, or ``None``."""
     for pattern, kind, words in _PHRASES:
         if pattern.search(text):
             return kind(f"{place}: {words}")
@@ -103,5 +103,5 @@ def explanation(text: str, place: str) -> FlinkTriageError | None:
 
 
 def damaged(location: str) -> CorruptStateError:
-    """The error for a table that lacks a part."""
+    """The error for an incomplete table."""
     return CorruptStateError(f"{location}: {DAMAGED}")

@@ -1,8 +1,8 @@
-"""The two Delta jars: in go the versions that pip installed, out come cached files for Spark.
+"""Fetches and caches the two Delta jars that match the installed pyspark and delta-spark.
 
-Spark resolves ``spark.jars.packages`` anew on every start and takes Delta's whole dependency tree
-(33 jars, 87 MB) although the Spark wheel holds all of it but two jars.  So the Ivy that ships in
-the wheel is asked once for those two, and later runs need neither Ivy nor a network.
+Spark resolves ``spark.jars.packages`` on every start and fetches Delta's whole dependency tree (33
+jars, 87 MB), although the Spark wheel contains all but two of these jars.  The Ivy in the wheel
+therefore fetches those two once, and later runs need neither Ivy nor a network.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from flink_triage.errors import EnvironmentProblem
 from flink_triage.spark.runtime.java import find_java
 
 SCALA_LINE = "2.13"
-# An own mirror: the path of an Ivy settings file.
+# Path of an Ivy settings file, for a mirror.
 IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
 FETCH_TIMEOUT_SECONDS = 300
-# Of each Hadoop line the SDK that its hadoop-project names.
+# The version of the AWS SDK in the hadoop-project of each Hadoop version.
 AWS_SDK_VERSIONS = {"3.5.0": "2.35.4"}
 S3_ANALYTICS = ("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1")
 
@@ -41,9 +41,9 @@ class Jar:
 
 
 def delta_jars() -> tuple[Jar, ...]:
-    """The jars that fit the installed pyspark and delta-spark.
+    """The jars that match the installed pyspark and delta-spark.
 
-    Raises ``EnvironmentProblem`` when one of the two is not installed.
+    Raises ``EnvironmentProblem`` if one of the two is not installed.
     """
     spark, delta = installed_version("pyspark"), installed_version("delta-spark")
     if spark is None or delta is None:
@@ -70,16 +70,16 @@ def jar_directory() -> Path:
 
 
 def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
-    """The cached files of ``delta_jars``, or None when one is missing."""
+    """The cached files of ``delta_jars``, or ``None`` if one is missing."""
     home = directory or jar_directory()
     paths = tuple(home / jar.file_name for jar in delta_jars())
     return paths if all(_is_jar(path) for path in paths) else None
 
 
 def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The Delta jars on disk, fetched by Ivy when the cache lacks them.
+    """The Delta jars on disk, fetched by Ivy if they are not cached.
 
-    Raises ``EnvironmentProblem`` when they can neither be found nor fetched.
+    Raises ``EnvironmentProblem`` if they are not cached and cannot be fetched.
     """
     home = directory or jar_directory()
     found = cached_jars(home)
@@ -96,7 +96,7 @@ def _make(home: Path) -> None:
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EnvironmentProblem(f"{home}: cannot hold the Delta jars: {error.strerror}") from None
+        raise EnvironmentProblem(f"{home}: cannot store the Delta jars: {error.strerror}") from None
 
 
 def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
@@ -109,8 +109,8 @@ def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
     hadoop = _hadoop_version()
     if hadoop not in AWS_SDK_VERSIONS:
         raise EnvironmentProblem(
-            f"hadoop-aws {hadoop}: no tested AWS SDK for it, only for "
-            f"{', '.join(AWS_SDK_VERSIONS)}; start with spark-submit --packages"
+            f"hadoop-aws {hadoop}: not tested; tested versions: "
+            f"{', '.join(AWS_SDK_VERSIONS)}; provide its jars with spark-submit --packages"
         )
     home = directory or jar_directory()
     folder = home / f"s3a-{hadoop}"
@@ -153,7 +153,7 @@ def _fetch_s3a(hadoop: str, folder: Path) -> None:
 
 
 def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
-    """``master`` is the jar alone, ``default`` also what it needs at run time."""
+    """A dependency; ``master`` is only the jar, ``default`` includes its runtime dependencies."""
     return f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->{conf}"/>'
 
 
@@ -178,19 +178,19 @@ def _fetch(jar: Jar, home: Path) -> None:
         fetched = Path(scratch) / jar.file_name
         if not _is_jar(fetched):
             raise EnvironmentProblem(_not_fetched(jar.file_name, home, output))
-        # Atomic: two first runs at once each put the same whole file there.
+        # Atomic: two simultaneous first runs write the same complete file.
         fetched.replace(home / jar.file_name)
 
 
 def _not_fetched(what: str, home: Path, output: str) -> str:
     return (
         f"{what}: not in {home} and Ivy could not fetch it ({_reason(output)}); "
-        f"copy the file there, or name an Ivy settings file in {IVY_SETTINGS_VARIABLE}"
+        f"copy the file there, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
     )
 
 
 def _run_ivy(words: list[str], scratch: Path, what: str) -> str:
-    """The output of Ivy; raises ``EnvironmentProblem`` when it does not end in time."""
+    """The output of Ivy; raises ``EnvironmentProblem`` if it does not end in time."""
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
     if settings:

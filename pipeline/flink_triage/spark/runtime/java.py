@@ -1,4 +1,4 @@
-"""The Java that Spark will start: in goes the environment, out comes its path and version."""
+"""Finds the Java that Spark starts, with its path and version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
 
-# Spark 4 is compiled for Java 17 and says nothing better than UnsupportedClassVersionError.
+# Spark 4 is compiled for Java 17 and fails with UnsupportedClassVersionError on older ones.
 OLDEST_JAVA = 17
 INSTALL_HINT = "install Java 17 or newer (Debian, Ubuntu: openjdk-17-jre-headless)"
 VERSION_LINE = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?')
@@ -24,9 +24,9 @@ class Java:
 
 
 def find_java() -> Java:
-    """The ``java`` of ``JAVA_HOME``, else of ``PATH``: the order of Spark's own launcher.
+    """The ``java`` of ``JAVA_HOME``, else of ``PATH``, as in Spark's launcher.
 
-    Raises ``EnvironmentProblem`` when there is none, it does not start, or it is too old.
+    Raises ``EnvironmentProblem`` if there is none, it does not start, or it is too old.
     """
     home = os.environ.get("JAVA_HOME")
     named = str(Path(home) / "bin" / "java") if home else "java"

@@ -1,7 +1,7 @@
-"""The session in, options of the object stores that hold the inputs out.
+"""Reads the options of the object stores of the inputs from the session.
 
-Spark and Delta use Hadoop's file systems, while the logs are read through Arrow's. The options of
-the session for Hadoop are therefore translated for Arrow.
+Spark and Delta use Hadoop's file systems, while the logs are read through Arrow's. The Hadoop
+options of the session are therefore translated for Arrow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from flink_triage.logs.inputs.storage import StorageOptions, is_uri
 
 PREFIXES = ("fs.s3a.", "fs.azure.account.key")
-# What spark-submit itself hands from the driver's environment to S3A, and where to.
+# The variables that spark-submit passes from the driver's environment to S3A, and their options.
 FROM_ENVIRONMENT = (
     ("fs.s3a.access.key", ("AWS_ACCESS_KEY_ID",)),
     ("fs.s3a.secret.key", ("AWS_SECRET_ACCESS_KEY",)),
@@ -25,10 +25,10 @@ FROM_ENVIRONMENT = (
 
 
 def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
-    """The session's ``spark.hadoop.fs.…``, and the driver's environment where it says nothing.
+    """The options ``spark.hadoop.fs.…`` of the session, or else the driver's environment.
 
-    Without an input behind a URI nothing is asked for.  A machine's role or a workload identity
-    needs none of it: each worker has its own.
+    Empty if no input is a URI.  A machine role or a workload identity needs no options, because
+    each worker has its own.
     """
     if not any(map(is_uri, inputs)):
         return StorageOptions()
@@ -37,7 +37,7 @@ def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
         name = key.removeprefix("spark.hadoop.")
         if value and name.startswith(PREFIXES):
             values[name] = value
-    # A key without its secret, or one of each, would be worse than either pair.
+    # Never combine a key and a secret from different sources.
     named = FROM_ENVIRONMENT[3:] if "fs.s3a.access.key" in values else FROM_ENVIRONMENT
     for name, variables in named:
         found = next((os.environ[v] for v in variables if os.environ.get(v)), None)

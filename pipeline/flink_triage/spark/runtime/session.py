@@ -1,4 +1,4 @@
-"""A Spark session with Delta: in go the flags of the command, out comes a session to work with."""
+"""Starts or reuses a Spark session with Delta, according to the flags of the command."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from flink_triage.settings import GIB, MIB
 from flink_triage.spark.runtime.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.runtime.java import Java, find_java
 
-# The first with the iterator form of applyInArrow; from this version on, Delta also names the Spark
-# line in its artifact.
+# The first version with the iterator form of applyInArrow; from this version on, the artifact name
+# of Delta also contains the Spark line.
 OLDEST_SPARK = (4, 1)
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # A smaller run spends more time on planning than on computing.
 SMALL_BYTES = 512 * MIB
-# For less data the optimising compiler costs more than it saves: 30 s of processor time in a run
-# over 3 GB whose tasks took 24 s of it in the JVM.
+# For less data, the optimising compiler costs more than it saves: 30 s of CPU time in a run over
+# 3 GB whose tasks used 24 s of CPU time in the JVM.
 SHORT_BYTES = 8 * GIB
 # Without perf data the JVM writes nothing outside our folders.
 EVERY_JVM = "-XX:-UsePerfData"
-# It alone reserves 48 MB for code; a notebook's session fills that and then interprets.
+# Without the second flag, 48 MB are reserved for code; a notebook fills that and then interprets.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 # With one compiler this halves the start of a session (18.8 s to 12.6 s on two cores).
 SMALL_JVM = "-XX:+UseSerialGC"
@@ -37,7 +37,7 @@ LARGE_JVM = "-XX:+UseParallelGC"
 # spark.connect.grpc.binding.port by default.
 CONNECT_PORT = 15002
 KNOCK_SECONDS = 10.0
-# Set by spark-submit for the driver that it starts: the JVM runs, its session does not yet exist.
+# spark-submit sets it for the driver that it starts: the JVM runs, but has no session yet.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -67,7 +67,7 @@ QUERIES: dict[str, dict[str, str]] = {
         "spark.sql.codegen.factoryMode": "FALLBACK",
     },
 }
-# Settings that results depend on, wherever the session comes from.
+# Settings that affect results, for sessions of any origin.
 RESULT_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -82,19 +82,19 @@ def get_session(
     size_bytes: int | None = 0,
     warehouse: str | None = None,
 ) -> SparkSession:
-    """The session to work in.
+    """The session to use.
 
-    ``spark`` is used as it is, and so is an active session; on Databricks and over Spark Connect
-    (``remote``, or ``SPARK_REMOTE``) nothing is configured.  Under ``spark-submit`` the master,
-    memory and jars are those of its command line; only what Delta needs is added where nothing
-    was said of it.  Otherwise a local session (or one on ``master``) is started with Delta, made
-    for a job over ``size_bytes`` of logs or tables, None where that is not known: one for little
-    starts twice as fast.  A ``warehouse`` on ``s3a://`` adds what reaches it.
-    Raises ``EnvironmentProblem`` when Java, the jars or the server are not there, and when Spark is
-    older than `OLDEST_SPARK`.
+    ``spark`` or an active session is used unchanged; on Databricks and with Spark Connect
+    (``remote``, or ``SPARK_REMOTE``) nothing is configured.  With ``spark-submit``, its command
+    line determines the master, memory and jars; only missing options that Delta needs are added.
+    Otherwise a local session (or one on ``master``) with Delta is started for a job over
+    ``size_bytes`` of logs or tables, None if unknown; a session for little data starts twice as
+    fast.  For a ``warehouse`` on ``s3a://``, the S3A jars and options are added.
+    Raises ``EnvironmentProblem`` if Java, the jars or the server are missing, or if Spark is older
+    than `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)
-    # Client and server may be of different releases, and a run needs both to be recent enough.
+    # Client and server may have different versions, and both must be recent enough.
     for version in (pyspark.__version__, session.version):
         if is_too_old(version):
             raise EnvironmentProblem(too_old(version))
@@ -133,7 +133,7 @@ def _session(
 
 
 def _submitted(verbose: bool) -> SparkSession:
-    """The session of a driver that ``spark-submit`` started, on the cluster that it named."""
+    """The session of a driver that ``spark-submit`` started, on its cluster."""
     from pyspark import SparkConf
 
     given = SparkConf()
@@ -156,7 +156,7 @@ def _submitted(verbose: bool) -> SparkSession:
 def _not_started(error: Exception) -> EnvironmentProblem:
     first_line = str(error).strip().split("\n")[0]
     if "io.delta" in str(error):
-        first_line += "; give spark-submit the Delta jars with --packages or --jars"
+        first_line += "; add the Delta jars to spark-submit with --packages or --jars"
     return EnvironmentProblem(f"Spark did not start: {first_line}")
 
 
@@ -170,7 +170,7 @@ def _connect(address: str) -> SparkSession:
         return session
     except ImportError as error:
         raise EnvironmentProblem(
-            f"{shown}: Spark Connect needs pip install 'flink-triage[connect]': {error}"
+            f"{shown}: Spark Connect requires pip install 'flink-triage[connect]': {error}"
         ) from None
     except Exception as error:  # grpc and Connect have no common root
         raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
@@ -205,7 +205,7 @@ def _start(
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # Without it Spark warns about, or takes, whatever address the host name resolves to.
+    # Without it, Spark warns about, or uses, the address that the host name resolves to.
     if master is None or master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("flink-triage")
@@ -224,14 +224,14 @@ def _start(
 def session_options(
     jars: tuple[Path, ...], *, verbose: bool, size_bytes: int | None, archive: str = ""
 ) -> dict[str, str]:
-    """What a session that we start ourselves is given for a job over so many bytes.
+    """The options of a session that this program starts, for a job over ``size_bytes``.
 
-    ``archive`` is the JVM's option for the archive of its classes.
+    ``archive`` is the JVM option for the archive of its classes.
     """
     small = size_bytes is not None and size_bytes < SMALL_BYTES
     short = size_bytes is not None and size_bytes < SHORT_BYTES
     jvm = " ".join([EVERY_JVM, *([ONE_COMPILER] * short), SMALL_JVM if small else LARGE_JVM])
-    # Hadoop's user lookup and Spark's own banner fall silent with the log configuration.
+    # The log configuration also silences Hadoop's user lookup and Spark's banner.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
     jvm = " ".join(filter(None, (jvm, archive, _given_options())))
@@ -249,15 +249,15 @@ def session_options(
         "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # Many rows made in the driver are written by tasks: the optimizer, which takes what is
-        # local for its own, took 2 s over 50,000 of them.
+        # Tasks write large numbers of rows from the driver: the optimizer, which evaluates local
+        # relations itself, took 2 s for 50,000 rows.
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
 
 
 def _class_archive(java: Java) -> str:
-    """The option by which the JVM keeps its loaded classes for the next one (JDK-8261455)."""
+    """The option with which the JVM archives its loaded classes for the next run (JDK-8261455)."""
     given = _given_options()
     if java.major < 19 or "SharedArchiveFile" in given or "-Xshare" in given:
         return ""
@@ -270,10 +270,10 @@ def _given_options() -> str:
 
 
 def suit(spark: SparkSession, size_bytes: int) -> None:
-    """Make a session that we started one for queries over so many bytes; leave others as they are.
+    """Configure a session that this program started for queries over ``size_bytes``.
 
-    How much is new is known only when the inputs have been compared with the tables.  What was set
-    otherwise since the session was started stays.
+    The amount of new data is known only after the inputs were compared with the tables.  Settings
+    that were changed since the session was started are kept.
     """
     before = QUERIES.get(spark.conf.get(OWN_SESSION, "") or "")
     if before is None:
@@ -286,5 +286,5 @@ def suit(spark: SparkSession, size_bytes: int) -> None:
 
 
 def _amount(size_bytes: int | None) -> str:
-    """An unknown size counts as little."""
+    """The class of an amount of data; an unknown size counts as small."""
     return "little" if size_bytes is None or size_bytes < SMALL_BYTES else "much"

@@ -1,4 +1,4 @@
-"""Names of our functions in, functions that Spark's workers can run out."""
+"""Wraps functions of this package so that Spark workers can run them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
-    """Rows ``id, work``, each in a partition of its own."""
+    """Rows ``id, work``, each in a separate partition."""
     values = pa.table(
         {"id": pa.array(range(len(work)), pa.int64()), "work": pa.array(work, pa.binary())}
     )
@@ -27,9 +27,9 @@ def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
 def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
     """Function for ``mapInArrow``: generator ``name`` of ``module`` on batches and ``shipped``.
 
-    The function refers to none of our modules, so that a worker can first put the driver's copy of
-    the package on its path; an installed wheel comes before it. For the same reason ``shipped`` are
-    bytes or lists of them.
+    The function does not refer to modules of this package, so that a worker can first put the
+    driver's copy of the package on its path; an installed wheel has priority. For the same reason,
+    ``shipped`` are bytes or lists of bytes.
     """
     package_root = str(Path(flink_triage.__file__).parent.parent)
     folder = str(Path.cwd())
@@ -45,7 +45,7 @@ def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
         pa.set_memory_pool(pa.system_memory_pool())
         if package_root not in sys.path:
             sys.path.append(package_root)
-        # Inputs may be named relative to the driver's working directory.
+        # Inputs may be relative to the driver's working directory.
         if os.path.isdir(folder):
             os.chdir(folder)
         yield from getattr(importlib.import_module(module), name)(batches, *shipped)

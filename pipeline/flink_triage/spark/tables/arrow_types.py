@@ -1,4 +1,4 @@
-"""The Arrow types that rows are made of, and the same in Spark's words."""
+"""The Arrow types of rows, and their conversion to Spark types."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ THROWABLE = pa.struct(
         ("omitted_frame_count", SMALL),
         ("relation", TEXT),
         ("is_serialized", FLAG),
-        # A chain inside a chain: Spark has no recursive type.
+        # A chain inside a chain, as JSON because Spark has no recursive types.
         ("suppressed_json", TEXT),
     ]
 )

@@ -1,4 +1,4 @@
-"""A table in, the SQL that creates it or adds a column out, with comments."""
+"""Generates the SQL that creates a table or adds a column, with comments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from flink_triage.spark.tables.table_spec import Column, Table
 
 
 def create_statement(table: Table, identifier: str) -> str:
-    """SQL that creates the table, with its comments, where it does not exist."""
+    """SQL that creates the table, with its comments, if it does not exist."""
     columns = ",\n  ".join(map(column_ddl, table.columns))
     partitioned = f"PARTITIONED BY ({', '.join(table.partitioned_by)})\n"
     return (
@@ -19,7 +19,7 @@ def create_statement(table: Table, identifier: str) -> str:
 
 
 def column_ddl(column: Column) -> str:
-    """The column, or a field of a struct whose name is ``column.field``."""
+    """The DDL of a column, or of a struct field with the name ``column.field``."""
     required = " NOT NULL" if column.is_required else ""
     name = ".".join(f"`{part}`" for part in column.name.split("."))
     comment = f" COMMENT {quoted(column.comment)}" if column.comment else ""

@@ -1,6 +1,6 @@
-"""The schema of a stored table in, its missing columns and the select list that fills them out.
+"""Finds the columns that a stored table lacks, and builds the select list that fills them.
 
-One build may read tables that another wrote: within a table version columns are only added.
+A build may read tables of a different build: within a table version, columns are only added.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table, v
 def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Column, ...]:
     """Columns, and fields of structs as ``column.field``, that the table at ``place`` lacks.
 
-    Raises ``CorruptStateError`` for a table of another version, for one of another program, and
-    for a column of another type.
+    Raises ``CorruptStateError`` for a table of a different version or program, and for a column of
+    a different type.
     """
     there = {field.name: field for field in schema.fields}
     version = version_of(there["run_id"].metadata) if "run_id" in there else None
@@ -29,7 +29,7 @@ def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Colum
     if missing and version is None:
         raise CorruptStateError(
             f"{place}: has no column {', '.join(column.name for column in missing)}, "
-            "and is not ours; write to a new warehouse"
+            "and was not created by flink-triage; write to a new warehouse"
         )
     for column in table.columns:
         if column.name in there:
@@ -41,7 +41,7 @@ def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Colum
 
 
 def _lacking(name: str, found: DataType, wanted: pa.DataType, place: str) -> Iterator[Column]:
-    """Fields that a struct lacks; raises where the types differ in another way."""
+    """Fields that a struct lacks; raises if the types differ otherwise."""
     if isinstance(found, StructType) and pa.types.is_struct(wanted):
         there = {field.name: field.dataType for field in found.fields}
         for field in wanted:
@@ -55,7 +55,7 @@ def _lacking(name: str, found: DataType, wanted: pa.DataType, place: str) -> Ite
 
 
 def _plain(kind: pa.DataType) -> str:
-    """As Spark prints a type."""
+    """The type as Spark prints it."""
     return spark_type(kind).replace("`", "").replace(": ", ":").replace(", ", ",")
 
 
@@ -74,7 +74,7 @@ def other_version(place: str, version: int) -> CorruptStateError:
 
 
 def select_list(table: Table, missing: Iterable[Column]) -> list[str]:
-    """SQL for all columns of the table, in schema order: null for those that are missing."""
+    """SQL for all columns of the table, in schema order; null for missing ones."""
     lacking = {column.name for column in missing}
     return [f"{_value(c.name, c.type, lacking)} AS `{c.name}`" for c in table.columns]
 

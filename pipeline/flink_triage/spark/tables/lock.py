@@ -1,9 +1,9 @@
-"""One writer per local warehouse: in goes its folder, out comes a lock that the kernel frees.
+"""Locks a local warehouse, so that it has only one writer.
 
-Delta's own commit on a local disk is an existence check and a rename, and its documentation says
-that concurrent writers may lose a commit; so a local warehouse is held by ``flock`` for the whole
-of a run.  The kernel drops the lock when its holder ends in whatever way, so there is no stale lock
-to break; what the file says is only for the message to the second.
+Delta's commit on a local disk is an existence check and a rename, and according to its
+documentation concurrent writers may lose a commit.  A local warehouse is therefore locked with
+``flock`` during a run.  The kernel releases the lock when the process ends in any way, so there are
+no stale locks.  The content of the file is only for the message to the second writer.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 @contextmanager
 def held(directory: Path, now: datetime) -> Iterator[None]:
-    """Hold ``directory`` (made when it is missing) for the length of the block.
+    """Lock ``directory`` (created if it is missing) during the block.
 
-    Raises ``OutputHeldError`` when another run holds it, ``EnvironmentProblem`` when the folder
-    cannot be written.
+    Raises ``OutputHeldError`` if another run holds the lock, ``EnvironmentProblem`` if the folder
+    is not writable.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -45,8 +45,8 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
             raise OutputHeldError(f"{directory}: {describe_holder(handle)}") from None
         except OSError as error:
             raise EnvironmentProblem(
-                f"{directory}: this file system has no locks ({error.strerror}); "
-                "a local disk, or --catalog and --schema, have"
+                f"{directory}: this file system does not support locks ({error.strerror}); use a "
+                "local disk, or --catalog and --schema"
             ) from None
         _sign(handle, now)
         try:
@@ -56,7 +56,7 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
 
 
 def _opened(path: Path) -> IO[str]:
-    """The lock file, a regular file and not a link: it is written to, and a link leads away."""
+    """The lock file; not a link, because it is written to and a link may lead elsewhere."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o666)
@@ -86,7 +86,7 @@ def _sign(handle: IO[str], now: datetime) -> None:
 
 
 def describe_holder(handle: IO[str]) -> str:
-    """A sentence about the holder of the lock, as far as the file names it."""
+    """A sentence about the holder of the lock, if the file identifies it."""
     handle.seek(0)
     try:
         holder = json.loads(handle.read())

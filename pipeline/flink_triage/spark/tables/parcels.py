@@ -1,6 +1,6 @@
-"""Rows of one kind in, a parcel out: an Arrow stream that Spark moves as one opaque value.
+"""Packs rows of one kind into a parcel, an Arrow stream that Spark moves as one opaque value.
 
-Workers stage rows as parcels, which are opened where a table's rows are needed.
+Workers stage rows as parcels, which are opened where the rows of a table are needed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Standing:
     """Position of the ranges in their files, by number; known once all ranges are read.
 
     ``lines_before``: number of lines of the file before a range that does not start it.
-    ``left_out``: ranges whose rows do not count, because they or an earlier range of the file could
+    ``left_out``: ranges whose rows are ignored, because they or an earlier range of the file could
     not be read.
     """
 

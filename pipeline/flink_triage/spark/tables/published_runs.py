@@ -1,4 +1,4 @@
-"""The runs that count: in goes a warehouse, out come its published runs, the newest last."""
+"""Reads the published runs of a warehouse, the newest last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FailedDiagnosis:
-    """A deployment whose last diagnosis failed; ``basis`` is everything it used except its logs."""
+    """A deployment whose last diagnosis failed; ``basis`` covers all its inputs but the logs."""
 
     deployment: str
     reason: str
@@ -28,9 +28,9 @@ class FailedDiagnosis:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """A row of `runs`; ``tables`` are those that it wrote to.
+    """A row of `runs`; ``tables`` are the tables that it wrote to.
 
-    ``undiagnosed`` are the deployments whose last diagnosis failed, by then.
+    ``undiagnosed`` are the deployments whose last diagnosis up to this run failed.
     """
 
     run_id: str
@@ -44,8 +44,8 @@ class PublishedRun:
 def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[PublishedRun, ...]:
     """All published runs, in the order of their batches; empty before the first.
 
-    Raises ``CorruptStateError`` if a table that a run wrote to is missing: it would be recreated
-    without its rows.
+    Raises ``CorruptStateError`` if a table that a run wrote to is missing, because it would be
+    recreated without its rows.
     """
     if not warehouse.exists(spark, RUNS):
         log = Path(warehouse.location(RUNS.name)) / "_delta_log"

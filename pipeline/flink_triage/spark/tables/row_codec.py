@@ -1,6 +1,6 @@
-"""Observations and traces to Arrow rows of the tables, and observations back.
+"""Converts observations and traces to Arrow rows of the tables, and rows back to observations.
 
-The one boundary where text enters Arrow: lone surrogates, which Arrow refuses, are replaced here.
+All text enters Arrow here, so lone surrogates, which Arrow rejects, are replaced here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from flink_triage.traces import mask, render
 R = TypeVar("R")
 Getter = Callable[[R], Any]
 
-# Columns that the worker cannot know; Spark adds them later.
+# Columns that are unknown in the worker; Spark adds them later.
 LATER = frozenset({"run_id"})
 
 
@@ -76,7 +76,7 @@ def event_rows(
 ) -> pa.StructArray:
     """Rows of `events`; ``line`` still counts from the first line of the range.
 
-    ``file_id`` and ``generation`` are those of all, or of each.
+    ``file_id`` and ``generation`` are one value for all observations, or one per observation.
     """
     constants = {"file_id": file_id, "generation": generation}
     return _struct(STAGED_EVENT, observations, _EVENT_GETTERS, constants, _EVENT_ARRAYS)
@@ -88,7 +88,7 @@ def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
 
 
 def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
-    """Rows of `stack_traces` with counts only; another row of the batch has the rest."""
+    """Rows of `stack_traces` with only counts; another row of the batch has the other columns."""
     return _struct(STAGED_TRACE, counts, _COUNT_GETTERS, {})
 
 
@@ -98,13 +98,13 @@ def volume_rows(
     file_id: pa.Array,
     path: pa.Array,
 ) -> pa.StructArray:
-    """Rows of `log_volume`; what the volumes do not say is told of each."""
+    """Rows of `log_volume`; the other arguments have one value per volume."""
     constants = {"deployment": deployment, "file_id": file_id, "path": path}
     return _struct(STAGED_VOLUME, volumes, _VOLUME_GETTERS, constants)
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """An Arrow array of any values; lone surrogates in texts are replaced."""
+    """An Arrow array of any values; lone surrogates in strings are replaced."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
@@ -112,7 +112,7 @@ def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def scrub(value: Any) -> Any:
-    """``value`` with lone surrogates in its texts replaced by U+FFFD."""
+    """``value`` with lone surrogates in its strings replaced by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, Mapping):
@@ -123,7 +123,7 @@ def scrub(value: Any) -> Any:
 
 
 def observations_of(rows: pa.Table) -> Iterator[Observation]:
-    """The observations from which the rows of `events` were made."""
+    """The observations in rows of `events`."""
     for batch in rows.to_batches():
         yield from map(_observation, *(_values(batch.column(name)) for name in _READ))
 
@@ -212,7 +212,7 @@ def _throwable_value(throwable: Throwable) -> dict[str, Any]:
     }
 
 
-# Nested columns are built as a whole: a dict per value would take longer than everything else.
+# Nested columns are built as a whole, because a dict per value would dominate the time.
 _EVENT_ARRAYS: Mapping[str, Callable[[Sequence[Observation]], pa.Array]] = {
     "lifecycle": _lifecycle_array,
     "matches": _match_arrays,
@@ -354,7 +354,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _texts(column: pa.StringArray) -> list[str | None]:
-    """The texts of a column, one object per distinct text: most texts occur in many rows."""
+    """The strings of a column, one object per distinct string, because most occur in many rows."""
     encoded = column.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     if 2 * len(words) < len(column):

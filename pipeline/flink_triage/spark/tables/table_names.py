@@ -1,4 +1,4 @@
-"""The tables that are written, and those that are read out of them."""
+"""The stored tables, and the tables derived from them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BATCHES = Table(
 
 
 def _struct_of(table: Table) -> pa.StructType:
-    """The columns of a view on ``diagnosed`` but those that it has itself."""
+    """The columns of a view on ``diagnosed``, without the columns of ``diagnosed``."""
     own = (RUN_ID, DEPLOYMENT)
     return pa.struct([(c.name, c.type) for c in table.columns if c not in own])
 
@@ -61,7 +61,7 @@ DIAGNOSED = Table(
     skipped_by=("run_id", "deployment"),
 )
 
-# The tables that are written; a run writes to all of them but `rematches`.
+# The stored tables; a run writes to all of them except `rematches`.
 STORED: Mapping[str, Table] = {
     table.name: table
     for table in (
@@ -75,7 +75,7 @@ STORED: Mapping[str, Table] = {
         RUNS,
     )
 }
-# Those that are read out of others, by the names of these.
+# The derived tables, by the names of their source tables.
 DERIVED: Mapping[str, Table] = {
     MATCHES.name: EVENTS,
     FLINK_CONFIG.name: EVENTS,

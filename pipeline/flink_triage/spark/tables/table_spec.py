@@ -1,4 +1,4 @@
-"""What a table consists of: its columns with Arrow types and comments, and the version of all."""
+"""The definition of a table: columns with Arrow types and comments, and the table version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; one that is stored is ``_raw/name`` in a folder and ``raw_name`` in a schema.
+    """A table; a stored table is ``_raw/name`` in a folder and ``raw_name`` in a schema.
 
     ``partitioned_by`` and ``skipped_by`` are columns that readers filter by.
     """
@@ -48,14 +48,14 @@ def arrow_schema(table: Table) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in table.columns])
 
 
-# Increase this when rows of an earlier version can no longer be read as they are; an added column
-# is no reason. The version is in the comment of each table's column run_id, so every reader gets it
-# with the schema.
+# Increase this when rows of an earlier version can no longer be read; an added column does not
+# require it. The version is in the comment of the column run_id of each table, so that readers get
+# it with the schema.
 TABLE_VERSION = 2
 _VERSION = re.compile(r"table version (\d+)")
 
 
 def version_of(metadata: Mapping[str, Any]) -> int | None:
-    """The version of a table, by the metadata of its column run_id; None where it is not ours."""
+    """The version in the metadata of the column run_id; ``None`` for tables of other programs."""
     found = _VERSION.search(str(metadata.get("comment", "")))
     return int(found[1]) if found else None

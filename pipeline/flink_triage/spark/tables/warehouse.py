@@ -1,4 +1,4 @@
-"""Delta tables in a folder or a schema: rows go in once per batch, published rows come out."""
+"""Delta tables in a folder or a schema, with idempotent appends and reads of published rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """Where the tables are: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
+    """The place of the tables: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
 
     directory: str | None = None
     catalog: str | None = None
@@ -46,19 +46,19 @@ class Warehouse:
 
     def __post_init__(self) -> None:
         if (self.directory is None) == (self.schema is None):
-            raise UsageError("warehouse: give either --warehouse DIR or --schema (with --catalog)")
+            raise UsageError("warehouse: set either --warehouse DIR or --schema (with --catalog)")
         for flag, name in (("--catalog", self.catalog), ("--schema", self.schema)):
             if name is not None and not NAME.fullmatch(name):
                 raise UsageError(f"{flag}: {name!r} is not a name of letters, digits and _")
 
     @classmethod
     def at(cls, place: str | Warehouse) -> Warehouse:
-        """The warehouse in a folder given by its path or URI; a warehouse is returned as it is."""
+        """The warehouse at a path or URI; a warehouse is returned unchanged."""
         return cls(place) if isinstance(place, str) else place
 
     @property
     def local_path(self) -> Path | None:
-        """The folder, when it is on a file system of this machine."""
+        """The folder, if it is on a file system of this machine."""
         if self.directory is None:
             return None
         if self.directory.startswith("file:"):
@@ -66,12 +66,12 @@ class Warehouse:
         return None if re.match(r"[a-z][a-z0-9+.-]+:", self.directory) else Path(self.directory)
 
     def hold(self, now: datetime) -> AbstractContextManager[None]:
-        """Hold a local folder for the length of the block; elsewhere Delta detects conflicts."""
+        """Lock a local folder during the block; elsewhere Delta detects conflicts."""
         local = self.local_path
         return held(local, now) if local is not None else nullcontext()
 
     def location(self, name: str) -> str:
-        """Path of the table's folder, or its qualified name; a view has a name only."""
+        """Path of the table's folder, or its qualified name; a view has only a name."""
         table = STORED.get(name)
         if self.directory is not None:
             local = self.local_path
@@ -81,7 +81,7 @@ class Warehouse:
 
     @property
     def place(self) -> str:
-        """The folder, or a table of the schema, as errors name it."""
+        """The folder, or a table of the schema, as shown in errors."""
         return self.directory or self.location(RUNS.name)
 
     def qualified(self, name: str) -> str:
@@ -89,7 +89,7 @@ class Warehouse:
         return ".".join(f"`{part}`" for part in (self.catalog, self.schema, name) if part)
 
     def identifier(self, table: Table) -> str:
-        """What SQL calls the table."""
+        """The name of the table in SQL."""
         location = self.location(table.name)
         return location if self.directory is None else f"delta.`{location}`"
 
@@ -114,11 +114,11 @@ class Warehouse:
         return True
 
     def _first_location(self) -> str:
-        """Where the first release had its runs."""
+        """The location of the table `runs` in the first release."""
         return self.qualified(RUNS.name) if self.directory is None else f"{self.directory}/runs"
 
     def is_on_disk(self, table: Table) -> bool | None:
-        """Whether the table exists, where no session is needed to know: in a local folder."""
+        """Whether the table exists, if it is in a local folder; otherwise ``None``."""
         local = self.local_path
         if local is None:
             return None
@@ -145,14 +145,14 @@ class Warehouse:
         return rows.selectExpr(*select_list(table, self._missing(rows, table)))
 
     def _missing(self, rows: DataFrame, table: Table) -> tuple[Column, ...]:
-        """Columns that the table of another build lacks; raises as `missing_columns` does."""
+        """Columns that the table of a different build lacks; raises as `missing_columns` does."""
         return missing_columns(rows.schema, table, self.location(table.name))
 
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
-        """Add to tables of an earlier build what they lack; returns ``table.column`` of each.
+        """Add missing columns to tables of an earlier build; return each as ``table.column``.
 
-        A kill leaves some tables with and some without; the next pass adds the rest.  Raises
-        ``CorruptStateError`` for a table that cannot be used, before anything is changed.
+        After a kill, the next pass adds the remaining columns.  Raises ``CorruptStateError`` for a
+        table that cannot be used, before anything is changed.
         """
         tables = [table for table in STORED.values() if self.exists(spark, table)]
         with ThreadPoolExecutor() as pool:
@@ -185,7 +185,7 @@ class Warehouse:
         failpoint(f"appended.{part or table.name}")
 
     def delete(self, spark: SparkSession, table: Table, gone: str) -> None:
-        """Delete the rows of a condition in SQL; where there are none, nothing is committed."""
+        """Delete the rows that meet an SQL condition; without such rows, nothing is committed."""
         if not self.read(spark, table).where(gone).isEmpty():
             spark.sql(f"DELETE FROM {self.identifier(table)} WHERE {gone}")
 
@@ -202,7 +202,7 @@ class Warehouse:
             )
 
     def create(self, spark: SparkSession) -> None:
-        """Create the stored tables that are not there, empty, side by side."""
+        """Create the missing stored tables in parallel, without rows."""
         missing = [table for table in STORED.values() if not self.exists(spark, table)]
 
         def create_one(table: Table) -> None:
@@ -212,9 +212,9 @@ class Warehouse:
             list(pool.map(create_one, missing))
 
     def create_views(self, spark: SparkSession) -> tuple[str, ...]:
-        """Create the views of what is published and current; returns their names.
+        """Create the views of the published, current rows; return their names.
 
-        In a schema they stay; over a folder they are temporary views of the session.
+        In a schema they are permanent; for a folder they are temporary views of the session.
         """
         names = {name: self._source(spark, table) for name, table in STORED.items()}
         kind = "VIEW" if self.directory is None else "TEMPORARY VIEW"
@@ -225,14 +225,14 @@ class Warehouse:
         return tuple(VIEWS)
 
     def _source(self, spark: SparkSession, table: Table) -> str:
-        """The source that a query reads the table from."""
+        """The source from which a query reads the table."""
         missing = self._missing(self._load(spark, table), table)
         if not missing:
             return self.identifier(table)
         return f"(SELECT {', '.join(select_list(table, missing))} FROM {self.identifier(table)})"
 
     def current(self, spark: SparkSession, name: str, runs: DataFrame | None = None) -> DataFrame:
-        """The rows of ``CURRENT`` that count: of all published runs, or of ``runs``."""
+        """The current rows of the query in ``CURRENT``, of all published runs or of ``runs``."""
         names = tables_of(CURRENT[name]) - {RUNS.name}
         frames: dict[str, Any] = {of: self.read(spark, STORED[of]) for of in names}
         frames[RUNS.name] = self.read(spark, RUNS) if runs is None else runs
@@ -244,24 +244,24 @@ class Warehouse:
         return rows.join(F.broadcast(self.runs(spark)), "run_id", "left_semi")
 
     def runs(self, spark: SparkSession, until: str | None = None) -> DataFrame:
-        """run_id: the published runs, or those up to the run ``until``."""
+        """run_id: the published runs, up to the run ``until`` if it is set."""
         runs = self.read(spark, RUNS).select("run_id")
         return runs if until is None else runs.where(F.col("run_id") <= until)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Ids and fingerprints, which are letters, digits, dashes and colons, for SQL."""
+    """An SQL list of ids or fingerprints, which are letters, digits, dashes and colons."""
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
 def _has_commits(folder: Path) -> bool:
-    """A killed run may leave the folder of a log without its first commit."""
+    """Whether the log has a commit; a killed run may leave a log folder without one."""
     log = folder / "_delta_log"
     return any(file.suffix in (".json", ".parquet") for file in log.glob("[0-9]*"))
 
 
 def _with_retries(write: Callable[[], object]) -> object:
-    """Write; after a conflict wait, and write again."""
+    """Write; after a conflict, wait and write again."""
     wait = FIRST_WAIT_SECONDS
     for _ in range(MAX_TRIES - 1):
         try:
@@ -269,7 +269,7 @@ def _with_retries(write: Callable[[], object]) -> object:
         except Exception as error:  # py4j's errors share no root with Spark's own
             if not CONFLICT.search(str(error)):
                 raise
-        # Those that conflicted once would otherwise meet again.
+        # Writers that conflicted would otherwise conflict again.
         time.sleep(wait * random.uniform(0.5, 1.5))
         wait = min(2 * wait, LONGEST_WAIT_SECONDS)
     return write()
