@@ -107,7 +107,7 @@ def test_without_the_cause_the_symptom_stands_first_and_says_what_is_missing(tmp
 def test_a_lost_machine_is_named_where_its_own_log_must_be_looked_at(tmp_path):
     name = "localhost:35087-a3f512"
     incident = leading(LOGS / LOST / "logs")
-    assert f"TaskManager {name}'s own log is among the inputs" in incident.missing_evidence[0]
+    assert f"The inputs contain the log of TaskManager {name}," in incident.missing_evidence[0]
     assert incident.blast_radius is not None
     assert incident.blast_radius.taskmanagers == (name,)
     folder = copy(LOST, tmp_path / "d")

@@ -126,7 +126,7 @@ def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Pa
         gate.store.put(grown, f"logs/fleet/{grown.relative_to(local)}")
         for gate.refused, words_of_error in (
             ((403, "AccessDenied"), "is not writable by this user"),
-            ((503, "SlowDown"), "does not answer, or asks for fewer requests"),
+            ((503, "SlowDown"), "does not respond or throttles requests"),
         ):
             code, said = runner.run(second)
             assert (code, second.exists()) == (4, False), said

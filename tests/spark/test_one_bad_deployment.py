@@ -22,7 +22,7 @@ from tests.spark.faults import Faults, faults_in_workers
 
 SETTINGS = Settings(settle_seconds=-1e9, max_diagnosis_seconds=1)
 OPTIONS = Options(settings=SETTINGS)
-SLOW = "not diagnosed: it takes more than 1 s of processor time"
+SLOW = "not diagnosed: it takes more than 1 s of CPU time"
 HEALTHY = ("clicks", "payments")
 SIGNATURE = """
 title: Event was slow

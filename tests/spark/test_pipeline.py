@@ -207,7 +207,9 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     assert [i.status for i in after.incidents] == ["ongoing"]
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
-    assert any("4 stored events matched again: 4 changed, 0 are not fully stored" in line for line in told)
+    assert any(
+        "4 stored events matched again: 4 changed, 0 are not fully stored" in line for line in told
+    )
     causes = {one.cause: one.count for one in recurrences(spark, warehouse)}
     assert causes["acme/session-expired"] == 4
     verdicts = warehouse.published(spark, INCIDENTS).join(warehouse.read(spark, RUNS), "run_id")

@@ -148,7 +148,7 @@ def test_upkeep_waits_for_no_run_and_disturbs_none(spark: SparkSession, warehous
     ("upkeep", "words"),
     [
         ({"keep_days": 0}, "--keep-days: got 0, allowed: at least 1"),
-        ({"retention_hours": 1}, "--retention-hours: got 1, allowed: 168 and more"),
+        ({"retention_hours": 1}, "--retention-hours: got 1, allowed: at least 168"),
     ],
 )
 def test_what_would_harm_is_refused(upkeep: dict[str, float], words: str) -> None:

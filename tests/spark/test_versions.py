@@ -185,7 +185,9 @@ def test_a_table_of_another_program_is_refused_and_not_changed(
 ) -> None:
     warehouse, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
     spark.range(3).write.format("delta").save(warehouse.location(name))
-    with pytest.raises(CorruptStateError, match=rf"{name}: has no column .*, and was not created by flink-triage"):
+    with pytest.raises(
+        CorruptStateError, match=rf"{name}: has no column .*, and was not created by flink-triage"
+    ):
         run(spark, [str(logs)], warehouse)
     assert spark.read.format("delta").load(warehouse.location(name)).count() == 3
     assert [path.name for path in (tmp_path / "warehouse").glob("_*/*")] == [name]

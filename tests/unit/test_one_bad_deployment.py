@@ -23,7 +23,7 @@ FAILURE = (
     "\tat java.io.FileOutputStream.writeBytes(Native Method)\n"
 )
 SETTINGS = Settings(max_diagnosis_seconds=0.5, max_diagnosis_bytes=100 * MIB)
-QUICK = "not diagnosed: it takes more than 0.5 s of processor time"
+QUICK = "not diagnosed: it takes more than 0.5 s of CPU time"
 
 
 def _burn() -> None:
@@ -79,7 +79,7 @@ def test_the_others_are_diagnosed(
     assert result.coverage.files == 5
     assert (exit_code(result, "none", False), exit_code(result, "none", True)) == (0, 3)
     for form in ("text", "json", "markdown", "html", "sarif", "github"):
-        assert "0.5 s of processor time" in render(result, form), form
+        assert "0.5 s of CPU time" in render(result, form), form
 
 
 def test_a_fleet_of_bad_ones_is_no_success(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

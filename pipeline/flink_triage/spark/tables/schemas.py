@@ -1,6 +1,6 @@
 """The tables: their columns, Arrow types and comments, in the order in which they are written.
 
-A comment begins with the OpenTelemetry key, where there is one.  All timestamps are UTC.
+A comment begins with the OpenTelemetry key, if there is one.  All timestamps are in UTC.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table
 RUN_ID = Column(
     "run_id",
     TEXT,
-    f"The run that wrote the row, counted once `runs` holds it; table version {TABLE_VERSION}",
+    f"The run that wrote the row, published if it is in `runs`; table version {TABLE_VERSION}",
     True,
 )
-BATCH = Column("batch", COUNT, "Counts the runs of the warehouse, from 1", True)
-DEPLOYMENT = Column("deployment", TEXT, "service.namespace: what is diagnosed as one")
+BATCH = Column("batch", COUNT, "Number of the run in the warehouse, from 1", True)
+DEPLOYMENT = Column("deployment", TEXT, "service.namespace: the deployment of the logs")
 FILE_ID = Column(
-    "file_id", TEXT, "Identity of a file by content; rotation and renames keep it", True
+    "file_id", TEXT, "Identity of the file's content; rotation and renames keep it", True
 )
-GENERATION = Column("generation", SMALL, "Counts the rewrites of a file, from 0", True)
-PATH = Column("path", TEXT, "log.file.path: as it was when read", True)
-FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the whole stack trace")
+GENERATION = Column("generation", SMALL, "Number of rewrites of the file, from 0", True)
+PATH = Column("path", TEXT, "log.file.path: the path when the file was read", True)
+FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the complete stack trace")
 
 RUNS = Table(
     "runs",
@@ -48,32 +48,33 @@ RUNS = Table(
     (
         RUN_ID,
         BATCH,
-        Column("started_at", TIME, "When the run began"),
-        Column("finished_at", TIME, "When the run was published"),
+        Column("started_at", TIME, "Start time of the run"),
+        Column("finished_at", TIME, "Time at which the run was published"),
         Column("tool_version", TEXT, "service.version of flink-triage"),
         Column("signature_set", TEXT, "Digest of the signatures that were used"),
-        Column("file_count", COUNT, "Files of which something was new"),
+        Column("file_count", COUNT, "Files with new content"),
         Column("read_bytes", COUNT, "Decompressed bytes read in this run"),
-        Column("row_counts", pa.map_(TEXT, COUNT), "Rows written, by table; verified"),
+        Column("row_counts", pa.map_(TEXT, COUNT), "Verified number of rows written, by table"),
         Column("signatures_evaluated", COUNT, "Signatures tried"),
         Column(
             "signatures_skipped",
             pa.list_(pa.struct([("signature", TEXT), ("reason", TEXT)])),
-            "Signatures switched off while the run went on",
+            "Signatures that were switched off during the run",
         ),
         Column("options_json", TEXT, "The options and inputs of the run"),
         Column(
             "undiagnosed",
             pa.list_(pa.struct([("deployment", TEXT), ("reason", TEXT), ("basis", TEXT)])),
-            "Deployments whose last diagnosis failed, in this run or before, and why; basis as in "
-            "`deployments`",
+            "Deployments whose last diagnosis failed, in this run or an earlier one, with the "
+            "reason; basis as in `deployments`",
         ),
     ),
 )
 
 LOG_FILES = Table(
     "log_files",
-    "Ledger: what of each file has been read; the newest published row of a content counts",
+    "Ledger: the part of each file that has been read; the newest published row of each content "
+    "is current",
     (
         RUN_ID,
         DEPLOYMENT,
@@ -81,7 +82,7 @@ LOG_FILES = Table(
         FILE_ID,
         GENERATION,
         Column("state", TEXT, "done, partial, alias or quarantined"),
-        Column("reason", TEXT, "Why the file is partial or quarantined, or what it is an alias of"),
+        Column("reason", TEXT, "Reason for partial or quarantined, or the target of the alias"),
         Column("size_bytes", COUNT, "log.file.size: on disk, when listed"),
         Column("modified_at", TIME, "Modification time, when listed"),
         Column("consumed_bytes", COUNT, "Decompressed bytes read: where the next run begins"),
@@ -89,26 +90,26 @@ LOG_FILES = Table(
         Column(
             "head_digests",
             pa.binary(),
-            "Digests, of 16 bytes each, of the first 128 bytes, 1, 8 and 64 KiB of what was read",
+            "Digests, of 16 bytes each, of the first 128 bytes, 1, 8 and 64 KiB of the bytes read",
         ),
-        Column("window_digest", pa.binary(), "Digest of the last 64 KiB of what was read"),
+        Column("window_digest", pa.binary(), "Digest of the last 64 KiB of the bytes read"),
         Column("compression", TEXT, "Compression, by magic bytes"),
         Column("encoding", TEXT, "Character encoding"),
-        Column("carrier", TEXT, "What prefixes each line: container runtime, grep"),
+        Column("carrier", TEXT, "Source of the prefix of each line: container runtime, grep"),
         Column("layout", TEXT, "Log layout"),
-        Column("layout_confidence", REAL, "Share of probed lines that the layout explains, 0 to 1"),
-        Column("is_splittable", FLAG, "Whether byte ranges of it can be read on their own"),
+        Column("layout_confidence", REAL, "Share of probed lines that fit the layout, 0 to 1"),
+        Column("is_splittable", FLAG, "Whether byte ranges can be read independently"),
         Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
         Column("host", TEXT, "host.name"),
-        Column("flink_version", TEXT, "Flink version that the head states"),
+        Column("flink_version", TEXT, "Flink version in the head of the file"),
         Column("event_count", COUNT, "Events read so far, notable or not"),
         Column("trace_count", COUNT, "Events with a stack trace read so far"),
         Column("held_back_bytes", COUNT, "Unfinished last event, left for the next run"),
         Column("redactions", COUNT, "Secrets masked so far"),
         Column("redactions_by_kind", pa.map_(TEXT, COUNT), "The same, by kind of secret"),
-        Column("truncated", COUNT, "Events cut to their limit so far"),
-        Column("decode_errors", COUNT, "Bytes that the encoding does not know, so far"),
-        Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, and why"),
+        Column("truncated", COUNT, "Events truncated to the limit so far"),
+        Column("decode_errors", COUNT, "Bytes that are invalid in the encoding, so far"),
+        Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, with reasons"),
     ),
     skipped_by=("run_id", "deployment", "path"),
     kind="state",
@@ -116,7 +117,7 @@ LOG_FILES = Table(
 
 EVENTS = Table(
     "events",
-    "One row per notable log event; of many equal ones in a minute of a file the rest is counted",
+    "One row per notable log event; equal events in a minute of a file may share a row",
     (
         RUN_ID,
         DEPLOYMENT,
@@ -125,13 +126,13 @@ EVENTS = Table(
         PATH,
         Column("byte_offset", COUNT, "log.file.offset: first byte in the decompressed file"),
         Column("size_bytes", COUNT, "Bytes of the event"),
-        Column("line", COUNT, "log.file.line: of the header, from 1"),
-        Column("logged_at", TIME, "timestamp: what the line states, never the time of reading"),
-        Column("level", TEXT, "severity_text: the log's own word"),
+        Column("line", COUNT, "log.file.line: line of the header, from 1"),
+        Column("logged_at", TIME, "timestamp: the time in the line, never the time of reading"),
+        Column("level", TEXT, "severity_text: the level as logged"),
         Column("logger", TEXT, "logger.name"),
         Column("thread", TEXT, "thread.name"),
         Column("message", TEXT, "body: the header line's message, redacted"),
-        Column("continuation", TEXT, "Lines after the header that are no stack trace"),
+        Column("continuation", TEXT, "Lines after the header that are not a stack trace"),
         Column("exception_type", TEXT, "exception.type of the thrown throwable"),
         Column("root_cause_type", TEXT, "exception.type of the last throwable of the chain"),
         Column("root_cause_message", TEXT, "exception.message of the last throwable"),
@@ -139,9 +140,9 @@ EVENTS = Table(
         Column("fingerprint_root_cause", TEXT, "Identity of the root cause, whatever wrapped it"),
         Column("fingerprint_user_frames", TEXT, "Identity of the place in user code"),
         Column("first_user_frame", TEXT, "code.function.name: innermost frame of user code"),
-        Column("has_frames", FLAG, "Whether the trace prints any frame; true without a trace"),
-        Column("product", TEXT, "Whose log the event looks like, where anything tells"),
-        Column("flink_version", TEXT, "Flink version that the head of the file states"),
+        Column("has_frames", FLAG, "Whether the trace has frames; true without a trace"),
+        Column("product", TEXT, "The product that probably wrote the log, if known"),
+        Column("flink_version", TEXT, "Flink version in the head of the file"),
         Column("job_id", TEXT, "flink.job.id"),
         Column("task", TEXT, "flink.task.name"),
         Column("subtask", SMALL, "flink.subtask.index, from 1 as Flink prints it"),
@@ -149,14 +150,14 @@ EVENTS = Table(
         Column("attempt", SMALL, "flink.attempt, from 0"),
         Column("host", TEXT, "host.name"),
         Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
-        Column("lifecycle", LIFECYCLE, "What the event says of job, task, checkpoint, process"),
+        Column("lifecycle", LIFECYCLE, "Change of a job, task, checkpoint or process"),
         Column("matches", pa.list_(MATCH), "Signatures found in the event"),
-        Column("occurrences", COUNT, "Equal events that the row stands for"),
-        Column("last_logged_at", TIME, "Time of the last of them, where there are more"),
+        Column("occurrences", COUNT, "Number of equal events in the row"),
+        Column("last_logged_at", TIME, "Time of the last event, if there are several"),
         Column(
             "spread",
             SPREAD,
-            "Where the events that the row stands for were logged, if not all where this one was",
+            "Places of the events in the row, if not all were logged at the place of this one",
         ),
         Column("is_truncated", FLAG, "The event was longer than the limit"),
     ),
@@ -175,24 +176,24 @@ STACK_TRACES = Table(
         Column("root_cause_type", TEXT, "exception.type of the last throwable of the chain"),
         Column("root_cause_message", TEXT, "exception.message of the last throwable"),
         Column("throwables", pa.list_(THROWABLE), "The chain, outermost first, with its frames"),
-        Column("is_truncated", FLAG, "The text began or ended inside the trace"),
-        Column("masked_text", TEXT, "The trace without what differs from one to the next"),
-        Column("exemplar", TEXT, "exception.stacktrace: one of them as it was, redacted"),
+        Column("is_truncated", FLAG, "The text starts or ends inside the trace"),
+        Column("masked_text", TEXT, "The trace without the parts that vary between events"),
+        Column("exemplar", TEXT, "exception.stacktrace: one trace as printed, redacted"),
         Column("event_count", COUNT, "Events with this trace"),
-        Column("first_seen_at", TIME, "Time of the first of them"),
-        Column("last_seen_at", TIME, "Time of the last of them"),
+        Column("first_seen_at", TIME, "Time of the first event"),
+        Column("last_seen_at", TIME, "Time of the last event"),
     ),
 )
 
 LOG_VOLUME = Table(
     "log_volume",
-    "Counts of all that was read, notable or not, per file, level and minute",
+    "Counts of all events, notable or not, per file, level and minute",
     (
         RUN_ID,
         DEPLOYMENT,
         FILE_ID,
         PATH,
-        Column("level", TEXT, "severity_text: the log's own word"),
+        Column("level", TEXT, "severity_text: the level as logged"),
         Column("minute", TIME, "Start of the minute; null before the first timestamp"),
         Column("line_count", COUNT, "Lines"),
         Column("byte_count", COUNT, "Bytes"),
@@ -208,10 +209,10 @@ MATCHES = Table(
         RUN_ID,
         DEPLOYMENT,
         Column("signature", TEXT, "Signature id"),
-        Column("alternative", SMALL, "Which alternative of the signature, from 0"),
+        Column("alternative", SMALL, "Index of the alternative of the signature, from 0"),
         Column("captures", pa.map_(TEXT, TEXT), "Named groups of its regex"),
         Column("excerpt", TEXT, "The text that matched, at most 400 characters"),
-        Column("depth_from_root", SMALL, "0 at the root cause, 1 at what wraps it"),
+        Column("depth_from_root", SMALL, "0 at the root cause, 1 at its wrapper"),
         FILE_ID,
         GENERATION,
         PATH,
@@ -227,7 +228,7 @@ MATCHES = Table(
 
 REMATCHES = Table(
     "rematches",
-    "One row per event in which a later pack of signatures finds others; its newest row counts",
+    "One row per event with other matches in a later pack of signatures; the newest is current",
     (
         RUN_ID,
         DEPLOYMENT,
@@ -235,56 +236,57 @@ REMATCHES = Table(
         GENERATION,
         PATH,
         Column("byte_offset", COUNT, "log.file.offset of the event"),
-        Column("matches", pa.list_(MATCH), "Signatures found in the event, instead of the event's"),
-        Column("unknown_count", COUNT, "Of the events it stands for, those not kept whole"),
+        Column("matches", pa.list_(MATCH), "Signatures found in the event, which replace its own"),
+        Column("unknown_count", COUNT, "Number of events whose text is not fully stored"),
         Column("signature_set", TEXT, "Digest of the signatures that were used"),
     ),
 )
 
 WHOLE_RUN_ID = Column(
-    "whole_run_id", TEXT, "The run that last diagnosed the deployment over all its events"
+    "whole_run_id", TEXT, "The last run that diagnosed all events of the deployment"
 )
 
 INCIDENTS = Table(
     "incidents",
-    "One row per episode of a job and run that touched it while it was open. What counts of a "
-    "deployment: rows of its newest published run, and closed ones with the same whole_run_id",
+    "One row per episode of a job, and run that diagnosed it while it was open. The current rows "
+    "of a deployment are those of its newest published run, and closed ones with the same "
+    "whole_run_id",
     (
         RUN_ID,
         DEPLOYMENT,
-        Column("incident_id", TEXT, "Name of the episode, the same in every run"),
+        Column("incident_id", TEXT, "Id of the episode, the same in every run"),
         WHOLE_RUN_ID,
-        Column("is_closed", FLAG, "Over for good: no later run writes it again"),
-        Column("status", TEXT, "new, ongoing, worse or resolved since the run before; else null"),
+        Column("is_closed", FLAG, "Whether it is final: no later run writes it again"),
+        Column("status", TEXT, "new, ongoing, worse or resolved since the last run; else null"),
         Column("job_id", TEXT, "flink.job.id"),
         Column("job_name", TEXT, "flink.job.name"),
         Column("flink_version", TEXT, "Flink version that was running"),
         Column("started_at", TIME, "First fault, or first event of a healthy deployment"),
         Column("ended_at", TIME, "Recovery, end, or last event"),
-        Column("verdict", TEXT, "diagnosed or undetermined; else why no failure is reported"),
+        Column("verdict", TEXT, "diagnosed or undetermined; else the reason for no failure"),
         Column("outcome", TEXT, "recovered, failed, ongoing or unknown"),
         Column("restarts", COUNT, "Restarts within the episode"),
         Column("root_cause_signature", TEXT, "Signature of the diagnosis at rank 1"),
         Column("severity", TEXT, "Severity of the diagnosis at rank 1"),
         Column("confidence", REAL, "Confidence of the diagnosis at rank 1, 0 to 1"),
         Column("summary", TEXT, "One sentence"),
-        Column("incident_json", TEXT, "The whole incident, as a report renders it"),
+        Column("incident_json", TEXT, "The complete incident, as a report renders it"),
     ),
 )
 
 DEPLOYMENTS = Table(
     "deployments",
-    "One row per deployment and run that touched it: what the next run need not read again",
+    "One row per deployment, and run that diagnosed it: the state for the next run",
     (
         RUN_ID,
         DEPLOYMENT,
         WHOLE_RUN_ID,
         Column("basis", TEXT, "Hash of signatures, options and program that the row depends on"),
-        Column("in_time_from", TIME, "Events from before make the next run diagnose in whole"),
-        Column("has_closed", FLAG, "An incident of the deployment is over for good"),
+        Column("in_time_from", TIME, "Earlier new events make the next run diagnose all events"),
+        Column("has_closed", FLAG, "Whether the deployment has a closed incident"),
         Column("carried", pa.binary(), "Events that the next run reads again, as an Arrow stream"),
-        Column("unknown_json", TEXT, "All its failures that no signature names"),
-        Column("closed_unknown_json", TEXT, "Those of them whose episodes are over for good"),
+        Column("unknown_json", TEXT, "All its failures without a signature"),
+        Column("closed_unknown_json", TEXT, "Failures without a signature in closed episodes"),
     ),
 )
 
@@ -303,32 +305,32 @@ DIAGNOSES = Table(
         Column("confidence", REAL, "0 to 1"),
         Column("score", REAL, "Orders the diagnoses of one incident"),
         Column("reasons", TEXTS, "The parts of the score, as sentences"),
-        Column("occurrences", COUNT, "Events that it rests on"),
-        Column("first_seen_at", TIME, "Time of the first of them"),
-        Column("last_seen_at", TIME, "Time of the last of them"),
-        Column("subtasks", TEXTS, "Tasks and subtasks it was seen in"),
-        Column("hosts", TEXTS, "host.name, of all it was seen on"),
+        Column("occurrences", COUNT, "Events that matched"),
+        Column("first_seen_at", TIME, "Time of the first event"),
+        Column("last_seen_at", TIME, "Time of the last event"),
+        Column("subtasks", TEXTS, "Affected tasks and subtasks"),
+        Column("hosts", TEXTS, "host.name of all affected hosts"),
         Column("captures", pa.map_(TEXT, TEXT), "Named groups of the signature's regex"),
-        Column("explains", TEXTS, "Signatures of the incident that it brought about"),
-        Column("evidence", pa.list_(EVIDENCE), "Where it is written"),
-        Column("remediation_summary", TEXT, "What to do, in a sentence"),
-        Column("steps", TEXTS, "What to do, step by step"),
-        Column("config", pa.list_(CONFIG_CHANGE), "Options to change, by the running Flink line"),
+        Column("explains", TEXTS, "Signatures of the incident that it caused"),
+        Column("evidence", pa.list_(EVIDENCE), "Places in the logs"),
+        Column("remediation_summary", TEXT, "The remediation, in one sentence"),
+        Column("steps", TEXTS, "Steps of the remediation"),
+        Column("config", pa.list_(CONFIG_CHANGE), "Options to change, for the running Flink line"),
         Column("risk", TEXT, "live, restart, state-migration or data-loss"),
     ),
 )
 
 FLINK_CONFIG = Table(
     "flink_config",
-    "Effective options per deployment, as its processes printed them; of the rows of an option the "
-    "one printed last counts, a JobManager's before others'",
+    "Effective options per deployment, as its processes printed them; the current row of an option "
+    "is the one printed last, and rows of a JobManager have priority",
     (
         RUN_ID,
         DEPLOYMENT,
         Column("key", TEXT, "Option"),
         Column("value", TEXT, "Effective value, redacted"),
         Column("role", TEXT, "service.name: of the process that printed it"),
-        Column("path", TEXT, "log.file.path: where it is printed"),
+        Column("path", TEXT, "log.file.path: the file in which it is printed"),
         Column("line", COUNT, "log.file.line"),
         Column("logged_at", TIME, "timestamp"),
     ),

@@ -27,8 +27,8 @@ from flink_triage.spark.tables.table_spec import Column, Table
 
 BATCHES = Table(
     "batches",
-    "State: what each run read, and how far; all other tables are derived from it. Rows are "
-    "removed some days after their run was published",
+    "State: the content and the read positions of each run; all other tables are derived from it. "
+    "Rows are removed some days after their run was published",
     (
         RUN_ID,
         BATCH,
@@ -49,14 +49,14 @@ def _struct_of(table: Table) -> pa.StructType:
 
 DIAGNOSED = Table(
     "diagnosed",
-    "What each run concluded: one row per incident, and one per deployment with what the next run "
-    "need not read again; read as `incidents`, `diagnoses` and `deployments`",
+    "Results of each run: one row per incident, and one per deployment with the state for the next "
+    "run; read as `incidents`, `diagnoses` and `deployments`",
     (
         RUN_ID,
         DEPLOYMENT,
         Column("incident", _struct_of(INCIDENTS), "A row of `incidents`"),
-        Column("state", _struct_of(DEPLOYMENTS), "What the next run need not read again"),
-        Column("failure", TEXT, "Why the deployment could not be diagnosed"),
+        Column("state", _struct_of(DEPLOYMENTS), "The state for the next run"),
+        Column("failure", TEXT, "Reason why the deployment could not be diagnosed"),
     ),
     skipped_by=("run_id", "deployment"),
 )
