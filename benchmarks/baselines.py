@@ -1,8 +1,8 @@
-"""Logs in, the causes that two simple methods name out; printed beside the accuracy.
+"""Diagnoses logs with two simple methods, as baselines for the accuracy.
 
-``grep and count`` takes the signature whose texts occur most often, ``most frequent exception`` the
-signature of the most frequent exception. Both use the pack's signatures that may be an answer: they
-lack the order of events, not knowledge.
+``grep and count`` selects the signature whose strings occur most often, ``most frequent exception``
+the signature of the most frequent exception. Both use the signatures of the pack that may be an
+answer, so they have the same knowledge, but ignore the order of events.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def text_of(path: Path) -> str:
 
 
 def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
-    """Signatures by how often an alternative occurs: the rarest of its literals and its class."""
+    """Signatures by the count of an alternative, which is that of its rarest literal or class."""
     counts: dict[str, int] = {}
 
     def count(literal: str) -> int:
@@ -57,10 +57,11 @@ def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
 
 
 def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
-    """Signatures that name the exceptions of the text, the most frequent exception first.
+    """Signatures that match the exceptions of the text, the most frequent exception first.
 
-    Exceptions differ by class and message without numbers.  A signature names one whose
-    line has all its literals, and the class if it asks for one; of several the one with most text.
+    Exceptions are distinguished by class and message without numbers.  A signature matches an
+    exception whose line contains all its literals, and its class if it requires one; if several
+    match, the one with the longest literals is used.
     """
     counts: Counter[tuple[str, str]] = Counter()
     lines: dict[tuple[str, str], str] = {}
@@ -97,6 +98,6 @@ def _answers(pack: SignaturePack) -> Iterable[Signature]:
 
 
 def _ranked(found: Mapping[str, int]) -> Ranking:
-    """Most frequent first; the id decides between equals, so that a run can be repeated."""
+    """The most frequent first; ties are ordered by id, so that a run can be repeated."""
     held = [name for name in found if found[name]]
     return sorted(held, key=lambda name: (-found[name], name))

@@ -1,13 +1,13 @@
-"""``make bench``: our runs against peers, as whole processes, in turn.
+"""``make bench``: compares runs of flink-triage with peers, as whole processes, in turn.
 
     python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
 Each case compares two works over the same bytes.  A marginal case runs both at two sizes and
-compares the slopes, so that the start of Spark does not blur them.  Printed are, per case, the
-median of the pairs' ratios (below 1: ours takes less time), the wanted ratio, both medians as rates
-and as milliseconds of processor time per MB (10^6 bytes; see ``watch``), and the largest resident
-memory of our JVM and of one Python process of ours.  The load of the machine is printed with them:
-on a busy one only ratios mean something, and they little.
+compares the slopes, so that the start of Spark does not distort them.  For each case it prints the
+median ratio of the pairs (below 1: flink-triage takes less time), the wanted ratio, both medians as
+rates and as milliseconds of CPU time per MB (10^6 bytes; see ``watch``), and the largest resident
+memory of the JVM and of one Python process of flink-triage.  It also prints the load of the
+machine: on a busy machine only the ratios have some meaning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from benchmarks.watch import Measured, measure
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One side over one corpus; ``cores`` 0 are all, ``signatures`` are added to the pack's."""
+    """One side over one corpus; ``cores`` 0 means all, ``signatures`` are added to the pack."""
 
     side: str
     recipe: Recipe
@@ -43,7 +43,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """``wanted`` is the largest ratio ours / peer that is good, with its meaning in ``title``."""
+    """A comparison; ``wanted`` is the largest acceptable ratio ours / peer."""
 
     title: str
     ours: Work
@@ -145,7 +145,7 @@ def _scratch(keep: Path | None) -> Iterator[Path]:
 
 
 def perform(work: Work, scratch: Path) -> Measured:
-    """One work as a process of its own; its corpus is made once and kept in ``scratch``."""
+    """Run one work as a separate process; its corpus is created once and kept in ``scratch``."""
     corpus = write_recipe(work.recipe, scratch / "corpora")
     with tempfile.TemporaryDirectory(dir=scratch) as output:
         command = [sys.executable, "-m", "benchmarks.sides", work.side]
@@ -188,7 +188,7 @@ HEADING = (
 
 
 def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
-    """Pairs in turn; the order alternates, so that neither side always finds warm pages."""
+    """Run pairs in alternating order, so that neither side always has warm pages."""
     times: dict[str, list[float]] = {"ours": [], "peer": []}
     used: dict[str, list[float]] = {"ours": [], "peer": []}
     jvm = python = 0
@@ -232,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--megabytes", type=int, default=256, help="of the corpora")
     parser.add_argument("--scale", type=float, default=16, help="larger size of marginal cases")
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--scratch", type=Path, help="keep corpora here for the next time")
+    parser.add_argument("--scratch", type=Path, help="keep corpora in this folder for later runs")
     given = parser.parse_args(argv)
     wanted = names if given.cases == "all" else given.cases.split(",")
     unknown = sorted(set(wanted) - set(names))

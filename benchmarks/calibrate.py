@@ -1,15 +1,15 @@
-"""``make calibrate``: fit the stated confidence to the labelled logs, and test the fit.
+"""``make calibrate``: fits the stated confidence to the labelled logs, and tests the fit.
 
-Whole logs are answered nearly always right, so that they say little of when an answer is wrong.
-Users bring less than whole logs: each labelled deployment is looked at in views (all of it, each
-process alone, each file alone, the first half, the second half), each excerpt as it is.  Every
+Answers for complete logs are nearly always right, so they show little about wrong answers.  Users
+often have incomplete logs: each labelled deployment is therefore diagnosed in several views (all of
+it, each process, each file, the first half, the second half), and each excerpt as it is.  Every
 ranked candidate of the leading incident of a view is one sample: its kind, and whether it is the
 labelled root cause.
 
-The share of labels that a kind answers right is pulled towards that of the wider kind, as by
-``_STRENGTH`` labels of it (the mean of a Beta posterior), so that a kind seen twice says little.
-``calibration.tsv`` holds the samples, and ``diagnosis/ranking/confidence.tsv`` is made of them.
-Tests leave out one label at a time, as views of one failure are alike.
+The share of right labels of a kind is shrunk towards the share of the broader kind, with a weight
+of ``_STRENGTH`` labels (the mean of a Beta posterior), so that rare kinds have little influence.
+``calibration.tsv`` contains the samples, and ``diagnosis/ranking/confidence.tsv`` is computed from
+them.  Tests leave out one label at a time, because views of one failure are similar.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SAMPLES = Path(__file__).with_name("calibration.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
 TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
 _LABELS = _ROOT / "tests" / "labels.yaml"
-# A wider kind counts as so many labels; from 1 to 8, log loss (cross-validated) is 0.12 to 0.13.
+# Weight of the broader kind, in labels; from 1 to 8, cross-validated log loss is 0.12 to 0.13.
 _STRENGTH = 4.0
-# Nothing is certain that was seen some dozens of times.
+# A few dozen samples do not make an answer certain.
 _LOWEST, _HIGHEST = 0.01, 0.98
 _FIELDS = ("group", "view", "kind", "is_right", "count")
 
@@ -103,9 +103,9 @@ def _leading(observations: Sequence[Observation], pack: SignaturePack) -> list[C
 
 
 def fit(samples: Iterable[Sample]) -> dict[str, tuple[float, int, float]]:
-    """kind -> (labels right, labels seen, confidence), for each kind and each wider one.
+    """kind -> (labels right, labels seen, confidence), for each kind and each broader one.
 
-    Views of one label are alike: together they count as one sample of a kind, right in part.
+    Views of one label are similar: together they count as one, partly right, sample of a kind.
     """
     counts: dict[str, dict[str, list[int]]] = {}
     for sample in samples:
@@ -121,7 +121,7 @@ def fit(samples: Iterable[Sample]) -> dict[str, tuple[float, int, float]]:
         right, seen = sum(r / n for r, n in labels), len(labels)
         wider = table.get(kind.rpartition("/")[0])
         prior = wider[2] if wider else 0.5
-        # A kind that is all of its wider kind has nothing to add to it.
+        # A kind that equals its broader kind adds no information.
         is_same = wider is not None and wider[:2] == (right, seen)
         share = prior if is_same else (right + _STRENGTH * prior) / (seen + _STRENGTH)
         table[kind] = (right, seen, min(_HIGHEST, max(_LOWEST, share)))
@@ -135,7 +135,7 @@ def look_up(table: Mapping[str, tuple[float, int, float]], kind: str) -> float:
 
 
 def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
-    """Each sample with the confidence that a table fitted without its label states."""
+    """Each sample with its confidence in a table that was fitted without its label."""
     stated = []
     for group in sorted({sample.group for sample in samples}):
         table = fit(sample for sample in samples if sample.group != group)
@@ -144,7 +144,7 @@ def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
 
 
 def print_reliability(samples: Sequence[Sample]) -> None:
-    """Stated against measured, each label answered by a table that never saw it."""
+    """Print stated and measured confidence, each label with a table fitted without it."""
     stated = [(p, s) for p, s in cross_validated(samples) if s.kind.startswith("leading")]
     labels = len({sample.group for _, sample in stated})
     total = sum(sample.count for _, sample in stated)

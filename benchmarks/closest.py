@@ -1,8 +1,8 @@
-"""``make closest``: how often the closest known failures hold the right one, and how often none.
+"""``make closest``: measures how often the closest known failures contain the right one.
 
-Each example of each signature is looked for as if its signature did not match, in an index that
-does not hold the example: as printed, without all that the matcher asks for (classes and texts),
-and without any example of the signature.  Failures of a job's own code must have no neighbour.
+Each example of each signature is searched as if its signature did not match, in an index without
+the example: as printed, without the conditions of the matcher (classes and literals), and without
+all examples of the signature.  Failures of a job's own code must have no neighbour.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ org.apache.flink.runtime.JobException: Recovery is suppressed by NoRestartBackof
 \tat org.apache.flink.runtime.executiongraph.failover.ExecutionFailureHandler.handleFailure\
 (ExecutionFailureHandler.java:180)
 Caused by: """
-# What stands before the throwable, and its frames.
+# The text before the throwable, and its frames.
 _FORMS = (
     ("", _IN_A_TASK),
     ("", _IN_MAIN),
@@ -55,7 +55,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An example, and what was found for it in place of its signature."""
+    """An example, and the failures that were found for it."""
 
     signature: str
     example: int
@@ -90,7 +90,7 @@ LEFT_OUT = {
 
 
 def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]:
-    """Each ``every``-th example of the signatures that name a failure."""
+    """Each ``every``-th example of the signatures of failures."""
     terms = terms_of_pack(pack)
     samples = [
         (signature, number, text)
@@ -106,14 +106,14 @@ def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]
 
 
 def observe(text: str) -> Observation:
-    """The observation that the earlier stages make from one log event."""
+    """The observation that the earlier stages produce from one log event."""
     return _analyzer().observe(event_from_text(text), ByteRange(FileProfile("example", 0), "d"))
 
 
 def nearest(
     observation: Observation, pack: SignaturePack, index: SimilarIndex
 ) -> tuple[SimilarFailure, ...]:
-    """Known failures similar to an event, found as if no signature of a failure matched it."""
+    """Known failures similar to an event, as if no signature of a failure matched it."""
     left = [m for m in observation.matches if not pack.signatures[m.signature].is_answer]
     return similar_failures(replace(observation, matches=tuple(left)), pack, index=index)
 
@@ -127,14 +127,14 @@ def own_failures() -> Iterator[str]:
 
 
 def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[SimilarFailure, ...]]:
-    """The texts that got neighbours, with them."""
+    """The events with neighbours, and their neighbours."""
     index = SimilarIndex(terms_of_pack(pack))
     found = {text: nearest(observe(text), pack, index) for text in own_failures()}
     return {text: similar for text, similar in found.items() if similar}
 
 
 def print_times(pack: SignaturePack) -> None:
-    """Processor time of an index, and of a failure that is looked for."""
+    """Print the CPU time to build an index, and to search for a failure."""
     began = time.process_time()
     terms: Mapping[str, Terms] = terms_of_pack(pack)
     index = SimilarIndex(terms)
@@ -161,8 +161,8 @@ def _pack() -> SignaturePack:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--every", type=int, default=1, help="look for each n-th example only")
-    parser.add_argument("--misses", action="store_true", help="print what was found instead")
+    parser.add_argument("--every", type=int, default=1, help="search only each n-th example")
+    parser.add_argument("--misses", action="store_true", help="print the failures found instead")
     arguments = parser.parse_args(argv)
     print("left out of the index               first   in three   nothing shown")
     for left_out in LEFT_OUT:

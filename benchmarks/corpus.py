@@ -1,12 +1,12 @@
-"""A corpus of logs for timing: real events in, a fleet in steady state of a wanted size out.
+"""Generates a corpus of logs for timing: a fleet in steady state, from real events.
 
     python -m benchmarks.corpus --output corpus/ --megabytes 1024 --trace-share 0.01
 
-Each deployment is a folder with one JobManager and three TaskManager files.  A file begins as a
-real one does, with one start-up; then the JobManager prints a checkpoint every ten seconds and a
-TaskManager a line every half second, drawn from the real ones.  ``--trace-share`` of all events
-carry a real stack trace.  Times rise over hours; ids, addresses of objects and large numbers are
-new in each occurrence, and the job's id is the deployment's.
+Each deployment is a folder with one JobManager and three TaskManager files.  A file begins with the
+startup of a real one; then the JobManager logs a checkpoint every ten seconds and a TaskManager a
+line every half second, drawn from the real ones.  ``--trace-share`` of all events have a real stack
+trace.  Times increase over hours; ids, addresses of objects and large numbers are new in each
+occurrence, and each deployment has one job id.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HEADER = re.compile(
 )
 TIME_CHARS = len("2026-01-01 00:00:00,000")
 CHECKPOINT_LINES = ("Triggering checkpoint ", "Completed checkpoint ", "Marking checkpoint ")
-# Where start-up ends, for each role.
+# The end of the startup, for each role.
 STARTED = {"jobmanager": "Triggering checkpoint ", "taskmanager": "Received task "}
 # Lines that only a failing, starting or stopping process prints; all others may recur for days.
 NOT_STEADY = re.compile(
@@ -45,7 +45,7 @@ NOT_STEADY = re.compile(
     r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
     r"switched from state|Recover|recover|Discarding|disconnected"
 )
-# Whole words only: part of a name that happens to look like a number stays.
+# Whole words only: a part of a name that looks like a number is kept.
 VARIABLE = re.compile(
     r"(?P<job>(?<=job )[0-9a-f]{32})"
     r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z]))"
@@ -90,7 +90,7 @@ FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 class Recipe:
     """A corpus: deployments in folders, the same gzipped, one big file, or files of 4 KB.
 
-    Or one of ``FLOODS``, which states its own share of traces.
+    Or one of ``FLOODS``, which defines its own share of traces.
     """
 
     form: str
@@ -110,7 +110,7 @@ Part = str | Callable[["_Deployment"], str]
 
 @dataclass(slots=True)
 class _Deployment:
-    """State that the lines of one deployment share while they are written."""
+    """State that the lines of one deployment share during generation."""
 
     chance: random.Random
     job_id: str
@@ -122,7 +122,7 @@ class _Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A real event after its time, split at the parts that differ between occurrences."""
+    """A real event without its time, split at the parts that vary between occurrences."""
 
     parts: tuple[Part, ...]
 
@@ -132,7 +132,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Events of one role: files' beginnings, steady lines, checkpoint cycles, traces."""
+    """Events of one role: starts of files, steady lines, checkpoint cycles, traces."""
 
     start_ups: tuple[tuple[Template, ...], ...]
     steady: tuple[Template, ...]
@@ -141,7 +141,7 @@ class Material:
 
 
 def template_of(event: str) -> Template:
-    """Cut an event into a template; frames keep their line numbers, which belong to the code."""
+    """Split an event into a template; frames keep their line numbers, which belong to the code."""
     parts: list[Part] = []
     for line in event[TIME_CHARS:].split("\n")[:-1]:
         if FRAME.match(line):
@@ -176,7 +176,7 @@ def _variable(found: re.Match[str]) -> Part:
 def read_material(folder: Path) -> dict[str, Material]:
     """The events of all logs below ``folder`` in Flink's default layout, by role.
 
-    Renderings of one trace in other layouts are left out: a cluster has one layout.
+    Renderings of one trace in other layouts are skipped, because a cluster has one layout.
     """
     start_ups: dict[str, list[tuple[Template, ...]]] = {role: [] for role in STARTED}
     steady: dict[str, list[Template]] = {role: [] for role in STARTED}
@@ -195,7 +195,7 @@ def read_material(folder: Path) -> dict[str, Material]:
             if "Loading configuration property" in event:
                 continue
             if "\tat " in event:
-                # One layout of ours has traces in one line.
+                # One layout in ``tests/logs`` prints traces on one line.
                 if "\n\tat " in event:
                     traced[role].append(template_of(event))
             elif event.count("\n") > 1 or " INFO " not in event[:30]:
@@ -219,7 +219,7 @@ def read_material(folder: Path) -> dict[str, Material]:
 def events_of(
     material: Material, deployment: _Deployment, start: datetime, trace_share: float
 ) -> Iterator[str]:
-    """Events of one file without end, in order of their times."""
+    """An endless sequence of events of one file, in time order."""
     chance, at = deployment.chance, start
     for template in chance.choice(material.start_ups):
         at += timedelta(milliseconds=5)
@@ -243,11 +243,11 @@ def _time(at: datetime) -> str:
 
 
 def write_corpus(source: Path, output: Path, size_bytes: int, trace_share: float) -> None:
-    """Write deployments to ``output`` until they hold ``size_bytes``."""
+    """Write deployments of ``size_bytes`` in total to ``output``."""
     material = read_material(source)
     for role, told in material.items():
         if not (told.start_ups and told.steady and told.traced):
-            raise SystemExit(f"{source}: holds too few logs of a {role}")
+            raise SystemExit(f"{source}: contains too few logs of a {role}")
     count = max(8, size_bytes // DEPLOYMENT_BYTES)
     for number in range(count):
         folder = output / f"orders-{number:03}"
@@ -287,7 +287,7 @@ def _write(
 
 
 def write_recipe(recipe: Recipe, folder: Path) -> Path:
-    """The folder of the corpus, below ``folder``; written if it is not there."""
+    """The folder of the corpus, below ``folder``; written if it does not exist."""
     corpus = folder / recipe.name
     if corpus.exists():
         return corpus
@@ -309,7 +309,7 @@ def _reshape(form: str, logs: Sequence[Path], root: Path, output: Path) -> None:
         target = output / log.relative_to(root)
         if form == "one":
             output.mkdir(parents=True, exist_ok=True)
-            # Many deployments in one file: what matters is its size.
+            # Many deployments in one file: only its size matters.
             with log.open("rb") as lines, (output / "flink-jobmanager-0.log").open("ab") as one:
                 shutil.copyfileobj(lines, one)
         elif form == "gzip":

@@ -1,12 +1,12 @@
-"""``make eval``: how often the product is right on labelled logs, and each time it is not.
+"""``make eval``: measures the accuracy on labelled logs, and prints all wrong answers.
 
-A labelled deployment is a folder with ``label.yaml``, or a file named in an ``index.tsv`` beside
-it.  The product runs once over all of them; printed are top-1 and top-3 accuracy, recall of the
+A labelled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` next to
+it.  The product runs once over all of them.  It prints top-1 and top-3 accuracy, recall of the
 labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
-logs, a reliability table of the stated confidence, what two simple methods find in the same logs
-(``benchmarks/baselines.py``), and each miss with the actual answer.
-Labels are mapped to signature ids by ``tests/labels.yaml``.  Inputs that an ``expected.yaml``
-describes are checked against it (``benchmarks/expectations.py``).
+logs, a reliability table of the stated confidence, the results of two simple methods on the same
+logs (``benchmarks/baselines.py``), and each miss with the actual answer.
+``tests/labels.yaml`` maps labels to signature ids.  Inputs that an ``expected.yaml`` describes are
+checked against it (``benchmarks/expectations.py``).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from flink_triage.model import Incident, Result
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
 
 LABELS = Path(__file__).resolve().parents[1] / "tests" / "labels.yaml"
-# A label that stands for "no failure of Flink here".
+# Labels that mean "no failure of Flink".
 _NEGATIVE = frozenset({"none", "negative"})
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
     """``root`` is a set of acceptable ids; empty for logs that must raise no alarm, and ``None``
-    for a failure whose class the pack does not hold."""
+    for a failure without a signature in the pack."""
 
     path: Path
     label: str
@@ -70,7 +70,7 @@ class Answer:
 
 
 def find_labelled(tree: Path, labels: dict[str, list[str]]) -> Iterator[Labelled]:
-    """Every labelled deployment under ``tree``."""
+    """All labelled deployments below ``tree``."""
     for file in sorted(tree.rglob("label.yaml")):
         content = yaml.safe_load(file.read_text())
         label = content.get("root_cause") or content["signature"]
@@ -96,7 +96,7 @@ def _root(label: str, labels: dict[str, list[str]]) -> frozenset[str] | None:
 
 
 def evaluate(tree: Path, engine: str = "local") -> list[Answer]:
-    """Run the product once over every labelled deployment of ``tree``."""
+    """Run the product once over all labelled deployments of ``tree``."""
     labelled = list(find_labelled(tree, yaml.safe_load(LABELS.read_text())))
     answers = []
     deployments = [one for one in labelled if one.path.is_dir()]
@@ -122,7 +122,7 @@ def _run(paths: list[str], group_by: str, engine: str) -> Result:
 
 
 def _incidents_by_input(result: Result, group: Sequence[Labelled]) -> dict[str, list[Incident]]:
-    """Deployment names are made from paths, the longest matching name wins."""
+    """Incidents by input. Deployment names come from paths; the longest matching name is used."""
     found: dict[str, list[Incident]] = {str(one.path): [] for one in group}
     for incident in result.incidents:
         fits = [p for p in found if _names(incident.deployment, p)]
@@ -160,7 +160,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
 
 
 def print_baselines(answers: Sequence[Answer], pack: SignaturePack) -> None:
-    """Accuracy of two simple methods on the same logs; neither can abstain."""
+    """Print the accuracy of two simple methods on the same logs; neither can abstain."""
     texts = [(answer.labelled, text_of(answer.labelled.path)) for answer in answers]
     for name, baseline in BASELINES.items():
         said = [(labelled.root, baseline(text, pack)) for labelled, text in texts]
@@ -229,7 +229,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_calibration() -> None:
-    """Reliability of the stated confidence on logs that it was not fitted to."""
+    """Print the reliability of the stated confidence on logs to which it was not fitted."""
     from benchmarks.calibrate import print_reliability, read_samples
 
     print()

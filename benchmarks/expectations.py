@@ -1,9 +1,9 @@
-"""Small inputs with an ``expected.yaml`` in, deviations from the expected result out.
+"""Compares the results for small inputs with the expected results in ``expected.yaml``.
 
-One file describes the inputs beside it, all with one kind of fault. For each input it names the
+One file describes the inputs next to it, all with one kind of fault. For each input it contains the
 verdict and the signature at rank 1, and optionally words of the advice, option keys, values, quoted
 text, the version or the line of the first fault. ``new: ...`` means any signature that is not
-listed in ``known-signatures.txt`` above it.
+listed in ``known-signatures.txt`` in a parent folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One input: its kind, its name, whether it must raise no incident, and what is off."""
+    """One input: its kind, its name, whether it must raise no incident, and its deviations."""
 
     kind: str
     name: str
@@ -46,7 +46,7 @@ class Checked:
 
 
 def check_expectations(tree: Path) -> list[Checked]:
-    """Every input that an ``expected.yaml`` below ``tree`` describes."""
+    """Check all inputs that an ``expected.yaml`` below ``tree`` describes."""
     listed = tree / "known-signatures.txt"
     known = frozenset(listed.read_text().split()) if listed.is_file() else frozenset()
     checked = []

@@ -1,9 +1,9 @@
-"""The worst logs to read: what a cluster prints while it fails, made of real events.
+"""Generates the worst logs to read: the output of a failing cluster, from real events.
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of at most ``FILE_BYTES``.  Headers, frames and messages are
-those of ``tests/logs``; times, ids, subtasks and what a flood varies are new in each event.
+Each flood is one deployment in files of at most ``FILE_BYTES``.  Headers, frames and messages come
+from ``tests/logs``; times, ids, subtasks and the parts that a flood varies are new in each event.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SECONDS_BETWEEN = 0.0045
 
 _HEADER = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO |WARN |ERROR) )")
 _TIME_CHARS = len("2026-01-01 00:00:00,000")
-# An id that is joined to others is an execution attempt; any other is the job.
+# An id that is joined to others is an execution attempt; all others are job ids.
 _IDS = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?P<joined>(?:_[0-9a-f]+)+)?(?![0-9a-f])")
 _SUBTASK = re.compile(r"\(\d{1,4}/\d{1,4}\)(?P<attempt>#\d+)?")
 _JOB_NAME = re.compile(r"(?<=[Jj]ob )('?)[a-z]+(?:-[a-z]+)*'?(?= \()")
@@ -43,12 +43,12 @@ Flood = Callable[[random.Random], Iterator[Said]]
 
 
 def _event(path: str, *words: str) -> str:
-    """The first event of a log below ``tests/logs`` that holds all these words, after its time."""
+    """The first event of a log below ``tests/logs`` with all these words, without its time."""
     for log in sorted(LOGS.glob(path)):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             if _HEADER.match(event) and event.endswith("\n") and all(w in event for w in words):
                 return event[_TIME_CHARS:]
-    raise SystemExit(f"{LOGS / path}: no event holds {' and '.join(words)}")
+    raise SystemExit(f"{LOGS / path}: no event contains {' and '.join(words)}")
 
 
 def _steady() -> list[str]:
@@ -57,7 +57,7 @@ def _steady() -> list[str]:
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             is_line = event.count("\n") == 1 and " INFO " in event[:30]
-            # Two blanks begin a line of the banner.
+            # Two spaces begin a line of the banner.
             if is_line and not re.search(r"heckpoint|switched|Starting|propert|] -  ", event):
                 found[re.sub(r"\d", "", event)] = event[_TIME_CHARS:]
     return list(found.values())
@@ -93,7 +93,7 @@ def _with_ids(event: str, job: str, chance: random.Random) -> str:
 
 
 def _checkpoints(job: str, chance: random.Random) -> Iterator[str]:
-    """Lines of checkpoints: triggered, completed, without end."""
+    """An endless sequence of checkpoint lines: triggered, completed."""
     triggered = _event("healthy/orders-*/**/*.log", "Triggering checkpoint ")
     completed = _event("healthy/orders-*/**/*.log", "Completed checkpoint ")
     number = 0
@@ -104,7 +104,7 @@ def _checkpoints(job: str, chance: random.Random) -> Iterator[str]:
 
 
 def _loop(chance: random.Random, trace_share: float) -> Iterator[Said]:
-    """A client that loses its broker among checkpoints; so many events carry a trace."""
+    """A client that loses its broker, with checkpoints; ``trace_share`` of events have a trace."""
     job = f"{chance.getrandbits(128):032x}"
     traces, steady, checkpoints = _traces(), _steady(), _checkpoints(job, chance)
     lost = _event("kafka/**/*.log", "NetworkClient", " Node ", " disconnected.")

@@ -1,14 +1,14 @@
-"""Measure hourly runs over a growing history, with the same amount of new data each hour.
+"""Measures hourly runs over a growing history, with the same amount of new data each hour.
 
     python -m benchmarks.incremental [--runs 30]
 
 Recorded logs get new dates for each hour. Four deployments continue in the same files: one is
 healthy, one has a failure that recurs each hour, and two alternate between healthy and failing.
-Each hour adds one new deployment. Two unmeasured runs into another warehouse warm up the JVM; the
-first run of the warehouse, which creates its tables, is not measured either. The output has the
-wall time of each run, in total and per new megabyte, and the mean of the last five runs over that
-of the first five. At the end the published incidents are compared with those of a single run over
-everything.
+Each hour adds one new deployment. Two unmeasured runs into a different warehouse warm up the JVM;
+the first run of the warehouse, which creates its tables, is not measured either. The output
+contains the wall time of each run, in total and per new megabyte, and the ratio of the means of the
+last five and the first five runs. At the end, the published incidents are compared with the
+incidents of a single run over all logs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HEALTHY = "healthy/orders-1.16.0"
 NPE = "operator/user-code-exception/npe-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
-# Hourly logs of each deployment, repeated: any five consecutive hours have the same.
+# Hourly logs of each deployment, repeated: any five consecutive hours have the same logs.
 STANDING = {
     "orders": (HEALTHY,),
     "totals": (NPE,),
@@ -52,15 +52,15 @@ WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 
 _TIME = re.compile(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=,\d{3} )")
-# What a process says of itself when it starts: the recordings are of several clusters, each of
-# which stands here for another hour of one.
+# Lines that a process logs about itself at startup: the recordings come from several clusters, each
+# of which is used as a different hour of one cluster.
 _STARTED = re.compile(r"(?m)^.*(?:GlobalConfiguration|\(Version: ).*\n")
 _EXECUTION = re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{29}_[0-9a-f]{32}_\d)")
 _GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
 
 
 def dated(text: str, hour: int) -> str:
-    """A recorded log moved to another hour, with new times and execution ids."""
+    """A recorded log moved to a different hour, with new times and execution ids."""
     first = _TIME.search(text)
     assert first is not None, "a log without times"
     start = datetime.fromisoformat(first[0]).replace(tzinfo=UTC, minute=0, second=0)
@@ -123,7 +123,7 @@ def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
         seconds: list[float] = []
         say("run   new MB   seconds   seconds per MB")
         for number, (size, took) in enumerate(hourly_runs(spark, Path(measured), count + 1)):
-            note = "" if number else "   makes the tables: not counted"
+            note = "" if number else "   creates the tables: not counted"
             megabytes = size / 1e6
             say(f"{number:3d} {megabytes:8.2f} {took:9.2f} {took / megabytes:16.2f}{note}")
             seconds += [took] if number else []
@@ -133,7 +133,7 @@ def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
             f"ratio {last / first:.2f}"
         )
         is_same = is_as_at_once(spark, Path(measured))
-        say(f"incidents as of one reading of everything: {'yes' if is_same else 'NO'}")
+        say(f"incidents equal those of a single run: {'yes' if is_same else 'NO'}")
     spark.stop()
     return 0 if is_same else 1
 

@@ -1,7 +1,7 @@
-"""How many examples of the signatures are named without the alternatives written for them.
+"""Measures how many examples are matched without the alternatives that were written for them.
 
-``python -m benchmarks.left_out [SUBSYSTEM]`` prints the shares, and with a subsystem each example
-that only its own alternatives name.
+``python -m benchmarks.left_out [SUBSYSTEM]`` prints the shares, and for a subsystem each example
+that only its own alternatives match.
 """
 
 from __future__ import annotations

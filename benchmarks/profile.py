@@ -1,11 +1,11 @@
-"""``make profile``: where the time of our own runs goes.
+"""``make profile``: profiles runs of flink-triage.
 
     python -m benchmarks.profile --megabytes 256 --trace-share 0.01
 
-First the in-process runner on one core, sampled: seconds by stage, and by function.  Time in
-libraries belongs to the function of ours that called them.  Then the run on Spark into a new
-warehouse: seconds from each failpoint to the next, as the driver reaches them.  The start of the
-session is timed separately.
+First it samples the in-process runner on one core: seconds by stage, and by function.  Time in
+libraries counts for the calling function of flink-triage.  Then it measures a run on Spark into a
+new warehouse: seconds from each failpoint to the next, as the driver reaches them.  The start of
+the session is timed separately.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _print(seconds_of: Mapping[str, float], total: float) -> None:
 def _add(
     frame: Frame, owner: tuple[str, str], stages: dict[str, float], functions: dict[str, float]
 ) -> None:
-    """Add a frame's own time, and that below it, to the innermost function of ours around it."""
+    """Add the time of a frame and its callees to the innermost enclosing flink-triage function."""
     path = Path(frame.file_path or "")
     if path.is_relative_to(OURS):
         inside = path.relative_to(OURS)
@@ -97,7 +97,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=256, help="of the corpus")
     parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
-    parser.add_argument("--scratch", type=Path, help="keep the corpus here for the next time")
+    parser.add_argument(
+        "--scratch", type=Path, help="keep the corpus in this folder for later runs"
+    )
     parser.add_argument("--master", default="local[*]")
     parser.add_argument("--only", choices=("process", "spark"))
     given = parser.parse_args(argv)

@@ -1,7 +1,7 @@
-"""Measure how often the root cause line of a labelled excerpt is read as a root cause.
+"""Measures how often the root cause line of a labelled excerpt is parsed as a root cause.
 
-An ``index.tsv`` names the line. It counts as found if it is the root cause of a parsed chain or the
-message of an event. Whether a signature matches it is a separate question.
+An ``index.tsv`` contains the line. It counts as found if it is the root cause of a parsed chain or
+the message of an event, even if no signature matches it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from flink_triage.traces import extract
 
 _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
 _BLANKS = re.compile(r"\s+")
-# A shorter text would be found in nearly every line.
+# A shorter string would be found in nearly every line.
 _MIN_CHARS = 12
-# What follows a header in a log, so that the label alone is read like one.
+# A frame after the label, so that the label alone is parsed as a stack trace.
 _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 
 @dataclass(frozen=True, slots=True)
 class RootLine:
-    """The labelled line, and whether it was found; ``near`` is the nearest text that was read."""
+    """The labelled line, and whether it was found; ``near`` is the most similar parsed text."""
 
     path: Path
     wanted: str
@@ -42,7 +42,7 @@ class RootLine:
 
 
 def root_lines(tree: Path) -> list[RootLine]:
-    """Every excerpt below ``tree`` whose label names a line."""
+    """All excerpts below ``tree`` whose label contains a line."""
     wanted = list(_named_lines(tree))
     if not wanted:
         return []
@@ -81,7 +81,7 @@ def _candidates(path: Path, analyzer: Analyzer) -> Iterator[str]:
 
 
 def _bare(line: str) -> str:
-    """The line without carrier, header and ``Caused by:``, as an event or a throwable has it."""
+    """The line without carrier, header and ``Caused by:``, as in an event or a throwable."""
     text = clean(line)
     for name in ("syslog", "grep-path-line", "grep-line"):
         peeled = CARRIERS[name](text)
@@ -93,18 +93,18 @@ def _bare(line: str) -> str:
 
 
 def _typed(text: str) -> str:
-    """A throwable that prints itself in a form of its own, such as Thrift's, in the usual form."""
+    """A throwable with a custom string form, such as Thrift's, in the usual form."""
     _, trace = extract(text, f"\tat {_FRAME}")
     return trace.root_cause.text if trace is not None and trace.root_cause.type else text
 
 
 def _one_line(text: str) -> str:
-    """Labels were copied by hand: blanks, line ends and quotes differ."""
+    """The label on one line; spaces, line ends and quotes differ, as labels were copied by hand."""
     return _BLANKS.sub(" ", text.replace("\\n", " ").replace('"', "")).strip()
 
 
 def _says(candidate: str, wanted: str) -> bool:
-    """One holds the other: labels are cut, and messages go on."""
+    """Whether one contains the other, because labels may be shorter than messages."""
     if len(candidate) < min(_MIN_CHARS, len(wanted)):
         return False
     return wanted in candidate or candidate in wanted
@@ -116,7 +116,7 @@ def _common(text: str, wanted: str) -> int:
 
 
 def print_root_lines(found: Sequence[RootLine]) -> None:
-    """The share, and each miss with the nearest text that was read."""
+    """Print the share, and each miss with the most similar parsed text."""
     if not found:
         return
     hits = sum(line.is_found for line in found)

@@ -1,11 +1,12 @@
-"""What the benchmark runs: each side a process of its own, from the start of Python to its end.
+"""The sides of the benchmark; each is a separate process, from the start of Python to its end.
 
     python -m benchmarks.sides run --corpus corpus/ --output out/ --master 'local[2]'
 
-``run`` and ``diagnose`` are ours.  The peers do less with the same bytes: ``copy`` writes the lines
-into a Delta table, ``rlike`` keeps those that match one of eight expressions, ``udf`` those that
-hold a literal of our signatures by a plain Python function, ``ripgrep`` counts the lines with such
-a literal, ``drain3`` mines templates, and ``bare`` starts a session, writes one row and reads it.
+``run`` and ``diagnose`` are flink-triage.  The peers do less with the same bytes: ``copy`` writes
+the lines into a Delta table, ``rlike`` keeps lines that match one of eight expressions, ``udf``
+keeps lines with a literal of the signatures by a plain Python function, ``ripgrep`` counts lines
+with such a literal, ``drain3`` mines templates, and ``bare`` starts a session, writes one row and
+reads it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pyspark.sql.types import BooleanType
 
 from flink_triage.local import Options, pack_of
 
-# What a user would write first.
+# The expressions that a user would write first.
 EXPRESSIONS = (
     r"Exceeded checkpoint tolerable failure threshold",
     r"Checkpoint \d+ of job [0-9a-f]{32} expired before completing",
@@ -106,7 +107,7 @@ def ripgrep(given: Given) -> None:
         if given.workers:
             command += ["--threads", str(given.workers)]
         command.append(str(given.corpus))
-        # 1 says that no line has one of the literals.
+        # Exit code 1 means that no line contains a literal.
         if subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode > 1:
             raise SystemExit("ripgrep failed")
 

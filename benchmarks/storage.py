@@ -1,6 +1,6 @@
-"""How fast logs are read and scanned through a store, against the same files on a local disk.
+"""Compares reading and scanning logs in an object store with the same files on a local disk.
 
-Each side is read once before it is timed, the two sides take turns, and all figures are printed:
+Each side is read once before it is timed, the sides alternate, and all figures are printed:
 
     python -m benchmarks.storage --local /logs --uri s3a://bucket/logs --turns 3
 """
@@ -29,7 +29,7 @@ def read_whole(root: str) -> int:
 
 
 def scan_whole(root: str) -> int:
-    """Bytes below ``root``, with all that is made of them, in one process."""
+    """Scan all files below ``root`` in one process; return the number of bytes."""
     scanned = scan_inputs([root], Options(workers=1), lambda done, total: None)
     return sum(r.scan.event_bytes + r.scan.counted_bytes for r in scanned.results)
 

@@ -1,4 +1,4 @@
-"""A command in, its seconds, processor time and the largest memory of its processes out."""
+"""Measures the wall time, CPU time and largest process memory of a command."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ POLL_SECONDS = 0.2
 class Measured:
     """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind.
 
-    ``processor_seconds`` are those of all processes that were waited for by the one that started
-    them: not those of a JVM's workers that are killed at its end.
+    ``processor_seconds`` include all processes whose parent waited for them, but not the workers
+    that a JVM kills at its end.
     """
 
     seconds: float
