@@ -42,7 +42,9 @@ def test_a_banner_amid_a_running_job_tells_that_its_jobmanager_was_killed(diagno
     assert incident.diagnoses[0].evidence[0].excerpt.startswith("Starting Standalone")
     remediation = incident.diagnoses[0].remediation
     assert not remediation.config
-    assert remediation.steps[-2].startswith("In addition to the cure: high-availability.type is NONE")
+    assert remediation.steps[-2].startswith(
+        "In addition to the cure: high-availability.type is NONE"
+    )
 
 
 def test_the_next_process_may_write_another_file(diagnose):
