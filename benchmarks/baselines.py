@@ -39,7 +39,7 @@ def text_of(path: Path) -> str:
 
 
 def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
-    """Signatures by the count of an alternative, which is that of its rarest literal or class."""
+    """Signatures by the count of an alternative, which is the count of its rarest string."""
     counts: dict[str, int] = {}
 
     def count(literal: str) -> int:

@@ -75,7 +75,7 @@ def finish_batch(
 
 
 def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> list[Table]:
-    """Append the read rows to several tables in parallel: a small commit is mostly latency."""
+    """Append the read rows to several tables in parallel: latency dominates small commits."""
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
     if batch.files:

@@ -107,7 +107,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "lost-jobmanager",
         find_lost_jobmanagers,
-        "A JobManager that starts while a job was running follows one that was killed.",
+        "A JobManager that starts while a job was running replaces one that was killed.",
         "EnvironmentInformation",
     ),
     ContextRule(

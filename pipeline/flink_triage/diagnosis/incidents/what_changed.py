@@ -2,7 +2,7 @@
 
 The last start before the failure is compared with the last one of the generation before it, of the
 same kind of process or of the same job. Values that always differ between two containers are
-omitted: ports, addresses, ids, log files. So are consequences of another change, such as heap sizes
+omitted: ports, addresses, ids, log files. So are consequences of other changes, such as heap sizes
 that follow from the configured memory.
 """
 
@@ -85,7 +85,7 @@ def with_changes(
 def _cause_shown_at(episode: Episode, ranked: Sequence[Candidate]) -> datetime:
     """The time at which the first cause first occurred.
 
-    Earlier faults may be those of an old cluster that is being replaced.
+    Earlier faults may belong to an old cluster that is being replaced.
     """
     cause = next((candidate for candidate in ranked if candidate.signature.is_answer), None)
     return cause.hits[0].moment.at if cause is not None else episode.first_fault.at

@@ -26,7 +26,7 @@ from flink_triage.signatures import SignaturePack
 
 Ranked = tuple[Episode, list[Candidate]]
 
-# Symptoms that only show that another process is or was missing.
+# Symptoms that only show that a different process is or was missing.
 _MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
 # Two hours show how the failure began and spread; the tables contain the rest.

@@ -18,8 +18,8 @@ from flink_triage.dataclass_fields import field_names
 T = TypeVar("T")
 
 # ECMA-48: CSI ... final byte; OSC/DCS/SOS/PM/APC ... up to BEL or ST; two-byte escapes.  An
-# unfinished string ends with its line, so that a lone ESC ] cannot swallow what follows it; a
-# string holds no introducer of another, which keeps a run of them linear.
+# unfinished string ends with its line, so that a lone ESC ] cannot swallow the text after it; a
+# string contains no introducer of another string, which keeps the matching linear.
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f\n]{0,4096}(?:\x07|\x1b\\|\x9c)"

@@ -47,7 +47,7 @@ CARRIED_VERSION = "3"
 # better balance saves.
 MAX_PARTITIONS = 256
 # A task takes about 0.1 s to start and end, and diagnoses ``EVENTS_PER_TASK`` events in half a
-# second. The fixed cost of a deployment equals that of ``DEPLOYMENT_EVENTS`` events.
+# second. The fixed cost of a deployment equals the cost of ``DEPLOYMENT_EVENTS`` events.
 EVENTS_PER_TASK = 8_000
 DEPLOYMENT_EVENTS = 1_000
 # From best to worst. ``unknown``: the log ends while a failure is open.
@@ -239,7 +239,7 @@ def _by_events(
     ``states``: deployment, and the state to continue from; null for a full diagnosis.
     """
     touched = _of_deployments(events, states).select(*EVENT_COLUMNS, "state")
-    # Without notable events a deployment is healthy, and the report says so.
+    # Without notable events, a deployment is reported as healthy.
     nothing = (
         F.lit(None).cast(spark_type(column.type)).alias(column.name)
         for column in EVENTS.columns

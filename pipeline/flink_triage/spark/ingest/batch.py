@@ -61,7 +61,7 @@ class Header:
 class Batch:
     """A committed batch.
 
-    ``files`` are its planned rows of the ledger, ``summaries`` those of its ranges by number, and
+    ``files`` are its planned ledger rows, ``summaries`` the summaries of its ranges by number, and
     ``standing`` the position of the ranges in their files. ``rows`` are the parcels that Spark
     opens.
     """

@@ -242,7 +242,7 @@ class _Planner:
         self._unreadable += [bad for bad in refused if told.get(bad.path) != bad.reason]
 
     def is_unchanged(self, file: InputFile, entry: LedgerEntry) -> bool:
-        """Whether size and time match those of the entry, and no held-back event is due."""
+        """Whether size and time match the entry, and no held-back event is due."""
         same_file = file.size_bytes == entry.size_bytes and file.modified_at == entry.modified_at
         # The last event of a file is no longer held back once the file has settled.
         is_due = entry.held_back_bytes > 0 and not self._is_recent(file.modified_at)

@@ -1,7 +1,7 @@
 """The SQL query of each view, with the names of stored tables in braces.
 
-A stored table holds every row that a run wrote. A view holds the current rows of ``{runs}``: all
-published runs for readers, some of them for a view of the past.
+A stored table contains every row that a run wrote. A view contains the current rows of ``{runs}``:
+all published runs for readers, some of them for a view of the past.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def _stack_traces() -> str:
     return f"SELECT {columns} FROM {{stack_traces}} WHERE {_PUBLISHED} GROUP BY fingerprint"
 
 
-# Ids of runs sort in publication order. The current incidents of a deployment are those of its
-# newest run, and the closed ones since its last diagnosis over all events.
+# Ids of runs sort in publication order. The current incidents of a deployment are the incidents of
+# its newest run, and the closed incidents since its last diagnosis over all events.
 _NEWEST = (
     "SELECT deployment, max(run_id) AS newest, max_by(state.whole_run_id, run_id) AS whole_run_id "
     f"FROM {{diagnosed}} WHERE state IS NOT NULL AND {_PUBLISHED} GROUP BY deployment"
@@ -137,7 +137,7 @@ VIEWS: Mapping[str, str] = {
     FLINK_CONFIG.name: _FLINK_CONFIG,
     LOG_FILES.name: f"SELECT {_OF_FILES} FROM ({_CONTENTS}) WHERE is_current",
 }
-# The ledger: also contents whose path holds another one since (``is_current`` is false).
+# The ledger: also contents whose path now has different content (``is_current`` is false).
 CONTENTS = "contents"
 # Queries for the program itself, besides the views.
 CURRENT: Mapping[str, str] = {
