@@ -43,6 +43,8 @@ _THREADS = re.compile(
     r"|controller-event-thread|group-metadata-manager|kafka-log-cleaner|connect-\w|task-thread-"
     r"|http-nio-\d|https-jsse-nio-|DubboServerHandler|HiveServer2-|elasticsearch\["
     r"|Metastore-Handler-Pool|Camel \(|scheduling-\d|quartzScheduler|Daemon worker"
+    r"|QuorumPeer\[|QuorumConnectionThread-|(?:Listener|Learner)Handler-|NIO(?:WorkerThread-|ServerCxn)"
+    r"|ProcessThread\(|SyncThread:|CommitProcessor"
     r"|Jenkins|PriorityTaskQueue|SplitRunner-|IPC Server handler|main-SendThread\(.{0,200}\)-broker"
 )
 
@@ -130,7 +132,8 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
-    if any(origin_of(frame.class_name) == "user" for frame in frames):
+    # A class without a package may be a name that the layout abbreviated.
+    if any("." in f.class_name and origin_of(f.class_name) == "user" for f in frames):
         return "other"
     return None
 

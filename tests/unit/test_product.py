@@ -60,6 +60,7 @@ def test_a_sign_of_flink_outweighs_all_others(logger, message, expected):
     [
         ("SinkRunner-PollingRunner-DefaultSinkProcessor", "other"),
         ("http-nio-8080-exec-3", "other"),
+        ("QuorumPeer[myid=3](plain=0.0.0.0:2181)(secure=disabled)", "other"),
         ("flink-pekko.actor.default-dispatcher-4", None),
         ("Source: Orders (1/2)#0", None),
         (None, None),
@@ -67,3 +68,15 @@ def test_a_sign_of_flink_outweighs_all_others(logger, message, expected):
 )
 def test_a_thread_may_be_of_another_program(thread, expected):
     assert product_of_thread(thread) == expected
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        ("com.acme.Orders.open(Orders.java:1)", "other"),
+        ("KafkaWriter.open(KafkaWriter.java:1)", None),
+    ],
+)
+def test_a_class_without_a_package_is_not_a_sign_of_another_program(frame, expected):
+    message, trace = extract("java.lang.IllegalStateException: x", f"\tat {frame}\n")
+    assert product_of(None, message, trace) == expected

@@ -23,9 +23,9 @@ from flink_triage.diagnosis.episodes.episodes import FAULT_KINDS, Episode, is_fa
 from flink_triage.diagnosis.incidents.shown_timeline import SHOWN_KINDS
 from flink_triage.diagnosis.incidents.verdicts import (
     is_bare_error,
+    is_below_error,
     is_of_flink,
     is_sign_of_health,
-    is_warning,
     unexplained_error,
 )
 from flink_triage.diagnosis.moment import NO_TIME, Moment
@@ -230,7 +230,7 @@ def _long(run: list[Moment]) -> Iterator[list[Moment]]:
 def _witness(moment: Moment) -> Moment:
     """The moment as a witness: a fact about the deployment, not an event."""
     observation = moment.observation
-    is_quoted = is_bare_error(moment) or is_warning(moment)
+    is_quoted = is_bare_error(moment) or is_below_error(moment)
     message = observation.event.message if is_quoted else ""
     event = replace(observation.event, logged_at=moment.time, message=message, continuation=None)
     is_lent = observation.root_cause_type in OMITTED_STACKS

@@ -129,10 +129,16 @@ def all_frames(trace: StackTrace) -> Iterator[Frame]:
 
 
 def fails_in_user_code(trace: StackTrace) -> bool:
-    """Whether the innermost frame outside Java and libraries is a user's frame."""
+    """Whether the innermost frame outside Java and libraries is a user's frame.
+
+    False if the frames are of several classes without packages: in a trace that was shortened by
+    hand, they may be Flink's.
+    """
     for throwable in reversed(trace.throwables):
         if throwable.frames:
             own = (f for f in throwable.frames if f.origin not in ("jdk", "library", "native"))
             first = next(own, None)
-            return first is not None and first.origin == "user"
+            is_user = first is not None and first.origin == "user"
+            classes = {frame.class_name for frame in throwable.frames}
+            return is_user and (len(classes) == 1 or any("." in name for name in classes))
     return False

@@ -112,11 +112,13 @@ def test_an_unknown_job_is_named_in_an_excerpt_only(diagnose, job: str, message:
         (state(1, "CREATED", "RUNNING"), "healthy"),
     ],
 )
-def test_a_warning_with_an_exception_is_not_healthy_in_an_excerpt(
-    diagnose, before: str, verdict: str
+@pytest.mark.parametrize("level", ["WARN", "INFO"])
+def test_an_exception_below_error_is_not_healthy_in_an_excerpt(
+    diagnose, level: str, before: str, verdict: str
 ) -> None:
     thrown = "org.apache.flink.runtime.rest.FakeUnknownException: odd"
-    warned = line(7, thrown, "WARN", "org.apache.flink.runtime.rest.RestClient")
+    frame = "\tat org.apache.flink.runtime.rest.RestClient.send(RestClient.java:1)\n"
+    warned = line(7, thrown, level, "org.apache.flink.runtime.rest.RestClient") + frame
     (incident,) = diagnose(jobmanager=before + warned).incidents
     assert incident.verdict == verdict
     assert incident.summary.endswith(thrown) is (verdict == "undetermined")

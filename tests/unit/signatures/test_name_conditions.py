@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from flink_triage.model import Frame
-from flink_triage.signatures.conditions import is_frame, is_logger, is_type
+from flink_triage.signatures.conditions import fails_in_user_code, is_frame, is_logger, is_type
+from flink_triage.traces import extract
 
 COORDINATOR = "org.apache.flink.runtime.checkpoint.CheckpointCoordinator"
 PACKAGE = "org.apache.flink.runtime.checkpoint"
@@ -79,3 +80,20 @@ FRAMES = [
 @pytest.mark.parametrize(("wanted", "expected"), FRAMES)
 def test_frames(wanted: str, expected: bool) -> None:
     assert is_frame(Frame("org.rocksdb.RocksDB", "open"), wanted) is expected
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        (("com.acme.Orders.map", "org.apache.flink.StreamMap.processElement"), True),
+        # A class in the default package.
+        (("Orders.map", "org.apache.flink.StreamMap.processElement"), True),
+        # Names without their packages: they may be Flink's.
+        (("Orders.map", "StreamMap.processElement"), False),
+    ],
+)
+def test_the_innermost_frame_may_be_the_users(frames: tuple[str, ...], expected: bool) -> None:
+    lines = "".join(f"\tat {frame}(A.java:1)\n" for frame in frames)
+    _, trace = extract("java.lang.NullPointerException: x", lines)
+    assert trace is not None
+    assert fails_in_user_code(trace) == expected

@@ -44,14 +44,16 @@ def quiet_incident(
     if error is None:
         return _incident(timeline, _verdict(timeline))
     first_line = words_of(error.observation).strip().split("\n", 1)[0][:MAX_QUOTED_CHARS]
+    verdict: Verdict = "undetermined"
     if all(moment.is_text for moment in timeline.moments):
-        verdict: Verdict = "text-only"
+        verdict = "text-only"
         summary = (
             "The input is not a log, but it mentions a failure without a matching signature: "
             f"{first_line}"
         )
+    elif error.observation.fingerprint is not None:
+        summary = f"No signature matches the first exception: {first_line}"
     else:
-        verdict = "undetermined"
         summary = f"No signature matches the first error, which has no stack trace: {first_line}"
     evidence = replace(evidence_of(error, settings), at=error.time)
     similar = similar_failures(error.observation, pack)
@@ -77,8 +79,8 @@ def _is_dated(observation: Observation) -> bool:
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     """The first unexplained error; in prose, the first mention of a failure.
 
-    In an excerpt (without lifecycle lines of a process or job), a warning with an exception also
-    counts, because a person selected it.
+    In an excerpt (without lifecycle lines of a process or job), an exception also counts below
+    level ERROR, because a person selected it.
     """
     found: Moment | None = None
     is_text = True
@@ -87,7 +89,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
         is_text = is_text and moment.is_text
         if is_sign_of_health(moment.observation):
             found = None
-        elif found is None and (is_bare_error(moment) or (is_excerpt and is_warning(moment))):
+        elif found is None and (is_bare_error(moment) or (is_excerpt and is_below_error(moment))):
             found = moment
     if found is not None or not is_text:
         return found
@@ -119,20 +121,19 @@ def is_bare_error(moment: Moment) -> bool:
     return event.level in ERROR_AND_ABOVE
 
 
-def is_warning(moment: Moment) -> bool:
-    """Whether a line is a warning with an exception, but without a signature."""
+def is_below_error(moment: Moment) -> bool:
+    """Whether a line below level ERROR has an exception without a signature."""
     observation = moment.observation
     is_trace = observation.fingerprint is not None and not observation.matches
-    return is_trace and observation.event.level == "WARN" and not moment.is_stop
+    return is_trace and observation.event.level in ("WARN", "INFO") and not moment.is_stop
 
 
 def words_of(observation: Observation) -> str:
-    """The message of a line, or else its exception."""
-    if observation.event.message or observation.exception_type is None:
-        return observation.event.message
-    if observation.exception_type != observation.root_cause_type:
-        return observation.exception_type
-    return f"{observation.exception_type}: {observation.root_cause_message or ''}".rstrip(": ")
+    """The exception of a line, or else its message."""
+    thrown = observation.root_cause_type or observation.exception_type
+    if observation.fingerprint is None or thrown is None:
+        return observation.event.message or thrown or ""
+    return f"{thrown}: {observation.root_cause_message or ''}".rstrip(": ")
 
 
 def _mentions_failure(moment: Moment) -> bool:
