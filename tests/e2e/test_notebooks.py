@@ -132,7 +132,7 @@ def test_events_and_traces_of_an_incident_are_explored_in_the_tables(on_spark: K
     cells = on_spark.execute(book("02"))
     assert "4 deployments · 3 diagnosed (2 critical) · 1 healthy" in cells["setup"]
     assert "Disk or storage volume is full" in cells["incident"]
-    assert "no option makes a full disk writable" in cells["incident"]
+    assert "Free or enlarge the full volume." in cells["incident"]
     assert "image/png" in drawn(cells, "volume")
     assert "image/png" in drawn(cells, "timeline")
     assert "CheckpointFailureManager" in cells["loggers"]

@@ -220,7 +220,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def with_options(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An incident whose cause has an option that cures it."""
     page = tmp_path_factory.mktemp("options") / "report.html"
-    found = diagnosed("kafka/offset-commit-failed/broker-frozen-1.20.1")
+    found = diagnosed("memory/oom-metaspace/unlogged-1.17.2")
     page.write_text(ft.render(found, "html"), encoding="utf-8")
     return page
 
@@ -286,7 +286,7 @@ def test_a_button_copies_the_options_and_nothing_else(with_options: Path, page: 
     copied = opened.evaluate("navigator.clipboard.readText()")
     shown = opened.locator("pre[data-copy=options]").first.text_content()
     assert copied == shown
-    assert copied.startswith("commit.offsets.on.checkpoint: false")
+    assert copied.startswith("taskmanager.memory.jvm-metaspace.size: 512 mb")
 
 
 def test_a_trace_is_copied_as_it_was_logged(single: Path, page: Watched) -> None:

@@ -305,7 +305,7 @@ def test_a_lost_commit_is_not_published(
         append(self, rows.limit(0) if table is EVENTS else rows, table, batch, part)
 
     monkeypatch.setattr(Warehouse, "append", losing)
-    with pytest.raises(Exception, match="the run is not published"):
+    with pytest.raises(Exception, match="the run was not published"):
         run(spark, [str(logs)], warehouse, settled)
     assert warehouse.read(spark, RUNS).isEmpty()
 

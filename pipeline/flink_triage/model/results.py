@@ -218,8 +218,8 @@ class Incident:
 
     ``job_id`` is ``None`` if the logs mention no job, or if ``blast_radius`` has several.
     ``similar`` are known failures that resemble an unknown first fault, most similar first.
-    ``config`` are the changes of all diagnoses in one patch without contradictions.  ``notes``
-    state assumptions, for example about clock skew.  ``status`` is the change since the previous
+    ``config`` are the option changes of the first diagnosis.  ``notes`` state assumptions, for
+    example about clock skew.  ``status`` is the change since the previous
     run, if runs are kept; ``None`` for incidents that were already over.  ``changes`` are the
     first differences from the last healthy start, and ``changes_left_out`` the number of further
     ones.

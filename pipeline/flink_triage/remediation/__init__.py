@@ -1,7 +1,6 @@
 """Resolves remediations for the running Flink line and the effective configuration."""
 
 from flink_triage.remediation.check import check_pack
-from flink_triage.remediation.merge import merge_changes
 from flink_triage.remediation.option_table import Option, OptionTable, Setting, options_directory
 from flink_triage.remediation.patch import PatchForm, default_form, render_patch
 from flink_triage.remediation.resolve import resolve
@@ -18,7 +17,6 @@ __all__ = [
     "default_form",
     "flink_line",
     "line_note",
-    "merge_changes",
     "options_directory",
     "render_patch",
     "resolve",

@@ -24,7 +24,7 @@ from flink_triage.diagnosis.ranking.confidence import confidence
 from flink_triage.diagnosis.ranking.shared_faults import blast_radius
 from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.model import Diagnosis, Incident, Observation, SimilarFailure, Verdict
-from flink_triage.remediation import OptionTable, merge_changes, resolve
+from flink_triage.remediation import OptionTable, resolve
 from flink_triage.remediation.placeholders import fill
 from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
@@ -88,19 +88,8 @@ def build_incident(
         missing_evidence=missing_evidence(verdict, answers, unknown, hollow, timeline, episode),
         blast_radius=blast_radius(timeline, episode),
         other_causes=other_causes(answers, wrappers, pack),
-        config=merge_changes(
-            [(d.rank, d.remediation.config) for d in diagnoses if not _is_explained(d, diagnoses)],
-            version,
-            table=options,
-        ),
+        config=diagnoses[0].remediation.config if diagnoses else (),
         notes=tuple(_notes(timeline, diagnoses)),
-    )
-
-
-def _is_explained(diagnosis: Diagnosis, diagnoses: Sequence[Diagnosis]) -> bool:
-    """Whether a diagnosis of a better rank explains it; its own options would not cure anything."""
-    return any(
-        diagnosis.signature in other.explains for other in diagnoses if other.rank < diagnosis.rank
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flink_triage.model import ConfigChange, Incident, OtherCause
+from flink_triage.model import Incident, OtherCause
 from flink_triage.report.facts.sanitize import one_line
 from flink_triage.report.facts.wording import capped, clock, count
 
@@ -35,9 +35,3 @@ def other_cause(other: OtherCause) -> str:
         return title
     words = " or ".join(f'"{one_line(words)}"' for words in other.look_for[:2])
     return f"{title}: search for {words}"
-
-
-def merged_changes(incident: Incident) -> tuple[ConfigChange, ...]:
-    """The patch of the whole incident, if it differs from the patch of the first diagnosis."""
-    first = incident.diagnoses[0].remediation.config if incident.diagnoses else ()
-    return incident.config if incident.config != first else ()

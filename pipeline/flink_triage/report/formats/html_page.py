@@ -352,13 +352,12 @@ def _evidence(
 
 
 def _changes(incident: Incident) -> tuple[tuple[int, ConfigChange], ...]:
-    """All proposed changes, merged over all diagnoses, each with the best rank that proposes it."""
-    merged = {(change.scope, change.key): change for change in incident.config}
+    """The changes of all diagnoses, each with the best rank that proposes it."""
     found: dict[tuple[str, str], tuple[int, ConfigChange]] = {}
     for diagnosis in incident.diagnoses:
         for change in diagnosis.remediation.config:
             key = (change.scope, change.key)
-            found.setdefault(key, (diagnosis.rank, merged.get(key, change)))
+            found.setdefault(key, (diagnosis.rank, change))
     return tuple(found.values())
 
 

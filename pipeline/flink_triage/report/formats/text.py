@@ -203,14 +203,6 @@ class _Writer:
             self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
         for note in incident.notes:
             self._labelled("note", note)
-        for block in patches_of(
-            impact.merged_changes(incident) if self._verbose else (),
-            incident.flink_version,
-            self._patch,
-        ):
-            self._page.add(f"all diagnoses in one patch, {block.place}:", indent=_INDENT)
-            for line in block.text.split("\n"):
-                self._page.verbatim(line, indent=_INDENT + 2)
 
     def _timeline(self, incident: Incident) -> None:
         if not incident.timeline:
