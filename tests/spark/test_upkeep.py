@@ -72,23 +72,23 @@ def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
 def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
     spark: SparkSession, logs: Path, warehouse: Path
 ) -> None:
-    warehouse = Warehouse(str(warehouse))
-    result = read_result(spark, warehouse)
-    runs = warehouse.read(spark, RUNS).orderBy("finished_at").select("run_id").toArrow()
+    stored = Warehouse(str(warehouse))
+    result = read_result(spark, stored)
+    runs = stored.read(spark, RUNS).orderBy("finished_at").select("run_id").toArrow()
     first = runs["run_id"][0].as_py()
-    _made_older(spark, warehouse, f"run_id = '{first}'")
-    maintain(spark, warehouse, Upkeep(keep_days=30))
+    _made_older(spark, stored, f"run_id = '{first}'")
+    maintain(spark, stored, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter(range(10, 10 * RUNS_BEFORE))
     # Even the newest run is old now.
-    _made_older(spark, warehouse, "true")
-    maintain(spark, warehouse, Upkeep(keep_days=30))
+    _made_older(spark, stored, "true")
+    maintain(spark, stored, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter()
-    kept = read_result(spark, warehouse)
+    kept = read_result(spark, stored)
     assert kept.stack_traces
     for name in ("incidents", "stack_traces", "unknown", "effective_config"):
         assert getattr(kept, name) == getattr(result, name), name
     # What was read is still known to have been.
-    assert run(spark, [str(logs)], warehouse) == result.run.run_id
+    assert run(spark, [str(logs)], stored) == result.run.run_id
 
 
 def test_files_that_are_gone_are_forgotten_and_others_stay_known(

@@ -93,21 +93,21 @@ def rewrite(
 def test_what_another_build_of_this_release_lacks_is_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
-    warehouse = Warehouse(str(warehouse))
-    result = read_result(spark, warehouse)
-    rewrite(spark, warehouse, "events", "spread")
-    rewrite(spark, warehouse, "diagnosed", "failure", "incident.outcome", "state.has_closed")
-    rewrite(spark, warehouse, "runs", "undiagnosed")
+    stored = Warehouse(str(warehouse))
+    result = read_result(spark, stored)
+    rewrite(spark, stored, "events", "spread")
+    rewrite(spark, stored, "diagnosed", "failure", "incident.outcome", "state.has_closed")
+    rewrite(spark, stored, "runs", "undiagnosed")
     # Readers see nulls.
-    assert read_result(spark, warehouse).incidents == result.incidents
-    create_views(spark, warehouse)
+    assert read_result(spark, stored).incidents == result.incidents
+    create_views(spark, stored)
     assert [row["outcome"] for row in spark.sql("SELECT outcome FROM incidents").collect()] == [
         None
     ]
-    run(spark, [str(grown)], warehouse)
+    run(spark, [str(grown)], stored)
     assert numbers_in(warehouse) == Counter(range(20))
-    assert [incident.status for incident in read_result(spark, warehouse).incidents] == ["ongoing"]
-    assert warehouse.bring_up_to_date(spark) == []
+    assert [incident.status for incident in read_result(spark, stored).incidents] == ["ongoing"]
+    assert stored.bring_up_to_date(spark) == []
 
 
 @pytest.mark.parametrize(
@@ -132,12 +132,12 @@ def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
     changed: dict[str, str],
     words: str,
 ) -> None:
-    warehouse = Warehouse(str(warehouse))
-    rewrite(spark, warehouse, name, **changed)
-    rewrite(spark, warehouse, "runs", "undiagnosed")
+    stored = Warehouse(str(warehouse))
+    rewrite(spark, stored, name, **changed)
+    rewrite(spark, stored, "runs", "undiagnosed")
     before = published(warehouse)
     with pytest.raises(CorruptStateError, match=f"{name}: column {words}; write to a new") as told:
-        run(spark, [str(grown)], warehouse)
+        run(spark, [str(grown)], stored)
     assert "\n" not in str(told.value)
     assert published(warehouse) == before
 
@@ -145,21 +145,21 @@ def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
 def test_what_an_earlier_release_lacks_is_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
-    warehouse = Warehouse(str(warehouse))
-    result = read_result(spark, warehouse)
-    rewrite(spark, warehouse, "events", "first_user_frame", "product")
-    rewrite(spark, warehouse, "runs", tool_version="'0.0.1'")
+    stored = Warehouse(str(warehouse))
+    result = read_result(spark, stored)
+    rewrite(spark, stored, "events", "first_user_frame", "product")
+    rewrite(spark, stored, "runs", tool_version="'0.0.1'")
     # A report reads them as they are.
-    assert read_result(spark, warehouse).incidents == result.incidents
-    assert warehouse.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
-    assert warehouse.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]
-    assert warehouse.bring_up_to_date(spark) == []
+    assert read_result(spark, stored).incidents == result.incidents
+    assert stored.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
+    assert stored.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]
+    assert stored.bring_up_to_date(spark) == []
     comments = {
         row["col_name"]: row["comment"]
-        for row in spark.sql(f"DESCRIBE {warehouse.identifier(EVENTS)}").collect()
+        for row in spark.sql(f"DESCRIBE {stored.identifier(EVENTS)}").collect()
     }
     assert set(comments) == set(EVENTS.column_names)
-    run(spark, [str(grown)], warehouse)
+    run(spark, [str(grown)], stored)
     assert numbers_in(warehouse) == Counter(range(20))
 
 
@@ -167,15 +167,15 @@ def test_what_an_earlier_release_lacks_is_added(
 def test_tables_of_a_newer_release_are_refused_and_not_changed(
     spark: SparkSession, warehouse: Path, grown: Path, name: str
 ) -> None:
-    warehouse = Warehouse(str(warehouse))
-    rewrite(spark, warehouse, name, version=NEWER)
+    stored = Warehouse(str(warehouse))
+    rewrite(spark, stored, name, version=NEWER)
     if name != RUNS.name:
-        rewrite(spark, warehouse, "runs", tool_version="'0.0.1'")
+        rewrite(spark, stored, "runs", tool_version="'0.0.1'")
     before = published(warehouse)
     with pytest.raises(
         CorruptStateError, match=rf"{name}: has table version {NEWER}, this release"
     ):
-        run(spark, [str(grown)], warehouse)
+        run(spark, [str(grown)], stored)
     assert published(warehouse) == before
 
 

@@ -43,13 +43,20 @@ def to_java(pattern: str, prefix: str = "g") -> str:
     Groups with back references keep a name, which is ``prefix`` and a number (Java does not allow
     ``_``). Raises ``Untranslatable``.
     """
-    return "".join(_translate(pattern, prefix))
+    return _printable("".join(_translate(pattern, prefix)))
 
 
 def escape_java(text: str) -> str:
     """A Java regex that matches exactly ``text``, without ``#`` and quotes."""
     escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
-    return escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
+    return _printable(
+        escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
+    )
+
+
+def _printable(pattern: str) -> str:
+    """On one line and in ASCII, whatever the encoding of the file that it is written to."""
+    return "".join(char if " " <= char <= "~" else f"\\u{ord(char):04x}" for char in pattern)
 
 
 def _translate(pattern: str, prefix: str) -> Iterator[str]:

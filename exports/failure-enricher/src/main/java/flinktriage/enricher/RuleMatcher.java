@@ -201,13 +201,20 @@ public final class RuleMatcher {
         if (depth < 0) {
             return false;
         }
-        for (Frame frame : failure.pieces.get(depth).link.frames) {
+        List<Frame> frames = failure.pieces.get(depth).link.frames;
+        for (Frame frame : frames) {
             String origin = origins.of(frame.className, frame.file);
             if (!origin.equals("jdk") && !origin.equals("library")) {
-                return origin.equals("user");
+                return origin.equals("user") && !areShortened(frames);
             }
         }
         return false;
+    }
+
+    /** Whether frames of several classes have no package: those may be Flink's. */
+    private static boolean areShortened(List<Frame> frames) {
+        return frames.stream().map(frame -> frame.className).distinct().count() > 1
+                && frames.stream().noneMatch(frame -> frame.className.indexOf('.') >= 0);
     }
 
     private static int framedDepth(Failure failure) {
