@@ -122,7 +122,9 @@ def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | 
 
 def _prevention(change: ConfigChange) -> str:
     """A change that is recommended in addition to the fix, as a sentence."""
-    words = change.reason if change.key in change.reason else f"set {change.key} to {change.value}"
+    words = change.reason.rstrip(".")
+    if change.key not in words:
+        words = f"set {change.key} to {change.value}. {words}".rstrip(". ")
     return f"In addition to the cure: {words}."
 
 

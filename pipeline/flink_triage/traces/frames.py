@@ -72,10 +72,11 @@ def _frame(line: str) -> Frame | None:
 
 
 def origin_of(class_name: str, file: str | None = None) -> Origin:
-    """The origin of a class, by its package.
+    """The origin of a class, determined by its package.
 
-    A shaded copy has the origin of the shaded class; a class in an unknown package is the user's.
-    ``native`` is a native method of a library (RocksDB's JNI); the JDK's are ``jdk``.
+    A shaded class has the origin of the original class, except that ``user`` and ``flink`` become
+    ``library``. A class in an unknown package is ``user``, a generated class is ``flink``. A native
+    method is ``native`` in a library (RocksDB's JNI) and ``jdk`` in the JDK.
     """
     if class_name.startswith(JDK):
         return "jdk"

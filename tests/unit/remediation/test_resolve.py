@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from flink_triage.model import ConfigChange, Remediation, TriedFix
@@ -420,3 +422,9 @@ def test_what_only_prevents_is_a_sentence_beside_the_block_to_paste() -> None:
         f"In addition to the cure: {RETAINED} is 1 (default), raise to 3. An older one must exist.",
     )
     assert _resolved(entry, version="1.20.1", effective={RETAINED: "5"}).steps == ()
+
+
+def test_a_prevention_outside_flinks_options_keeps_its_reason() -> None:
+    entry = ConfigSpec("slot.name", "orders", reason="Loses changes.", scope="connector")
+    (step,) = _resolved(replace(entry, purpose="prevent")).steps
+    assert step == "In addition to the cure: set slot.name to orders. Loses changes."

@@ -187,7 +187,10 @@ def _first_job(episode: Episode) -> str | None:
 
 
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
-    """An id from place and start, so that it does not change if a later run finds another cause."""
+    """A stable id, derived from deployment, job, start time and kind (``what``).
+
+    It does not depend on the cause, so a later diagnosis does not change it.
+    """
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
 

@@ -171,7 +171,7 @@ def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[st
 
 
 def _refused_link(path: str, inside: str) -> str | None:
-    """Why a link is not followed, or ``None`` if its target is listed under its own name."""
+    """The reason not to follow a link; ``None`` if its target is in the input and listed anyway."""
     target = os.path.realpath(path)
     if not os.path.exists(target):
         return "a broken link"
