@@ -199,6 +199,12 @@ def _is_satisfied(
         if now is None or wanted is None:
             return current.value == value
         return now >= wanted if action == "raise" else now <= wanted
+    return _is_equal(key, value, current, running)
+
+
+def _is_equal(key: str, value: str, current: _Current, running: Running) -> bool:
+    """Whether the current value is ``value``, possibly in a different unit."""
+    line, table = running.naming_line, running.table
     measured = table.measure(key, line, value)
     return current.value == value or (
         measured is not None and table.measure(key, line, current.value or "") == measured
@@ -221,7 +227,7 @@ def _reason(
     verb = _VERB.get(entry.action, "set") if current.value is not None else "set"
     now = current.words
     goal = _spoken(key, value, running)
-    if current.setting is None and current.value == value:
+    if current.setting is None and _is_equal(key, value, current, running):
         head = f"{key} is {goal} by default; set it back if your configuration changes it"
     elif now:
         head = f"{key} is {now}, {verb} to {goal}"

@@ -12,11 +12,10 @@ from functools import lru_cache
 
 from flink_triage.logs.text.trace_lines import is_throwable_type
 from flink_triage.model import Frame, StackTrace, Throwable
+from flink_triage.traces import PYFLINK_ERRORS
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
-# PyFlink raises Flink's exceptions as errors of the same names.
-_PYFLINK = "pyflink.util.exceptions."
 # ``%c{2}`` prints the last two parts of a logger's name; a name with more than three is not short.
 _MAX_SHORT_NAME_PARTS = 3
 _TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
@@ -25,8 +24,8 @@ _MAX_TOLD = 4
 
 
 def _canonical(name: str) -> str:
-    if name.startswith(_PYFLINK):
-        return name.removeprefix(_PYFLINK)
+    if name.startswith(PYFLINK_ERRORS):
+        return name.removeprefix(PYFLINK_ERRORS)
     return _PEKKO + name[len(_AKKA) :] if name.startswith(_AKKA) else name
 
 
@@ -138,7 +137,8 @@ def fails_in_user_code(trace: StackTrace) -> bool:
         if throwable.frames:
             own = (f for f in throwable.frames if f.origin not in ("jdk", "library", "native"))
             first = next(own, None)
-            is_user = first is not None and first.origin == "user"
+            if first is None or first.origin != "user":
+                return False
             classes = {frame.class_name for frame in throwable.frames}
-            return is_user and (len(classes) == 1 or any("." in name for name in classes))
+            return len(classes) == 1 or any("." in name for name in classes)
     return False

@@ -6,10 +6,12 @@ from flink_triage.traces.mask import mask
 from flink_triage.traces.mentions import mentioned
 from flink_triage.traces.parse import extract
 from flink_triage.traces.parts import part_of, simple_name
+from flink_triage.traces.python import PYFLINK_ERRORS
 from flink_triage.traces.render import expand_frames, render, render_frame
 
 __all__ = [
     "OMITTED_STACKS",
+    "PYFLINK_ERRORS",
     "expand_frames",
     "extract",
     "fingerprint",

@@ -22,7 +22,7 @@ _ERROR = re.compile(
 )
 # PyFlink raises these for Java exceptions (pyflink/util/exceptions.py): newer versions print the
 # Java class behind the name, and all print Java's frames below it.
-_PYFLINK = "pyflink.util.exceptions."
+PYFLINK_ERRORS = "pyflink.util.exceptions."
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 # Flink ships its Python modules and their dependencies in zip files, and so do users.
 _MODULE_ROOT = re.compile(
@@ -76,11 +76,11 @@ def read_traceback(
 def java_header(throwables: Sequence[Throwable]) -> str | None:
     """The first line of the Java exception that the outermost of Python's errors stands for."""
     error = throwables[0] if throwables else None
-    if error is None or not error.type.startswith(_PYFLINK):
+    if error is None or not error.type.startswith(PYFLINK_ERRORS):
         return None
     if is_throwable_header(error.message):
         return error.message
-    name = error.type.removeprefix(_PYFLINK)
+    name = error.type.removeprefix(PYFLINK_ERRORS)
     if name == "JavaException":
         return None
     package = "api" if name == "TableException" else "catalog.exceptions"

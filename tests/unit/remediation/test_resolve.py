@@ -276,6 +276,11 @@ def test_a_default_is_set_back_where_no_configuration_was_read() -> None:
     )
 
 
+def test_a_default_in_a_different_unit_is_the_same_value() -> None:
+    reason = _only(_resolved(ConfigSpec(TIMEOUT, "600 s"), effective={})).reason
+    assert reason.startswith(f"{TIMEOUT} is 600 s by default; set it back")
+
+
 def test_captures_fill_every_text_and_are_never_evaluated() -> None:
     spec = RemediationSpec(
         "Free {path}",
