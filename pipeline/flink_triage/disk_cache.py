@@ -6,6 +6,7 @@ The cache is optional: an entry that is missing, unreadable or not private is bu
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import tempfile
@@ -48,11 +49,14 @@ def write_cached(kind: str, key: str, data: bytes) -> None:
 
 
 def _private_directory() -> Path:
-    """A directory that only this user can write to; raises ``OSError`` if that is not possible."""
-    directory = cache_directory() / "compiled"
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = directory.lstat()
+    return private_directory(cache_directory() / "compiled")
+
+
+def private_directory(path: Path) -> Path:
+    """A directory that only this user can open, created if it is missing; ``OSError`` if not."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = path.lstat()
     is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
     if not stat.S_ISDIR(status.st_mode) or not is_own or status.st_mode & 0o077:
-        raise PermissionError(f"{directory} is not private")
-    return directory
+        raise PermissionError(errno.EACCES, "is not private to this user", str(path))
+    return path

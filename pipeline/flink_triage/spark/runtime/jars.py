@@ -3,16 +3,21 @@
 Spark resolves ``spark.jars.packages`` on every start and fetches Delta's whole dependency tree (33
 jars, 87 MB), although the Spark wheel contains all but two of these jars.  The Ivy in the wheel
 therefore fetches those two once, and later runs need neither Ivy nor a network.
+
+Each start compares the jars of the tested versions with their published SHA-256 (8 ms for the two
+of Delta).  Other versions are compared with the published SHA-1 by Ivy, when it fetches them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +31,7 @@ IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
 FETCH_TIMEOUT_SECONDS = 300
 # The version of the AWS SDK in the hadoop-project of each Hadoop version.
 AWS_SDK_VERSIONS = {"3.5.0": "2.35.4"}
+DIGESTS = Path(__file__).with_name("jars.sha256")
 S3_ANALYTICS = ("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1")
 
 
@@ -70,10 +76,10 @@ def jar_directory() -> Path:
 
 
 def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
-    """The cached files of ``delta_jars``, or ``None`` if one is missing."""
+    """The cached files of ``delta_jars``, or ``None`` if one is missing or damaged."""
     home = directory or jar_directory()
     paths = tuple(home / jar.file_name for jar in delta_jars())
-    return paths if all(_is_jar(path) for path in paths) else None
+    return paths if all(_is_intact(path) for path in paths) else None
 
 
 def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
@@ -87,14 +93,14 @@ def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
         return found
     _make(home)
     for jar in delta_jars():
-        if not _is_jar(home / jar.file_name):
+        if not _is_intact(home / jar.file_name):
             _fetch(jar, home)
     return tuple(home / jar.file_name for jar in delta_jars())
 
 
 def _make(home: Path) -> None:
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EnvironmentProblem(f"{home}: cannot store the Delta jars: {error.strerror}") from None
 
@@ -113,11 +119,15 @@ def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
             f"{', '.join(AWS_SDK_VERSIONS)}; provide its jars with spark-submit --packages"
         )
     home = directory or jar_directory()
-    folder = home / f"s3a-{hadoop}"
-    if not folder.is_dir():
+    jars = _s3a_jars(home, hadoop)
+    if not all(map(_is_intact, jars)):
         _make(home)
-        _fetch_s3a(hadoop, folder)
-    return tuple(sorted(folder.glob("*.jar")))
+        _fetch_s3a(hadoop, home)
+    return jars
+
+
+def _s3a_jars(home: Path, hadoop: str) -> tuple[Path, ...]:
+    return tuple(home / name for name in _digests() if name.startswith(f"s3a-{hadoop}/"))
 
 
 def _hadoop_version() -> str:
@@ -127,7 +137,7 @@ def _hadoop_version() -> str:
     return found[0].stem.removeprefix("hadoop-client-api-") if found else "(none found)"
 
 
-def _fetch_s3a(hadoop: str, folder: Path) -> None:
+def _fetch_s3a(hadoop: str, home: Path) -> None:
     sdk = AWS_SDK_VERSIONS[hadoop]
     aws = ("s3", "s3-transfer-manager", "sts", "apache-client")
     wanted = [
@@ -135,7 +145,7 @@ def _fetch_s3a(hadoop: str, folder: Path) -> None:
         _ivy_dependency(*S3_ANALYTICS, "master"),
         *(_ivy_dependency("software.amazon.awssdk", name, sdk, "default") for name in aws),
     ]
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".fetch-") as scratch:
+    with tempfile.TemporaryDirectory(dir=home, prefix=".fetch-") as scratch:
         module = Path(scratch) / "ivy.xml"
         module.write_text(
             '<ivy-module version="2.0"><info organisation="flink-triage" module="s3a"/>'
@@ -143,13 +153,16 @@ def _fetch_s3a(hadoop: str, folder: Path) -> None:
             f"<dependencies>{''.join(wanted)}</dependencies></ivy-module>",
             encoding="utf-8",
         )
-        jars = Path(scratch) / "jars"
-        pattern = f"{jars}/[artifact]-[revision](-[classifier]).[ext]"
-        output = _run_ivy(["-ivy", str(module), "-retrieve", pattern], Path(scratch), folder.name)
-        if not list(jars.glob("hadoop-aws-*.jar")) or not all(map(_is_jar, jars.glob("*.jar"))):
-            raise EnvironmentProblem(_not_fetched(folder.name, folder.parent, output))
+        fetched = Path(scratch) / f"s3a-{hadoop}"
+        pattern = f"{fetched}/[artifact]-[revision](-[classifier]).[ext]"
+        output = _run_ivy(["-ivy", str(module), "-retrieve", pattern], home, Path(scratch))
+        for jar in _s3a_jars(Path(scratch), hadoop):
+            _check_fetched(jar, home, output)
+        folder = home / fetched.name
+        if not all(map(_is_intact, _s3a_jars(home, hadoop))):
+            shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # another first run was faster
-            jars.rename(folder)
+            fetched.rename(folder)
 
 
 def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
@@ -157,39 +170,69 @@ def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
     return f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->{conf}"/>'
 
 
-def _is_jar(path: Path) -> bool:
-    """Whether a file begins and ends like a zip archive; a truncated download does not."""
+@cache
+def _digests() -> dict[str, str]:
+    """The published SHA-256 of each jar of the tested versions, by its path in the cache."""
+    lines = DIGESTS.read_text("utf-8").splitlines()
+    pairs = (line.split() for line in lines if not line.startswith("#"))
+    return {path: digest for digest, path in pairs}
+
+
+def _expected_digest(path: Path) -> str | None:
+    digests = _digests()
+    return digests.get(path.name) or digests.get(f"{path.parent.name}/{path.name}")
+
+
+def _is_intact(path: Path) -> bool:
+    """Whether a jar has its published digest, or, if none is known, is a complete archive."""
+    expected = _expected_digest(path)
     try:
-        with path.open("rb") as handle:
-            if handle.read(4) != b"PK\x03\x04":
-                return False
-            handle.seek(0, os.SEEK_END)
-            handle.seek(max(0, handle.tell() - 65_557))
-            return b"PK\x05\x06" in handle.read()
+        return _is_complete(path) if expected is None else _sha256(path) == expected
     except OSError:
         return False
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def _is_complete(path: Path) -> bool:
+    """Whether a file begins and ends like a zip archive; a truncated download does not."""
+    with path.open("rb") as handle:
+        if handle.read(4) != b"PK\x03\x04":
+            return False
+        handle.seek(0, os.SEEK_END)
+        handle.seek(max(0, handle.tell() - 65_557))
+        return b"PK\x05\x06" in handle.read()
 
 
 def _fetch(jar: Jar, home: Path) -> None:
     with tempfile.TemporaryDirectory(dir=home, prefix=".fetch-") as scratch:
         words = ["-notransitive", "-dependency", jar.group, jar.artifact, jar.version]
         words += ["-retrieve", f"{scratch}/[artifact]-[revision].[ext]"]
-        output = _run_ivy(words, Path(scratch), jar.file_name)
+        output = _run_ivy(words, home, Path(scratch))
         fetched = Path(scratch) / jar.file_name
-        if not _is_jar(fetched):
-            raise EnvironmentProblem(_not_fetched(jar.file_name, home, output))
+        _check_fetched(fetched, home, output)
         # Atomic: two simultaneous first runs write the same complete file.
         fetched.replace(home / jar.file_name)
 
 
-def _not_fetched(what: str, home: Path, output: str) -> str:
-    return (
-        f"{what}: not in {home} and Ivy could not fetch it ({_reason(output)}); "
-        f"copy the file there, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
+def _check_fetched(path: Path, home: Path, output: str) -> None:
+    if _is_intact(path):
+        return
+    remedy = f"copy the file there, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
+    if not path.exists():
+        raise EnvironmentProblem(
+            f"{path.name}: not in {home} and Ivy could not fetch it ({_reason(output)}); {remedy}"
+        )
+    raise EnvironmentProblem(
+        f"{path.name}: Ivy fetched a file with the SHA-256 {_sha256(path)}, "
+        f"expected {_expected_digest(path) or 'a complete jar'}; {remedy}"
     )
 
 
-def _run_ivy(words: list[str], scratch: Path, what: str) -> str:
+def _run_ivy(words: list[str], home: Path, scratch: Path) -> str:
     """The output of Ivy; raises ``EnvironmentProblem`` if it does not end in time."""
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
@@ -202,8 +245,8 @@ def _run_ivy(words: list[str], scratch: Path, what: str) -> str:
         )
     except subprocess.TimeoutExpired:
         raise EnvironmentProblem(
-            f"{what}: not fetched within {FETCH_TIMEOUT_SECONDS} s; "
-            f"copy the file into {scratch.parent}"
+            f"{home}: Ivy did not fetch the jars within {FETCH_TIMEOUT_SECONDS} s; "
+            "copy them into this folder"
         ) from None
     return done.stdout + done.stderr
 
@@ -221,7 +264,7 @@ def _ivy_class_path() -> str:
 def _reason(output: str) -> str:
     """The most informative line of Ivy's report."""
     lines = [line.strip(" \t:") for line in output.split("\n")]
-    for word in ("not found", "refused", "timed out", "UNRESOLVED", "rror"):
+    for word in ("invalid", "not found", "refused", "timed out", "UNRESOLVED", "rror"):
         for line in lines:
             if word in line:
                 return line[:160]

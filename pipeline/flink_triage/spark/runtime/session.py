@@ -6,13 +6,14 @@ import os
 import re
 import socket
 import sys
+import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pyspark
 from pyspark.sql import SparkSession
 
-from flink_triage.disk_cache import cache_directory
+from flink_triage.disk_cache import cache_directory, private_directory
 from flink_triage.errors import EnvironmentProblem
 from flink_triage.settings import GIB, MIB
 from flink_triage.spark.runtime.jars import ensure_jars, ensure_s3a_jars
@@ -230,7 +231,9 @@ def session_options(
     """
     small = size_bytes is not None and size_bytes < SMALL_BYTES
     short = size_bytes is not None and size_bytes < SHORT_BYTES
+    scratch = _scratch_directory()
     jvm = " ".join([EVERY_JVM, *([ONE_COMPILER] * short), SMALL_JVM if small else LARGE_JVM])
+    jvm += f' "-Djava.io.tmpdir={scratch}"'
     # The log configuration also silences Hadoop's user lookup and Spark's banner.
     if not verbose:
         jvm += f" -Dlog4j2.configurationFile={QUIET_LOG4J.as_uri()}"
@@ -246,7 +249,8 @@ def session_options(
         "spark.ui.showConsoleProgress": "true" if verbose else "false",
         # Python workers live on between the stages of a run.
         "spark.python.worker.reuse": "true",
-        "spark.sql.warehouse.dir": str(Path(os.environ.get("TMPDIR", "/tmp")) / "flink-triage"),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         # A few rows an action: neither compression codecs nor broadcasts need warming up.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
         # Tasks write large numbers of rows from the driver: the optimizer, which evaluates local
@@ -254,6 +258,17 @@ def session_options(
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
+
+
+def _scratch_directory() -> Path:
+    """The directory of Spark's temporary files, which Spark makes readable to every user."""
+    path = Path(tempfile.gettempdir()) / f"flink-triage-{os.geteuid()}"
+    try:
+        return private_directory(path)
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{path}: {error.strerror}; remove it, or set TMPDIR to another folder"
+        ) from None
 
 
 def _class_archive(java: Java) -> str:
