@@ -115,7 +115,7 @@ def _short_jobs(out: BinaryIO) -> None:
         )
 
 
-def _aliases(out: BinaryIO) -> None:
+def aliases(out: BinaryIO) -> None:
     """The value of an option that would stand for 10^9 words."""
     words = b"[&a0 [x,x,x,x,x,x,x,x,x], " + b", ".join(
         b"&a%d [%s]" % (n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 10)
@@ -171,7 +171,7 @@ HEAVY: Mapping[str, Heavy] = {
     ),
     "100,000 short jobs": Heavy(_short_jobs, MAX_MEGABYTES, _finds_the_full_disk),
     "lines of base64": Heavy(_base64, 200, _finds_the_full_disk),
-    "an option of aliases": Heavy(_aliases, 200, _finds_the_full_disk),
+    "an option of aliases": Heavy(aliases, 200, _finds_the_full_disk),
     "a stack of 100,000 frames": Heavy(_frames, 200, _is_cut_and_found),
 }
 

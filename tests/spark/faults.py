@@ -56,3 +56,6 @@ def _obey(point: str, subject: str) -> None:
         raise RecursionError("ordered")
     while fault == "burn":
         pass
+    held = []
+    while fault == "grow":
+        held.append(bytes(range(256)) * 65_536)

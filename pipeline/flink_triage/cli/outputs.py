@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TextIO
 
 from flink_triage import exit_codes
-from flink_triage.diagnosis.resource_limits import UNDIAGNOSED
 from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.model import SEVERITIES, Result
 from flink_triage.report import Format, render_pieces
@@ -66,7 +65,7 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a signature also stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
-    if not result.incidents and any(q.reason.startswith(UNDIAGNOSED) for q in coverage.quarantined):
+    if not result.incidents and any(q.is_undiagnosed for q in coverage.quarantined):
         return exit_codes.BUG
     verdicts = {incident.verdict for incident in result.incidents}
     if verdicts and verdicts <= {"no-logs", "empty-window"}:

@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TypeVar
 
+from flink_triage.model.log_events import UNDIAGNOSED
 from flink_triage.settings import MIB, Settings
 
 T = TypeVar("T")
 
-# Prefix of the reason in the list of files that were not read.
-UNDIAGNOSED = "not diagnosed: "
 # A process can allocate about 200 MB in this time.
 _TICK_SECONDS = 0.1
 _MAX_MESSAGE = 200

@@ -53,6 +53,7 @@ from flink_triage.model import (
     Result,
     Run,
     SkippedSignature,
+    by_importance,
 )
 from flink_triage.run_options import (
     Options,
@@ -266,10 +267,7 @@ def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
         events=account.events,
         stack_traces=account.stack_traces,
         fingerprints=len(frozenset().union(*(one.fingerprints for one in concluded))),
-        quarantined=tuple(
-            Quarantined(redact_path(q.path), q.reason)
-            for q in sorted(problems, key=lambda q: (q.path, q.reason))
-        ),
+        quarantined=by_importance(Quarantined(redact_path(q.path), q.reason) for q in problems),
         truncated=account.truncated,
         redactions=sum(account.redactions.values()),
         redactions_by_kind=dict(sorted(account.redactions.items())),

@@ -13,6 +13,7 @@ from flink_triage.model.log_events import (
     Quarantined,
     RangeScan,
     Volume,
+    by_importance,
 )
 from flink_triage.model.observations import (
     Match,
@@ -121,4 +122,5 @@ __all__ = [
     "UnknownFailure",
     "Verdict",
     "Volume",
+    "by_importance",
 ]

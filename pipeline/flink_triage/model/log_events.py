@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -118,17 +118,33 @@ class Volume:
     event_count: int
 
 
+# Prefix of the reason of a deployment that could not be diagnosed.
+UNDIAGNOSED = "not diagnosed: "
+
+
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An input, or a part of one, that was not read as a log, with the reason."""
+    """What the result lacks, with the reason: an input, a part of one, or a deployment."""
 
     path: str
     reason: str
 
     @property
+    def is_undiagnosed(self) -> bool:
+        """Whether the path is a deployment that was read, but could not be diagnosed."""
+        return self.reason.startswith(UNDIAGNOSED)
+
+    @property
     def is_ignored(self) -> bool:
         """Whether nothing is missing: a file next to logs that is not a log by its name."""
         return self.reason.startswith("ignored: ")
+
+
+def by_importance(items: Iterable[Quarantined]) -> tuple[Quarantined, ...]:
+    """Deployments that were not diagnosed first, ignored files last, and then by path."""
+    return tuple(
+        sorted(items, key=lambda q: (not q.is_undiagnosed, q.is_ignored, q.path, q.reason))
+    )
 
 
 @dataclass(frozen=True, slots=True)

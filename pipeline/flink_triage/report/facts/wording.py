@@ -285,11 +285,12 @@ def overview(result: Result) -> str:
     """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
 
     If a deployment has several incidents, these are counted: ``2 deployments · 5 incidents · 5
-    diagnosed``.
+    diagnosed``. Deployments that could not be diagnosed come last: ``1 not diagnosed``.
     """
     incidents = result.incidents
+    undiagnosed = [item.path for item in result.coverage.quarantined if item.is_undiagnosed]
     names = {incident.deployment for incident in incidents}
-    deployments = count(len(names), "deployment")
+    deployments = count(len(names.union(undiagnosed)), "deployment")
     if len(incidents) > len(names):
         deployments += f" · {count(len(incidents), 'incident')}"
     numbers = {
@@ -300,6 +301,8 @@ def overview(result: Result) -> str:
     parts = [f"{number:,} {verdict}" for verdict, number in numbers.items() if number]
     if critical and numbers["diagnosed"]:
         parts[0] += f" ({critical:,} critical)"
+    if undiagnosed:
+        parts.append(f"{len(undiagnosed):,} not diagnosed")
     return " · ".join([deployments, *parts])
 
 
@@ -314,13 +317,14 @@ def _masked(coverage: Coverage) -> str:
 def coverage_line(coverage: Coverage) -> str:
     """The amounts read and skipped; never empty, so that no output is not mistaken for health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
-    ignored = sum(quarantined.is_ignored for quarantined in coverage.quarantined)
+    ignored = sum(item.is_ignored for item in coverage.quarantined)
+    undiagnosed = sum(item.is_undiagnosed for item in coverage.quarantined)
     parts = [
         f"{count(coverage.files, 'file')} ({size(coverage.bytes)})",
         count(coverage.events, "event"),
         count(coverage.stack_traces, "stack trace"),
         f"{count(coverage.signatures_evaluated, 'signature')}, {skipped}",
-        f"{len(coverage.quarantined) - ignored:,} quarantined",
+        f"{len(coverage.quarantined) - ignored - undiagnosed:,} quarantined",
     ]
     if ignored:
         parts.append(f"{ignored:,} ignored")

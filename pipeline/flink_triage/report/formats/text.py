@@ -361,7 +361,8 @@ class _Writer:
         shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
         for quarantined in shown:
             said = f"{quarantined.path}: {quarantined.reason}"
-            self._page.add(said, indent=2, hang=2, label="not read: ")
+            label = "" if quarantined.is_undiagnosed else "not read: "
+            self._page.add(said, indent=2, hang=2, label=label)
         if left_out:
             self._page.add(f"{left_out} more: -v", indent=2, style="faint")
         skipped, left_out = capped(coverage.signatures_skipped, 99 if self._verbose else _MAX_SHORT)

@@ -28,6 +28,7 @@ from flink_triage.model import (
     SkippedSignature,
     Throwable,
     UnknownFailure,
+    by_importance,
 )
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.spark.ingest.ledger import COUNTED
@@ -228,7 +229,7 @@ def _coverage(
         events=sum(file["event_count"] for file in files),
         stack_traces=sum(file["trace_count"] for file in files),
         fingerprints=fingerprints,
-        quarantined=tuple(sorted(bad, key=lambda q: (q.path, q.reason))),
+        quarantined=by_importance(bad),
         truncated=sum(file["truncated"] for file in files),
         redactions=sum(file["redactions"] for file in files),
         redactions_by_kind=dict(sorted(kinds.items())),
