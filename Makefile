@@ -151,7 +151,7 @@ matrix: ## the tests without a JVM on every Python of PYTHONS
 	@for python in $(PYTHONS); do \
 	  folder=build/matrix/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	  $$python -m venv $$folder && $$folder/bin/pip install --quiet --disable-pip-version-check \
-	    '.[compression,completion]' hypothesis jsonschema pyarrow pytest pytest-xdist types-PyYAML || exit 1; \
+	    '.[compression,completion]' detect-secrets hypothesis jsonschema pyarrow pytest pytest-xdist rstr types-PyYAML || exit 1; \
 	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
 	done
 

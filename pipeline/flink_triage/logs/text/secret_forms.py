@@ -27,10 +27,10 @@ _KEYS = (
     r"|(?:shared[-_. ]?)?access[-_. ]?key(?:[-_. ]?id)?|client[ ]secret"
     r"|account[-_. ]?key[\w.-]{0,128}|private[-_.]?key|service[-_.]?key|shared[-_.]?key"
     r"|(?:encryption|signing|master|routing|license|webhook|hmac)[-_.]?key"
-    r"|(?<![A-Za-z])(?:auth|db|database|priv|client|ibm|iam)[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
+    r"|(?<![A-Za-z])(?:auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl)[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
     r"|auth[-_.]?params|basic[-_.]?auth(?:[-_.]user[-_.]?info|[-_.]credentials)?"
     r"|http[-_.]headers|session[-_.]?cookie|(?<![A-Za-z])x-(?:[a-z]{1,16}-){1,3}token"
-    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|(?<![A-Za-z])id)"
+    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|cloudant|softlayer|(?<![A-Za-z])id)"
     r"[-_.]?token"
 )
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
@@ -51,7 +51,7 @@ _SUFFIX = (
     r"(?:\[[\w.-]{0,32}\]|\(\w{1,16}\))?"
 )
 _QUOTE = r"(?:\\{0,7}[\"']|%22|&quot;)"
-_SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?!=)|%3D|%3A)"
+_SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?![=:])|::(?=[\s\"'])|%3D|%3A)"
 _SEPARATOR = (
     rf"(?:[ \t]{{0,64}}{_SIGN}[ \t]{{0,64}}"
     # Wrapped, or wrapped and escaped to the two characters "\n".
@@ -295,7 +295,7 @@ MAYBE = (
     rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
     rb"(api|access|account|private|service|shared)[-_. ]?key",
     # Does not match RocksDBKeyedStateBackend.
-    rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam)[-_.]?key",
+    rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam|cloud(ant)?|softlayer|cl|sl)[-_.]?key",
     rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
     rb"azure[-_.]sas[-_.]",
     rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",

@@ -18,7 +18,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     # header.claims.signature, or the five parts of an encrypted one
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),
     # the secret key often follows its id
-    ("awskey", r"(?:AKIA|ASIA)[A-Z0-9]{16}(?:[ :,/]{1,3}[A-Za-z0-9+/]{40})?"),
+    ("awskey", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?:[ :,/]{1,3}[A-Za-z0-9+/]{40})?"),
     ("awskey", r"ABSK[A-Za-z0-9+/]{80,300}={0,2}"),
     ("alibaba", rf"LTAI{_ID}{{16,26}}"),
     ("tencent", rf"AKID{_ID}{{32}}"),
@@ -26,8 +26,9 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("google", rf"ya29\.[A-Za-z0-9_.-]{{20,2048}}|1//0{_URL_SAFE}{{40,512}}"),
     ("azure", r"[A-Za-z0-9+/]{86}=="),
     ("azure", r"[A-Za-z0-9_~.]{3}[78]Q~[A-Za-z0-9_~.-]{31,40}"),
-    ("github", rf"gh[pousr]_{_ID}{{30,255}}|github_pat_\w{{20,255}}"),
+    ("github", r"gh[pousr]_\w{30,255}|github_pat_\w{20,255}"),
     ("gitlab", rf"gl(?:pat|dt|rt|cbt|ptt|ft|oas|imt|agent|soat)-{_URL_SAFE}{{20,255}}"),
+    ("gitlab", rf"GR1348941{_URL_SAFE}{{20,50}}"),
     ("atlassian", r"AT[AC]TT3[A-Za-z0-9_=-]{40,255}|ATBB[A-Za-z0-9]{24,64}"),
     ("databricks", rf"(?:dapi|dose|dkea){_HEX}{{32}}(?:-\d)?"),
     ("slack", rf"xox[abeoprs](?:\.xox[bp])?-{_URL_SAFE}{{10,255}}|xapp-\d-{_URL_SAFE}{{10,255}}"),
@@ -39,7 +40,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("sendgrid", rf"SG\.{_URL_SAFE}{{16,64}}\.{_URL_SAFE}{{16,128}}"),
     ("mailgun", rf"key-{_HEX}{{32}}"),
     ("mailchimp", rf"{_HEX}{{32}}-us\d{{1,2}}"),
-    ("twilio", rf"SK{_HEX}{{32}}"),
+    ("twilio", rf"(?:AC|SK){_HEX}{{32}}"),
     ("vault", rf"hv[sbr]\.{_URL_SAFE}{{20,512}}"),
     ("docker", rf"dckr_(?:pat|oat)_{_URL_SAFE}{{20,64}}"),
     ("npm", rf"npm_{_ID}{{36}}"),
@@ -74,6 +75,7 @@ WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"outlook\.office(?:365)?\.com/webhook/", r"[\w@/-]{8,512}"),
     (r"api\.telegram\.org/(?:file/)?bot", r"\d{5,12}:[\w-]{20,64}"),
     (r"open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/(?:v2/)?hook/", r"[\w-]{8,64}"),
+    (r"api\.softlayer\.com/soap/v3(?:\.1)?/", r"[a-z0-9]{64}"),
     (r"events\.pagerduty\.com/integration/", r"\w{16,64}"),
     (r"maker\.ifttt\.com/trigger/\w{1,64}/(?:json/)?with/key/", r"[\w-]{16,64}"),
     # Mattermost, Rocket.Chat, Zapier and others: /hooks/<id>, /hooks/catch/<number>/<id>

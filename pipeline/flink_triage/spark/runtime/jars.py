@@ -173,7 +173,7 @@ def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
 @cache
 def _digests() -> dict[str, str]:
     """The published SHA-256 of each jar of the tested versions, by its path in the cache."""
-    lines = DIGESTS.read_text("utf-8").splitlines()
+    lines = DIGESTS.read_text("utf-8").rstrip().split("\n")
     pairs = (line.split() for line in lines if not line.startswith("#"))
     return {path: digest for digest, path in pairs}
 
