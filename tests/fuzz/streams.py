@@ -7,6 +7,7 @@ processor time, then RUNS damaged streams, and prints each that broke a promise 
 from __future__ import annotations
 
 import bz2
+import gzip
 import io
 import lzma
 import random
@@ -30,6 +31,14 @@ PACKERS: Mapping[str, Callable[[], Any]] = {
     "xz": lambda: lzma.LZMACompressor(preset=0),
     "zstd": lambda: zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1}),
     "lz4": lambda: _Lz4Compressor(),
+}
+# Decoders of a whole file, of the libraries themselves.
+WHOLE: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.decompress,
+    "bz2": bz2.decompress,
+    "xz": lzma.decompress,
+    "zstd": zstd.decompress,
+    "lz4": lz4.frame.decompress,
 }
 # What decoding may take beyond the interpreter and the modules it has loaded.
 MAX_DATA_BYTES = 32 * MIB
@@ -130,7 +139,9 @@ def check(seed: int) -> None:
     name, plain, data = damaged(seed)
     stream = DecompressedStream(io.BytesIO(data), GIB, name)
     whole = stream.read()
-    assert whole == plain or stream.problem is not None, "a loss without a problem"
+    if stream.problem is None:
+        # Damage between two members, or beyond the last, cannot be noticed.
+        assert whole in (plain, WHOLE[name](data)), "a loss without a problem"
     again = DecompressedStream(io.BytesIO(data), GIB, name)
     drawn = random.Random(seed)
     parts = []

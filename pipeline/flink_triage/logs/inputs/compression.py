@@ -171,18 +171,19 @@ class DecompressedStream:
         with contextlib.suppress(Exception):  # The same damage, or a stream that cannot seek.
             self._raw.seek(position - self._taken, os.SEEK_CUR)
             while len(found) < _PIECE:
-                data = b""
+                data, is_end = b"", False
                 if decoder.needs_input:
                     # zlib and others verify a checksum as soon as they have read it, before they
                     # return the last bytes, so the input is also passed byte by byte.
                     data = self._raw.read(min(max(self._fed_at - position, 1), _CHUNK))
                     position += len(data)
-                    if not data:
-                        break
+                    is_end = not data
                 skipped = max(min(self._given - at, _PIECE), 0)
                 part = decoder.decompress(data, skipped or 1)
                 at += len(part)
                 found += b"" if skipped else part
+                if is_end and not part:  # bz2 asks for input before it has returned everything
+                    break
         return bytes(found)
 
     def _next_member(self) -> _Decoder | None:
