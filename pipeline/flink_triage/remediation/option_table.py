@@ -21,6 +21,9 @@ from flink_triage.signatures.pack import builtin_pack_directory
 _ASKED = 8192
 # Families of keys that are not ConfigOptions: Flink passes everything after the prefix to a
 # reporter, a filesystem, Hadoop or a process environment.
+# Options of 2.x that all earlier lines pass to the S3 client (docs/deployment/filesystems/s3, and
+# MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
+_PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
     "traces.reporter.",
@@ -322,7 +325,8 @@ class OptionTable:
         if key.startswith(OPEN_PREFIXES):
             # Every line passes s3.access.key through, although it is an option in some.
             rows = self._rows.get(key, ())
-            return not rows or any(fields[0].startswith("fallback:") for _, _, fields in rows)
+            is_old_name = any(fields[0].startswith("fallback:") for _, _, fields in rows)
+            return not rows or is_old_name or key in _PASSED_THROUGH
         # ConfigurationUtils.canBePrefixMap: "<map option>.<entry>" sets one entry of the map.
         parts = key.split(".")
         return any(

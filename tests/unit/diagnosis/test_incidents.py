@@ -65,6 +65,15 @@ SUPPRESSED = (
     ".handleFailure(ExecutionFailureHandler.java:138)\n"
 )
 
+HEAP_FULL = (
+    "java.lang.OutOfMemoryError: Java heap space\n"
+    "\tat org.apache.flink.runtime.state.heap.CopyOnWriteStateMap.put(CopyOnWriteStateMap.java:1)\n"
+)
+NO_SLOTS = (
+    "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: Could not acquire"
+    " the minimum required resources.\n"
+)
+
 THRESHOLD = (
     "org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failure"
     " threshold.\n"
@@ -174,13 +183,7 @@ def test_a_symptom_is_explained_by_its_cause(diagnose):
 
 
 def test_options_of_an_explained_symptom_are_not_in_the_patch(diagnose):
-    text = (
-        line(9, "Decline checkpoint", "WARN")
-        + FULL
-        + failed(10, FULL)
-        + line(11, "Job failed", "ERROR")
-    )
-    text += SUPPRESSED + "Caused by: " + FULL
+    text = completed(5, 4) + failed(9, HEAP_FULL) + failed(20, NO_SLOTS)
     incident = diagnose(jobmanager=text).incidents[0]
     explained = [d for d in incident.diagnoses if d.signature in incident.diagnoses[0].explains]
     assert any(d.remediation.config for d in explained)
