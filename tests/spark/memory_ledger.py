@@ -11,7 +11,8 @@ from flink_triage.logs.inputs.files import InputFile, Listing, deployment_of
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.changed_files import LedgerEntry, WorkPlan, plan_work
 from flink_triage.spark.ingest.content_identity import heads_agree
-from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
+from flink_triage.spark.ingest.examine_files import Look, Wanted
+from flink_triage.spark.ingest.examine_files import look_at as examine
 from flink_triage.spark.ingest.ledger import entry_of
 from flink_triage.spark.tables.schemas import LOG_FILES
 
@@ -55,17 +56,19 @@ def plan_over(
     settings: Settings,
     now: datetime,
     of: Callable[[InputFile], str] = deployment_of,
+    look_at: Callable[[Wanted], Look] | None = None,
 ) -> WorkPlan:
-    def look(wanted: Sequence[Wanted]) -> list[Look]:
+    def look_again(wanted: Wanted) -> Look:
         # Tests set the time of a change; the kernel's own is that of today.
-        looks = (look_at(one, settings) for one in wanted)
-        return [replace(found, changed_at=found.modified_at) for found in looks]
+        found = examine(wanted, settings)
+        return replace(found, changed_at=found.modified_at)
 
+    one = look_at or look_again
     return plan_work(
         listing.files,
         listing.quarantined,
         ledger,
-        look,
+        lambda wanted: [one(file) for file in wanted],
         deployment_of=of,
         now=now,
         settle_seconds=settings.settle_seconds,

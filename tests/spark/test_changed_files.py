@@ -17,6 +17,7 @@ from flink_triage.model import Quarantined
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.spark.ingest.changed_files import WorkPlan
 from flink_triage.spark.ingest.content_identity import HEAD_BYTES, OpenFile
+from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
 from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from tests.spark.memory_ledger import MemoryLedger, plan_over
@@ -137,7 +138,7 @@ def test_a_file_rewritten_in_place_is_a_new_generation(folder: Path, rewritten: 
     os.utime(folder / "jm.log", (1, 1))
     (work,) = plan(folder, entries).work
     assert (work.state, work.known.consumed_bytes, work.generation) == ("new-generation", 0, 1)
-    assert work.file_id == entries.rows[0]["file_id"]
+    assert work.file_id != entries.rows[0]["file_id"]
 
 
 def test_rotation_reads_only_the_new_file(folder: Path) -> None:
@@ -371,3 +372,51 @@ def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder
     later = MemoryLedger([*entries.rows, *read(planned)])
     assert plan(folder, later).work == ()
     assert [Path(alias.path).name for alias in plan(folder, later).aliases] == ["jm.log.2"]
+
+
+def test_files_that_rotate_between_two_looks_are_left_to_the_next_run(folder: Path) -> None:
+    """Each path then has what was read at another path, and not what was found at first."""
+    log = folder / "jm.log"
+    for number in (3, 2, 1):
+        (folder / f"jm.log.{number}").write_text(OTHER.replace("LINE", f"LINE of {number}"))
+    before = consume(folder, NOTHING)
+
+    def rotate() -> None:
+        for number in range(4, 0, -1):
+            path = folder / f"jm.log.{number}"
+            if path.exists():
+                path.rename(folder / f"jm.log.{number + 1}")
+        log.rename(folder / "jm.log.1")
+        log.write_text(MORE * 9_000)
+
+    rotate()
+    seen: set[str] = set()
+
+    def look(wanted: Wanted) -> Look:
+        if wanted.file.path in seen and not (folder / "jm.log.5").exists():
+            rotate()
+        seen.add(wanted.file.path)
+        return look_at(wanted, SETTINGS)
+
+    planned = plan_over(listed(folder), before, SETTINGS, NOW, folder_of, look)
+    assert starts(planned) == {"jm.log": 0}
+    deferred = sorted(Path(path).name for path in planned.deferred)
+    assert deferred == ["jm.log.1", "jm.log.2", "jm.log.3", "jm.log.4"]
+    # The next run finds all that was read, and what was written between the two rotations.
+    assert starts(plan(folder, before)) == dict.fromkeys(("jm.log", "jm.log.1"), 0)
+
+
+def test_what_was_rewritten_twice_has_two_ids(folder: Path) -> None:
+    """A content that was out of sight comes back and is rewritten, like its successor before."""
+    log, rotated, aside = folder / "jm.log", folder / "jm.log.1", folder.parent / "aside"
+    ledger = consume(folder, NOTHING)
+    log.rename(aside)
+    log.write_text(OTHER)
+    ledger = consume(folder, ledger)
+    aside.rename(rotated)
+    ledger = consume(folder, ledger)
+    rotated.write_text(OTHER + MORE)
+    ledger = consume(folder, ledger)
+    assert len({entry.identity for entry in ledger.entries}) == 3
+    log.rename(folder / "jm.log.2")
+    assert plan(folder, ledger).work == ()

@@ -124,13 +124,17 @@ class WorkPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """A file that was opened and compared with the marks of ``entries``."""
+    """A file that was opened and compared with the marks of ``entries``.
+
+    ``is_replaced``: when the path was opened again, it had other content.
+    """
 
     file: InputFile
     deployment: str
     entry: LedgerEntry | None
     entries: tuple[LedgerEntry, ...]
     look: Look
+    is_replaced: bool = False
 
 
 def plan_work(
@@ -217,13 +221,20 @@ def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, 
 
 
 def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
-    """The files; files with entries are compared with the marks of the entries."""
+    """The files; files with entries are opened again and compared with the marks of the entries."""
     asked = [one for one in files if one.entries]
-    looks = look([Wanted(one.file, tuple(e.mark for e in one.entries)) for one in asked])
+    marks = [(one.look.head, *(entry.mark for entry in one.entries)) for one in asked]
+    looks = look([Wanted(one.file, of_one) for one, of_one in zip(asked, marks, strict=True)])
     seen = {one.file.path: again for one, again in zip(asked, looks, strict=True)}
-    return [
-        replace(one, look=seen.get(one.file.path) or replace(one.look, goes_on=())) for one in files
-    ]
+    return [_compared(one, seen.get(one.file.path)) for one in files]
+
+
+def _compared(one: _Examined, again: Look | None) -> _Examined:
+    if again is None:
+        return replace(one, look=replace(one.look, goes_on=()))
+    is_same, *goes_on = again.goes_on or (True, *(None for _ in one.entries))
+    look = replace(again, goes_on=tuple(goes_on))
+    return replace(one, look=look, is_replaced=is_same is None)
 
 
 class _Planner:
@@ -284,13 +295,18 @@ class _Planner:
         others: Sequence[_Examined],
         alike: Mapping[str, Sequence[LedgerEntry]],
     ) -> None:
-        """Plan the files with new content; defer those that may be copies in progress."""
+        """Plan the files with new content; defer those that may be copies in progress.
+
+        Content that replaced other content while the run was planning is deferred as well: it may
+        have been read at a path that was opened before.
+        """
         read = list(others)
         for is_recent in (False, True):
             for one in fresh:
                 if self._is_recent(one.look.changed_at) != is_recent:
                     continue
-                if is_recent and self._is_copy(one, alike[one.deployment], read):
+                is_copy = is_recent and self._is_copy(one, alike[one.deployment], read)
+                if one.is_replaced or is_copy:
                     self._deferred.append(one.file.path)
                     continue
                 read.append(one)
@@ -312,14 +328,15 @@ class _Planner:
 
     def _new(self, one: _Examined) -> FileWork:
         known, head = one.entry, one.look.head
-        # No other path has the content, so this path was rewritten in place, not rotated.
-        if known is not None and known.identity not in self._claimed:
-            return self._work_on(one, known.file_id, known.generation + 1, "new-generation")
         # Two files may share a head, so the id includes the path where the content was first found.
         # A later rename does not change the id.
         name = one.file.path.encode("utf-8", "surrogateescape")
         told = b"\0".join((self._salt.encode(), name, head.head + head.window))
-        return self._work_on(one, digest(told).hex(), 0, "new")
+        file_id = digest(told).hex()
+        # No other path has the earlier content, so this path was probably rewritten in place.
+        if known and known.mark.consumed_bytes and known.identity not in self._claimed:
+            return self._work_on(one, file_id, known.generation + 1, "new-generation")
+        return self._work_on(one, file_id, 0, "new")
 
     def _work_on(self, one: _Examined, file_id: str, generation: int, state: State) -> FileWork:
         look, listed = one.look, one.file
