@@ -67,8 +67,8 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
             return exit_codes.FINDINGS
     if not result.incidents and any(q.is_undiagnosed for q in coverage.quarantined):
         return exit_codes.BUG
-    verdicts = {incident.verdict for incident in result.incidents}
-    if verdicts and verdicts <= {"no-logs", "empty-window"}:
+    # Without an incident, no file could be read.
+    if {incident.verdict for incident in result.incidents} <= {"no-logs", "empty-window"}:
         return exit_codes.USAGE
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
     is_partial = not all(quarantined.is_ignored for quarantined in coverage.quarantined)

@@ -379,3 +379,9 @@ def test_a_script_needs_an_extra(
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert main(["--print-completion", "bash"]) == 4
     assert "pip install 'flink-triage[completion]'" in capsys.readouterr().err
+
+
+def test_an_input_of_which_nothing_can_be_read_is_not_done(tmp_path, capsys):
+    (tmp_path / "core.log").write_bytes(b"\x7fELF" + bytes(range(256)) * 64)
+    assert main(["diagnose", str(tmp_path)]) == 2
+    assert "binary" in capsys.readouterr().out
