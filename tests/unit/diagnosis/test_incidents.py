@@ -516,7 +516,8 @@ GATED = (
 
 def test_a_taskmanager_that_finds_its_jobmanager_in_the_end_is_healthy(diagnose) -> None:
     gated = line(1, GATED, "WARN", "org.apache.pekko.remote.ReliableDeliverySupervisor")
-    started = gated + line(1.1, SOUGHT)
+    seeker = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
+    started = gated + line(1.1, SOUGHT, logger=seeker)
     found = line(12, "Successful registration at resource manager pekko.tcp://flink@jm:6123/u.")
     (incident,) = diagnose(taskmanager=started + found).incidents
     assert incident.verdict == "healthy"
