@@ -42,6 +42,7 @@ from tests.unit.diagnosis.test_verdicts import ANSWER, ASKED
 
 TEXT = "Our Flink job fails with java.lang.OutOfMemoryError: Java heap space\n"
 BARE = "java.lang.NullPointerException: null\n"
+SEEKER = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
 CONNECTED = line(12, "Successful registration at resource manager pekko.tcp://flink@jm:6123/u.")
 UNKNOWN_JOB = line(7, ANSWER.format("f" * 32), "WARN", ASKED)
 LOST_TASKMANAGER = {"jobmanager": LOST, "taskmanager": started(0) + sigterm(60, RUNNER)}
@@ -66,7 +67,7 @@ CASES = {
         0,
     ),
     "registration-retries": Case(
-        {"taskmanager": line(1, SOUGHT) + CONNECTED},
+        {"taskmanager": line(1, SOUGHT, logger=SEEKER) + CONNECTED},
         "signatures",
         [],
         ["taskmanager/registration-timeout"],
