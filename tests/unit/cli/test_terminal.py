@@ -6,10 +6,12 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -24,19 +26,22 @@ OWN_CODES = re.compile(r"\x1b\[(?:0|1|2|31|32|33|36|1;31)m")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
-def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
-    """All that the command writes to a terminal of its own, standard output and error alike."""
+def run_on_a_terminal(
+    argv: Sequence[str], columns: int = 80, folder: Path | None = None, **environment: str
+) -> tuple[int, str]:
+    """The exit code, and all that is written to a terminal, standard output and error alike."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     hidden = {"NO_COLOR", "COLUMNS", "LINES"}
     known = {key: value for key, value in os.environ.items() if key not in hidden}
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *words],
+        argv,
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
         env={**known, "PYTHONPATH": str(PACKAGE), "TERM": "xterm-256color", **environment},
         close_fds=True,
+        cwd=folder,
     )
     os.close(theirs)
     written = b""
@@ -49,8 +54,14 @@ def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
             break
         written += some
     os.close(ours)
-    assert process.wait() == 0, written.decode(errors="replace")
-    return written.decode("utf-8", errors="strict")
+    return process.wait(), written.decode("utf-8", errors="strict")
+
+
+def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
+    argv = [sys.executable, "-c", COMMAND, *words]
+    code, written = run_on_a_terminal(argv, columns, **environment)
+    assert code == 0, written
+    return written
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +127,43 @@ def test_progress_says_stage_bytes_and_rate_and_goes_away() -> None:
 def test_quiet_shows_no_progress() -> None:
     logs = Path(__file__).parents[2] / "logs" / "healthy" / "orders-2.1.1" / "logs"
     assert "MiB/s" not in on_a_terminal("diagnose", str(logs), "--quiet")
+
+
+# What users tried: the commands of a shell, the exit code, and words of what they see.
+TRIED = {
+    "a pipe": ("cat tm.log | T diagnose -", 0, "Disk or storage volume is full"),
+    "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "storage volume is full"),
+    "a substituted process": ("T diagnose <(cat tm.log)", 0, "Disk or storage volume is full"),
+    "a FIFO as output": (
+        "mkfifo pipe; cat pipe & T diagnose tm.log --quiet --output pipe; wait; test -p pipe",
+        0,
+        "Disk or storage volume is full",
+    ),
+    "a link as output": (
+        "touch report; ln -s report link; T diagnose tm.log --quiet --report link.html "
+        "--output link && test -L link && cat report",
+        0,
+        "Disk or storage volume is full",
+    ),
+    "a device as output": ("T diagnose tm.log --output /dev/null && test -c /dev/null", 0, ""),
+    "only binary data": ("head -c 3000 /dev/urandom > core.log; T diagnose core.log", 2, "binary"),
+    "a full disk": ("T diagnose tm.log --format json > /dev/full", 4, "No space left on device"),
+    "one bad signature": (
+        "mkdir -p own/a; echo 'title: [' > own/a/bad.yaml; T diagnose tm.log --signatures own",
+        0,
+        "own/a/bad.yaml",
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "code", "words"), TRIED.values(), ids=TRIED.keys())
+def test_what_users_tried_at_a_prompt(tmp_path: Path, script: str, code: int, words: str) -> None:
+    (tmp_path / "tm.log").write_text(
+        "2026-11-21 05:00:00,000 ERROR org.apache.flink.Task [] - failed\n"
+        "java.io.IOException: No space left on device\n"
+        "\tat org.apache.flink.core.fs.LocalStream.write(LocalStream.java:53)\n"
+    )
+    command = f'T() {{ {shlex.join([sys.executable, "-c", COMMAND])} "$@"; }}; {script}'
+    found, shown = run_on_a_terminal(["bash", "-c", command], 200, tmp_path)
+    assert (found, "Traceback" in shown) == (code, False), shown
+    assert words in OWN_CODES.sub("", shown)
