@@ -313,6 +313,15 @@ def test_members_of_a_zip_are_read_from_any_byte(method: str, tmp_path: Path) ->
             assert member.read(9) == (_TEXT * 100)[at : at + 9]
 
 
+def test_a_zip_member_without_a_name_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "bundle.zip"
+    # A name ends at its first zero byte.
+    path.write_bytes(
+        zipped({"x.log": _TEXT, "b.log": _TEXT}, "stored").replace(b"x.log", b"\0.log")
+    )
+    assert {file.path for file in list_inputs([str(path)]).files} == {f"{path}!/", f"{path}!/b.log"}
+
+
 @pytest.mark.parametrize(
     ("at", "problem"),
     [

@@ -52,7 +52,7 @@ def zip_places(path: str) -> Iterator[Place]:
     following = dict(zip(starts, (*starts[1:], os.stat(path).st_size), strict=False))
     taken: set[int] = set()
     for info in infos:
-        if info.is_dir():
+        if info.filename.endswith("/"):  # `is_dir` fails for an empty name
             continue
         end = info.header_offset + _HEADER_BYTES + info.compress_size
         overlaps = info.header_offset in taken or end > following[info.header_offset]
