@@ -11,8 +11,7 @@ from flink_triage.logs.inputs.files import InputFile, Listing, deployment_of
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.changed_files import LedgerEntry, WorkPlan, plan_work
 from flink_triage.spark.ingest.content_identity import heads_agree
-from flink_triage.spark.ingest.examine_files import Look, Wanted
-from flink_triage.spark.ingest.examine_files import look_at as examine
+from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
 from flink_triage.spark.ingest.ledger import entry_of
 from flink_triage.spark.tables.schemas import LOG_FILES
 
@@ -56,19 +55,19 @@ def plan_over(
     settings: Settings,
     now: datetime,
     of: Callable[[InputFile], str] = deployment_of,
-    look_at: Callable[[Wanted], Look] | None = None,
+    look: Callable[[Wanted], Look] | None = None,
 ) -> WorkPlan:
-    def look_again(wanted: Wanted) -> Look:
+    def look_in_test_time(wanted: Wanted) -> Look:
         # Tests set the time of a change; the kernel's own is that of today.
-        found = examine(wanted, settings)
+        found = look_at(wanted, settings)
         return replace(found, changed_at=found.modified_at)
 
-    one = look_at or look_again
+    look_at_one = look or look_in_test_time
     return plan_work(
         listing.files,
         listing.quarantined,
         ledger,
-        lambda wanted: [one(file) for file in wanted],
+        lambda wanted: [look_at_one(file) for file in wanted],
         deployment_of=of,
         now=now,
         settle_seconds=settings.settle_seconds,

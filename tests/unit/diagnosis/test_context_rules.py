@@ -16,6 +16,7 @@ from tests.unit.diagnosis.test_handled_exceptions import LOGGED
 from tests.unit.diagnosis.test_incidents import (
     FULL,
     NPE,
+    SEEKER,
     SOUGHT,
     completed,
     failed,
@@ -42,7 +43,6 @@ from tests.unit.diagnosis.test_verdicts import ANSWER, ASKED
 
 TEXT = "Our Flink job fails with java.lang.OutOfMemoryError: Java heap space\n"
 BARE = "java.lang.NullPointerException: null\n"
-SEEKER = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
 CONNECTED = line(12, "Successful registration at resource manager pekko.tcp://flink@jm:6123/u.")
 UNKNOWN_JOB = line(7, ANSWER.format("f" * 32), "WARN", ASKED)
 LOST_TASKMANAGER = {"jobmanager": LOST, "taskmanager": started(0) + sigterm(60, RUNNER)}

@@ -503,6 +503,7 @@ def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> N
     assert signatures(incident)[0] == "disk/full"
 
 
+SEEKER = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
 SOUGHT = (
     "Could not resolve ResourceManager address pekko.tcp://flink@jm:6123/user/rpc/resourcemanager_*,"
     " retrying in 10000 ms: Could not connect to rpc endpoint under address jm."
@@ -516,8 +517,7 @@ GATED = (
 
 def test_a_taskmanager_that_finds_its_jobmanager_in_the_end_is_healthy(diagnose) -> None:
     gated = line(1, GATED, "WARN", "org.apache.pekko.remote.ReliableDeliverySupervisor")
-    seeker = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
-    started = gated + line(1.1, SOUGHT, logger=seeker)
+    started = gated + line(1.1, SOUGHT, logger=SEEKER)
     found = line(12, "Successful registration at resource manager pekko.tcp://flink@jm:6123/u.")
     (incident,) = diagnose(taskmanager=started + found).incidents
     assert incident.verdict == "healthy"

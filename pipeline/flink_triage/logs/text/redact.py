@@ -57,7 +57,7 @@ _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig",
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
 # Separates a generated value from a word or an id: letters and digits, not only hexadecimal unless
 # it is longer than Flink's ids.
-_RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z]|[^\s]{40})[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
+_RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z]|\S{40})[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
 
 
 class _Prefilter(threading.local):

@@ -22,16 +22,18 @@ _PASSWORDS = (
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
     r"|wachtwoord|lösenord|şifre|парол[ья]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호"
 )
+# Words before "key" that are part of longer words as well. `MAYBE` searches for them, too.
+_OWNERS = "auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl"
 _KEYS = (
     r"secret[-_. ]?(?:access[-_. ]?)?key|secret[-_.]?id|api[-_. ]?(?:key|token|secret)"
     r"|(?:shared[-_. ]?)?access[-_. ]?key(?:[-_. ]?id)?|client[ ]secret"
     r"|account[-_. ]?key[\w.-]{0,128}|private[-_.]?key|service[-_.]?key|shared[-_.]?key"
     r"|(?:encryption|signing|master|routing|license|webhook|hmac)[-_.]?key"
-    r"|(?<![A-Za-z])(?:auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl)[-_.]?key|azure[-_.]sas[-_.][\w.-]{1,128}"
+    rf"|(?<![A-Za-z])(?:{_OWNERS})[-_.]?key|azure[-_.]sas[-_.][\w.-]{{1,128}}"
     r"|auth[-_.]?params|basic[-_.]?auth(?:[-_.]user[-_.]?info|[-_.]credentials)?"
     r"|http[-_.]headers|session[-_.]?cookie|(?<![A-Za-z])x-(?:[a-z]{1,16}-){1,3}token"
-    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|cloudant|softlayer|(?<![A-Za-z])id)"
-    r"[-_.]?token"
+    r"|(?:access|auth|refresh|session|security|client|bearer|sas|oauth|private|bot|cloudant"
+    r"|softlayer|(?<![A-Za-z])id)[-_.]?token"
 )
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
 # Words that also occur in ordinary text: `redact` checks how they are joined to the value.
@@ -295,7 +297,7 @@ MAYBE = (
     rb"credentials?[\w.\])\[(-]{0,32}[\x22'\\]{0,8}\]?\s{0,64}[:=,]",
     rb"(api|access|account|private|service|shared)[-_. ]?key",
     # Does not match RocksDBKeyedStateBackend.
-    rb"(^|[^a-z])(auth|db|database|priv|client|ibm|iam|cloud(ant)?|softlayer|cl|sl)[-_.]?key",
+    rf"(^|[^a-z])({_OWNERS})[-_.]?key".encode(),
     rb"(encryption|signing|master|routing|license|webhook|hmac)[-_.]?key",
     rb"azure[-_.]sas[-_.]",
     rb"auth[-_.]?params|basic[-_.]?auth|http[-_.]headers|session[-_.]?cookie",

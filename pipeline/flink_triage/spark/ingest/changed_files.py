@@ -232,7 +232,7 @@ def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
 def _compared(one: _Examined, again: Look | None) -> _Examined:
     if again is None:
         return replace(one, look=replace(one.look, goes_on=()))
-    is_same, *goes_on = again.goes_on or (True, *(None for _ in one.entries))
+    is_same, *goes_on = again.goes_on or (True,)  # none if it cannot be opened
     look = replace(again, goes_on=tuple(goes_on))
     return replace(one, look=look, is_replaced=is_same is None)
 
