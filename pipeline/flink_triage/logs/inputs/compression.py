@@ -62,8 +62,8 @@ class DecompressedStream:
     """Reads plain bytes from ``raw``, which is positioned at its start.
 
     Returns at most ``max_bytes``. After the last read, ``problem`` states why data could not be
-    read, or is ``None``. ``compression`` may also be ``deflate`` or ``lzma``, zip streams without a
-    magic number.
+    read, or is ``None``; ``read_error`` is the error of ``raw`` that caused it, if any.
+    ``compression`` may also be ``deflate`` or ``lzma``, zip streams without a magic number.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -75,6 +75,7 @@ class DecompressedStream:
         self._left = max_bytes
         self._given = 0
         self.problem: str | None = None
+        self.read_error: OSError | None = None
         self._is_done = False
         self._decoder: _Decoder | None = None
         # Start of the current member in ``raw`` and in the plain bytes, and start in ``raw`` of the
@@ -123,6 +124,7 @@ class DecompressedStream:
         try:
             data = self._raw.read(size)
         except OSError as error:
+            self.read_error = error
             self._stop(f"unreadable after {self._given} bytes ({error.strerror or error})")
             return b""
         self._taken += len(data)

@@ -41,6 +41,8 @@ class Tally:
         self.decode_errors = 0
         self.truncated = 0
         self.problems: list[Quarantined] = []
+        # The error that ended the reading, if any.
+        self.read_error: OSError | None = None
         self._volumes: dict[tuple[str | None, datetime | None], list[int]] = {}
 
     def count(

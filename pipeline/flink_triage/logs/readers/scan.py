@@ -93,6 +93,7 @@ class Scanner:
                         file, byte_range, tally, is_active, default_timezone, repeats, grain
                     )
         except OSError as error:
+            tally.read_error = error
             tally.quarantine_rest(byte_range, (error.strerror or str(error)).lower())
         yield tally.take()
 
@@ -146,6 +147,7 @@ class Scanner:
             if events.own.problem is not None:
                 tally.problems.append(Quarantined(profile.path, events.own.problem))
         if isinstance(source, DecompressedStream) and source.problem:
+            tally.read_error = source.read_error
             is_partial = profile.compression != "none" or profile.size_bytes > limit
             if is_partial or "unreadable" in source.problem:
                 tally.problems.append(Quarantined(profile.path, f"partial: {source.problem}"))

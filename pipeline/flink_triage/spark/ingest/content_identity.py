@@ -7,6 +7,7 @@ and window.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -15,6 +16,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import BinaryIO
 
+from flink_triage.logs.inputs.archives import DamagedMember
 from flink_triage.logs.inputs.compression import DecompressedStream, compression_of
 from flink_triage.logs.inputs.files import InputFile, open_binary
 from flink_triage.logs.inputs.storage import is_uri, stat_stored
@@ -196,8 +198,10 @@ class OpenFile:
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
+    """Up to ``size`` bytes. A damaged member of a zip ends at the damage, like a damaged gzip."""
     parts = []
-    while size > 0 and (part := stream.read(min(size, _READ_BYTES))):
-        parts.append(part)
-        size -= len(part)
+    with contextlib.suppress(DamagedMember):
+        while size > 0 and (part := stream.read(min(size, _READ_BYTES))):
+            parts.append(part)
+            size -= len(part)
     return b"".join(parts)

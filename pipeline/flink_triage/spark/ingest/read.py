@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from flink_triage.analyzer import Analyzer, collector_at_rest
 from flink_triage.diagnosis.timeline.fold import Folder
+from flink_triage.logs.inputs.archives import DamagedMember
 from flink_triage.logs.inputs.storage import NO_OPTIONS, StorageOptions, is_object, use_options
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import Observation, RangeScan
@@ -190,6 +191,8 @@ def _stage_open(
         if folder.add(portion.observations) >= HANDED_OVER:
             yield _events(task, folder.take(), counts)
     yield _events(task, folder.take(), counts)
+    if tally.read_error is not None and not isinstance(tally.read_error, DamagedMember):
+        raise tally.read_error  # the next run may be able to read it
     scan = tally.finish(task.byte_range)
     marked = _marked(file, tally, task.known.head)
     if task.is_recent and not file.is_plain and scan.problems:
@@ -215,8 +218,11 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
 
 
 def _marked(file: OpenFile, tally: Tally, head: bytes) -> dict[str, object]:
-    """The position up to which the file was read, and the digests that identify this part."""
-    read = tally.event_bytes + tally.counted_bytes + tally.quarantined_bytes
+    """The position up to which the file was read, and the digests that identify this part.
+
+    The damaged rest of an archive member has no digest.
+    """
+    read = tally.event_bytes + tally.counted_bytes
     mark = file.mark(tally.began_at + read, head)
     if mark is None:
         raise _Changed(CHANGED)

@@ -21,12 +21,12 @@ from typing import BinaryIO, cast
 from flink_triage.logs.inputs.archives.members import ArchiveError, Member, Part, Place, refusal_of
 from flink_triage.logs.inputs.archives.tar_headers import tar_places
 from flink_triage.logs.inputs.archives.yarn_sections import HEADING, yarn_places
-from flink_triage.logs.inputs.archives.zip_members import ZipStream, zip_places
+from flink_triage.logs.inputs.archives.zip_members import DamagedMember, ZipStream, zip_places
 from flink_triage.logs.inputs.compression import DecompressedStream, compression_of
 from flink_triage.logs.inputs.path_names import SEPARATOR, on_disk
 from flink_triage.settings import Settings
 
-__all__ = ["SEPARATOR", "Member", "list_members", "open_member", "split_member"]
+__all__ = ["SEPARATOR", "DamagedMember", "Member", "list_members", "open_member", "split_member"]
 
 _HEAD_BYTES = 4096
 _CHUNK = 4 * 1024 * 1024

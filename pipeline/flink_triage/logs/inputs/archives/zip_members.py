@@ -104,11 +104,12 @@ def _moment(parts: tuple[int, int, int, int, int, int]) -> datetime | None:
         return None
 
 
-class ZipStream(io.RawIOBase):
-    """The plain bytes of one member; damage is an ``OSError``, as for any file.
+class DamagedMember(OSError):
+    """The content of a member is damaged. Reading it again gives the same bytes and this error."""
 
-    The error is raised after all bytes that could be decoded.
-    """
+
+class ZipStream(io.RawIOBase):
+    """The plain bytes of one member; raises ``DamagedMember`` after all bytes it could decode."""
 
     def __init__(self, path: str, place: Place) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115
@@ -167,7 +168,7 @@ class ZipStream(io.RawIOBase):
         if not data and size != 0:
             problem = self._problem()
             if problem is not None:
-                raise OSError(errno.EIO, f"zip: {problem}")
+                raise DamagedMember(errno.EIO, f"zip: {problem}")
         return data
 
     def _problem(self) -> str | None:
