@@ -1,9 +1,10 @@
-"""Selects the alternatives to try for an event: those whose literals all occur in it."""
+"""Selects the alternatives to try for an event: those whose literals and classes occur in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flink_triage.signatures.conditions import simple_name
 from flink_triage.signatures.event_text import EventText
 from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.signature import Alternative, Signature
@@ -15,6 +16,8 @@ class _Candidate:
     signature_id: str
     index: int
     literals: frozenset[int]
+    # Simple names of the classes of which it requires one; empty if it requires none.
+    types: frozenset[str]
 
 
 class Candidates:
@@ -30,7 +33,9 @@ class Candidates:
             for index, alternative in _leading(signature):
                 self._reads_frames |= alternative.scope == "frame"
                 ids = frozenset(numbers[literal] for literal in alternative.literals)
-                candidate = _Candidate(signature.id, index, ids)
+                types = alternative.throwables or alternative.root_causes
+                names = frozenset(map(simple_name, types))
+                candidate = _Candidate(signature.id, index, ids, names)
                 if ids:
                     # The longest literal is the rarest; the others are checked afterwards.
                     longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
@@ -41,9 +46,12 @@ class Candidates:
     def of(self, text: EventText) -> dict[str, list[int]]:
         """Alternatives to try, by signature id."""
         found = self._index.find(text.searched(with_frames=self._reads_frames))
+        types = text.simple_types
         candidates: dict[str, list[int]] = {}
         for literal in found:
             for candidate in self._by_literal.get(literal, ()):
+                if types is not None and candidate.types.isdisjoint(types) and candidate.types:
+                    continue
                 if candidate.literals <= found:
                     candidates.setdefault(candidate.signature_id, []).append(candidate.index)
         if text.trace is not None:

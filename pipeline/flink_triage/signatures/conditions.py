@@ -44,6 +44,11 @@ def is_type(name: str, wanted: str) -> bool:
     return name in (simple, simple.rpartition("$")[2])
 
 
+def simple_name(name: str) -> str:
+    """The name of a class without package and outer class: equal if ``is_type`` holds."""
+    return name[max(name.rfind("."), name.rfind("$")) + 1 :]
+
+
 def is_any_type(name: str, wanted: Iterable[str]) -> bool:
     return any(is_type(name, one) for one in wanted)
 

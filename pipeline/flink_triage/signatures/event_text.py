@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from flink_triage.model import Event, Process, StackTrace, Throwable
-from flink_triage.signatures.conditions import chain_with_depths, is_any_type, is_untold, told_types
+from flink_triage.signatures.conditions import (
+    chain_with_depths,
+    is_any_type,
+    is_untold,
+    simple_name,
+    told_types,
+)
 from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
 
@@ -135,6 +141,14 @@ class EventText:
     def _root_types(self) -> tuple[str, ...]:
         """The class of the root cause, and the classes that its message starts with."""
         return tuple(told_types(self.trace.root_cause)) if self.trace is not None else ()
+
+    @cached_property
+    def simple_types(self) -> frozenset[str] | None:
+        """Simple names of all classes that ``of_type`` compares; ``None`` if any class may hold."""
+        names = [throwable.type for _, throwable in self.chain]
+        if self.is_prose or any(map(is_untold, names)):
+            return None
+        return frozenset(map(simple_name, (*names, *self._root_types)))
 
     def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
         """Throwables of a class; if the text is distinctive, also those that hide their class.

@@ -44,6 +44,8 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
+# Every boundary contains one of these; to search for them first takes a hundredth of the time.
+_BOUNDARY_WORDS = ("at ", " by:", "Suppressed: ", "... ")
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n|\#015\#012|\#012|<br[ ]?/?>", re.VERBOSE)
 _ESCAPED_TAB = re.compile(r"\\t|\#011", re.VERBOSE)
 
@@ -112,7 +114,9 @@ def _unflatten(text: str) -> list[Line]:
     """One line per frame and cause, if newlines were replaced by other text."""
     if is_frame(text):
         return [_line(text)]
-    starts = [match.start() for match in _BOUNDARY.finditer(text)]
+    starts: list[int] = []
+    if any(word in text for word in _BOUNDARY_WORDS):
+        starts = [match.start() for match in _BOUNDARY.finditer(text)]
     lead = len(text) - len(text.lstrip(" \t>\u00a0"))
     if not starts or starts == [lead]:
         return [_line(text)]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from flink_triage.model import Frame
-from flink_triage.signatures.conditions import fails_in_user_code, is_frame, is_logger, is_type
+from flink_triage.signatures.conditions import (
+    fails_in_user_code,
+    is_frame,
+    is_logger,
+    is_type,
+    simple_name,
+)
 from flink_triage.traces import extract
 
 COORDINATOR = "org.apache.flink.runtime.checkpoint.CheckpointCoordinator"
@@ -65,6 +71,11 @@ TYPES = [
 @pytest.mark.parametrize(("name", "wanted", "expected"), TYPES)
 def test_types(name: str, wanted: str, expected: bool) -> None:
     assert is_type(name, wanted) is expected
+
+
+@pytest.mark.parametrize(("name", "wanted", "expected"), TYPES)
+def test_names_of_one_class_end_alike(name: str, wanted: str, expected: bool) -> None:
+    assert simple_name(name) == simple_name(wanted) or not expected
 
 
 FRAMES = [
