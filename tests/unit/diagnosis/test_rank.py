@@ -39,10 +39,7 @@ def test_what_explains_a_fault_stands_before_it(diagnose):
     assert any(reason.startswith("behind-cause:") for reason in second.reasons)
 
 
-SKIPPED_LINE = (
-    "Error while trying to split key and value in configuration file /opt/flink/conf/"
-    "flink-conf.yaml:10: Line is not a key-value pair (missing space after ':'?)"
-)
+BAD_VALUE = "Could not parse value '120 s' for key 'heartbeat.timeout'."
 CONFIGURATION = "org.apache.flink.configuration.GlobalConfiguration"
 NO_DATABASE = (
     "org.postgresql.util.PSQLException: The connection attempt failed.\n"
@@ -63,7 +60,7 @@ def failing_after(first: str) -> str:
 
 
 def test_what_was_only_warned_of_stands_behind_what_failed_the_job(diagnose):
-    warned = line(0, SKIPPED_LINE, "WARN", CONFIGURATION)
+    warned = line(0, BAD_VALUE, "WARN", CONFIGURATION)
     (incident,) = diagnose(jobmanager=failing_after(warned)).incidents
     assert [d.signature for d in incident.diagnoses] == [
         "jdbc/connection-failed",

@@ -177,6 +177,7 @@ _CARRIERS: dict[str, Transform] = {
     "stern": _each(lambda n, s: f"orders-taskmanager-1-1 flink-main-container {s}"),
     "a pod's name": _each(lambda n, s: f"orders-jobmanager-7f95587856-cz8j7 {s}"),
     "Docker Desktop's time": _each(lambda n, s: f"2026-11-21 05:00:{n % 60:02d} {s}"),
+    "svlogd -tt": _each(lambda n, s: f"2026-11-21_05:00:{n % 60:02d}.54473 {s}"),
     "a web console's time": _each(lambda n, s: f"2026/11/21 \u4e0a\u53485:00:{n % 60:02d}\t{s}"),
     "a web console's time in English": _each(lambda n, s: f"11/21/2026, 5:00:{n % 60:02d} AM {s}"),
     "a scheduler's time and level": _each(

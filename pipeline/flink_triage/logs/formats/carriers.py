@@ -40,10 +40,10 @@ Peel = Callable[[str], "Peeled | None"]
 
 # kubelet's CRI format: time, stream, F(ull) or P(artial), text.
 _CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
-# The second form is copied from Docker Desktop.
+# The second form is copied from Docker Desktop, the third is that of svlogd -tt.
 _KUBECTL_TIME = re.compile(
     r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
-    r"| \d\d:\d\d:\d\d(?= |$))) ?(.*)$"
+    r"| \d\d:\d\d:\d\d(?= |$)|_\d\d:\d\d:\d\d(?:\.\d{1,9})?(?= |$))) ?(.*)$"
 )
 _KUBECTL_PREFIX = re.compile(
     r"^\[((?:pod/)?[\w.-]{1,253}(?:/[\w.-]{1,253}){1,2})\] ?(.*)$", re.DOTALL
