@@ -24,7 +24,8 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
     """Add matches with ``meaning: jobmanager-lost`` to banners, and remove them elsewhere.
 
     A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
-    that look for a JobManager keep their matches only near such a banner.
+    that look for a JobManager keep their matches only near such a banner, or if somebody quotes
+    them without their header.
     """
     lost = pack.with_meaning("jobmanager-lost")
     if not lost:
@@ -39,7 +40,7 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
         matches = moment.observation.matches
         others = tuple(match for match in matches if match.signature not in lost)
         is_sought = len(others) < len(matches)
-        if is_sought and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
+        if is_sought and not moment.is_text and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
             changed[index] = moment.reinterpreted(others)
     return changed
 
