@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
-from uuid import uuid4
-
-from pyspark.sql import DataFrame
 
 from flink_triage.errors import OutputHeldError
 from flink_triage.local import Options
 from flink_triage.settings import Settings
+from flink_triage.spark import pipeline
 from flink_triage.spark.maintain import Upkeep, maintain
 from flink_triage.spark.pipeline import diagnose_again, run
 from flink_triage.spark.runtime.session import get_session
-from flink_triage.spark.tables.table_spec import Table
+from flink_triage.spark.tables.published_runs import PublishedRun
 from flink_triage.spark.tables.warehouse import Warehouse
 from tests.crash.backends import BACKEND, BUCKET, place_of
 
@@ -32,14 +32,13 @@ class Unlocked(Warehouse):
         return None
 
 
-class Unguarded(Unlocked):
-    """The control: no lock, and any run may commit under the number of another."""
-
-    def append(self, rows: DataFrame, table: Table, batch: int, part: str = "") -> None:
-        super().append(rows, table, batch, f"{part}{uuid4().hex}")
+NEXT = pipeline._next
+GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unlocked}
 
 
-GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unguarded}
+def number_of_its_own(runs: Sequence[PublishedRun]) -> int:
+    """For the control: without it, two runs that read the same files commit the same number."""
+    return time.time_ns()
 
 
 def main(settle_seconds: str) -> None:
@@ -49,6 +48,7 @@ def main(settle_seconds: str) -> None:
     for line in sys.stdin:
         inputs, warehouse, guard, work = json.loads(line)
         warehouse = GUARDS[guard](**place_of(spark, Path(warehouse)))
+        pipeline._next = number_of_its_own if guard == "unguarded" else NEXT
         try:
             if work == "run":
                 run(spark, [inputs], warehouse, options)

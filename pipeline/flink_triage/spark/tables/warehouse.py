@@ -28,7 +28,10 @@ from flink_triage.spark.tables.table_spec import Column, Table
 from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer committed first: nothing was written, and a retry may succeed.
-CONFLICT = re.compile(r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED)")
+# The last: another run is creating the same table.
+CONFLICT = re.compile(
+    r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED|CREATE_TABLE_WITH_NON_EMPTY_LOCATION)"
+)
 # First commits of a table conflict with each other: allow more retries than runs start at once.
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
