@@ -31,6 +31,7 @@ from flink_triage.spark.ingest.batch import (
     committed_after,
     header_of,
     open_batch,
+    open_own,
 )
 from flink_triage.spark.ingest.changed_files import WorkPlan, plan_work
 from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at_all
@@ -85,6 +86,15 @@ def run(
 
     def attempt() -> str:
         runs = _finished(spark, warehouse, pack, options, progress, skipped_batch)
+        # The plan is discarded before the batch is opened: both are large if there are many files.
+        header = read_new(runs)
+        if header is None:
+            return newest_of(warehouse, runs).run_id
+        batch = open_own(spark, warehouse, header)
+        return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
+
+    def read_new(runs: tuple[PublishedRun, ...]) -> Header | None:
+        """Commit a batch of the new input; ``None`` if there is none."""
         plan = _plan(spark, listed, warehouse, runs, options, storage)
         failpoint("planned")
         if plan.deferred:
@@ -92,7 +102,7 @@ def run(
         again = _tried_again(runs, options, pack)
         if plan.is_empty and not again:
             progress(f"nothing new in {plan.unchanged_count} files")
-            return newest_of(warehouse, runs).run_id
+            return None
         deployments = {work.deployment for work in plan.work if work.profile.problem is None}
         deployments |= again
         header = _header(
@@ -105,8 +115,8 @@ def run(
             suit(spark, sum(task.size_bytes for task in tasks))
             config = WorkerConfig(pack, options.settings, options.timezone, storage)
             staged = read_ranges(spark, tasks, config)
-        batch = commit(spark, warehouse, header, planned_rows(plan, tasks), staged)
-        return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
+        commit(spark, warehouse, header, planned_rows(plan, tasks), staged)
+        return header
 
     return _until_published(warehouse, listed.began_at, attempt)
 
@@ -139,7 +149,8 @@ def diagnose_again(
         named = files.where(F.col("deployment").isNotNull()).select("deployment").distinct()
         work: Kind = "rematch" if is_rematch else "again"
         header = _header(runs, work, started_at, options, named.toArrow().column(0).to_pylist())
-        batch = commit(spark, warehouse, header, (), None)
+        commit(spark, warehouse, header, (), None)
+        batch = open_own(spark, warehouse, header)
         return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
 
     return _until_published(warehouse, started_at, attempt)

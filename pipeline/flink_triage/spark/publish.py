@@ -78,9 +78,9 @@ def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> list[
     """Append the read rows to several tables in parallel: latency dominates small commits."""
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
-    if batch.files:
+    if len(batch.files):
         rows[LOG_FILES] = derive.log_files(spark, batch)
-    if batch.summaries:
+    if len(batch.summaries):
         rows[EVENTS] = derive.events(batch)
         rows[STACK_TRACES] = derive.stack_traces(batch)
         rows[LOG_VOLUME] = derive.log_volume(batch)
@@ -136,7 +136,8 @@ def _publish(
 ) -> PublishedRun:
     """Write the row of `runs` that makes the run visible."""
     header, batch = work.header, work.batch
-    skipped = {tuple(s) for m in batch.summaries for s in json.loads(str(m["skipped"] or "[]"))}
+    told = batch.summaries.column("skipped").unique().drop_null().to_pylist()
+    skipped = {tuple(one) for some in told for one in json.loads(some)}
     skipped |= {(s.signature, s.reason) for s in ignored_in(work.pack)}
     row = {
         "run_id": header.run_id,

@@ -39,8 +39,8 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
     for index, moment in enumerate(moments):
         matches = moment.observation.matches
         others = tuple(match for match in matches if match.signature not in lost)
-        is_sought = len(others) < len(matches)
-        if is_sought and not moment.is_text and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
+        is_sought = len(others) < len(matches) and not moment.is_text
+        if is_sought and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
             changed[index] = moment.reinterpreted(others)
     return changed
 

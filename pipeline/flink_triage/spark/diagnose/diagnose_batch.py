@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,7 +29,7 @@ from flink_triage.spark.diagnose.diagnose_deployment import (
     parcels_function,
 )
 from flink_triage.spark.ingest import derive
-from flink_triage.spark.ingest.batch import Work
+from flink_triage.spark.ingest.batch import FILES_PER_PARCEL, Work
 from flink_triage.spark.ingest.ledger import profile_of
 from flink_triage.spark.tables.arrow_types import TEXT, spark_schema, spark_type
 from flink_triage.spark.tables.parcels import Standing
@@ -104,18 +103,19 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
 
 def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
     """The observation of each deployment of the batch, for logs without notable events."""
-    files: Sequence[Mapping[str, Any]] = work.batch.files
+    files = work.batch.files
+    batches = files.to_batches(max_chunksize=FILES_PER_PARCEL)
     # A deployment that is only retried has no new log files in the batch.
-    if set(work.header.deployments) - {file["deployment"] for file in files}:
+    if set(work.header.deployments) - set(files.column("deployment").unique().to_pylist()):
         known = warehouse.current(spark, CONTENTS, frame_of(spark, work.run_ids))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
         columns = F.struct(*(name for name in LOG_FILES.column_names if name != "deployment"))
         newest = of_one.agg(F.max_by(columns, "run_id").alias("file")).select(
             "deployment", "file.*"
         )
-        files = [*files, *newest.toArrow().to_pylist()]
+        batches += newest.toArrow().to_batches()
     found: dict[str, Observation] = {}
-    for file in files:
+    for file in (row for batch in batches for row in batch.to_pylist()):
         deployment = file["deployment"]
         profile = None if deployment in found else profile_of(file)
         witness = witness_of_log(deployment, profile) if profile is not None else None
@@ -156,7 +156,7 @@ def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
 
 def _history(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame:
     """Events of all published runs with their newest matches, plus the events of the batch."""
-    if not work.batch.summaries:
+    if not len(work.batch.summaries):
         # The run may have rematched the stored events.
         return warehouse.current(
             spark, EVENTS.name, frame_of(spark, [*work.run_ids, work.header.run_id])

@@ -8,12 +8,14 @@ commit the same number, Delta accepts one, and the other plans again.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from itertools import islice
+from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -22,18 +24,19 @@ from flink_triage.json_values import decode, encode
 from flink_triage.local import Options
 from flink_triage.signatures import SignaturePack
 from flink_triage.spark.failpoints import failpoint
-from flink_triage.spark.ingest.ledger import PLANNED
+from flink_triage.spark.ingest.ledger import PLANNED, Row
+from flink_triage.spark.ingest.read import SUMMARY
 from flink_triage.spark.tables.parcels import STAGED, Standing, packed, unpacked
 from flink_triage.spark.tables.published_runs import PublishedRun
-from flink_triage.spark.tables.row_codec import array
+from flink_triage.spark.tables.row_codec import RANGE_NUMBER, array
 from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.warehouse import Warehouse
 
 # Increase this when parcels of an earlier release can no longer be opened.
 PARCEL_VERSION = 1
-# Rows of files per parcel.
+# Rows of files per parcel, and the number that exist as Python values at a time.
 FILES_PER_PARCEL = 5_000
-
+SUMMARIES = pa.schema([RANGE_NUMBER, *SUMMARY])
 
 Kind = Literal["read", "again", "rematch"]
 
@@ -61,31 +64,38 @@ class Header:
 class Batch:
     """A committed batch.
 
-    ``files`` are its planned ledger rows, ``summaries`` the summaries of its ranges by number, and
-    ``standing`` the position of the ranges in their files. ``rows`` are the parcels that Spark
-    opens.
+    ``files`` are its rows of ``PLANNED`` by path, ``summaries`` its rows of ``SUMMARIES`` by
+    number, and ``standing`` is the position of the ranges in their files. ``rows`` are the parcels
+    that Spark opens.
     """
 
     header: Header
-    files: tuple[dict[str, Any], ...]
-    summaries: tuple[dict[str, Any], ...]
+    files: pa.Table
+    summaries: pa.Table
     standing: Standing
     rows: DataFrame
 
     @property
     def is_cut(self) -> bool:
         """Whether any file was read in several ranges."""
-        return any(file["range_count"] > 1 for file in self.files)
+        return bool(pc.any(pc.greater(self.files.column("range_count"), 1)).as_py())
 
-    def ranges_of(self, file: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-        return _ranges_of(file, self.summaries)
+    def files_with_ranges(self) -> Iterator[tuple[Row, Sequence[Row]]]:
+        """Each planned row with the summaries of its ranges."""
+        for at in range(0, len(self.files), FILES_PER_PARCEL):
+            files = self.files.slice(at, FILES_PER_PARCEL).to_pylist()
+            bounds = [(f["first_range"], f["first_range"] + f["range_count"]) for f in files]
+            first, end = min(first for first, _ in bounds), max(end for _, end in bounds)
+            summaries = self.summaries.slice(first, end - first).to_pylist()
+            for file, (begin, stop) in zip(files, bounds, strict=True):
+                yield file, summaries[begin - first : stop - first]
 
     def parcels(self, kind: str) -> DataFrame:
         """deployment, rows: the parcels of one kind."""
         return self.rows.where(F.col("kind") == kind).select("deployment", "rows")
 
     def total_of(self, name: str) -> int:
-        return sum(int(summary[name] or 0) for summary in self.summaries)
+        return pc.sum(self.summaries.column(name)).as_py() or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +124,15 @@ def commit(
     spark: SparkSession,
     warehouse: Warehouse,
     header: Header,
-    files: Sequence[Mapping[str, Any]],
+    files: Iterable[Row],
     staged: DataFrame | None,
-) -> Batch:
-    """Append the batch and open it; raises ``Overtaken`` if another run committed its number."""
+) -> None:
+    """Append the batch; ``files`` are rows of ``PLANNED``."""
     told: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
-    for at in range(0, len(files), FILES_PER_PARCEL):
-        some = files[at : at + FILES_PER_PARCEL]
+    left = iter(files)
+    while some := list(islice(left, FILES_PER_PARCEL)):
         columns = [
             array([row.get(name) for row in some], PLANNED.field(name).type)
             for name in PLANNED.names
@@ -134,6 +144,10 @@ def commit(
         frame = frame.unionByName(staged)
     append_staged(warehouse, header, frame)
     failpoint("committed")
+
+
+def open_own(spark: SparkSession, warehouse: Warehouse, header: Header) -> Batch:
+    """Open the batch of this run; raises ``Overtaken`` if another run committed its number."""
     batch = open_batch(spark, warehouse, header.batch)
     if batch.header.run_id != header.run_id:
         raise Overtaken
@@ -179,41 +193,48 @@ def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
     for row in wanted.toArrow().to_pylist():
         told[row["kind"]].append(row["rows"])
     header = _only_header(warehouse, number, told["header"])
-    files = [row for parcel in told["file"] for row in unpacked(parcel).to_pylist()]
-    summaries = [row for parcel in told["summary"] for row in unpacked(parcel).to_pylist()]
-    summaries.sort(key=lambda row: int(row["range_number"]))
-    files.sort(key=lambda row: str(row["path"]))
-    for file in files:
-        _fail_together(_ranges_of(file, summaries))
-    return Batch(header, tuple(files), tuple(summaries), _standing(files, summaries), rows)
+    files = _joined(told["file"], PLANNED).sort_by("path")
+    summaries = _joined(told["summary"], SUMMARIES).sort_by(RANGE_NUMBER.name)
+    summaries = _failed_together(files, summaries)
+    return Batch(header, files, summaries, _standing(files, summaries), rows)
 
 
-def _ranges_of(
-    file: Mapping[str, Any], summaries: Sequence[dict[str, Any]]
-) -> Sequence[dict[str, Any]]:
-    first = file["first_range"]
-    return summaries[first : first + file["range_count"]]
+def _joined(parcels: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    tables = [schema.empty_table(), *map(unpacked, parcels)]
+    return pa.concat_tables(tables, promote_options="default")
 
 
-def _fail_together(ranges: Sequence[dict[str, Any]]) -> None:
+def _ranges_of(files: pa.Table) -> Iterator[range]:
+    """The numbers of the ranges of each file."""
+    columns = (files.column(name).to_pylist() for name in ("first_range", "range_count"))
+    for first, count in zip(*columns, strict=True):
+        yield range(first, first + count)
+
+
+def _failed_together(files: pa.Table, summaries: pa.Table) -> pa.Table:
     """Copy a failure to the later ranges of the same file, so that they are read again."""
-    failure = None
-    for summary in ranges:
-        failure = failure or summary["failure"]
-        if failure:
-            number = summary["range_number"]
-            summary |= dict.fromkeys(summary) | {"range_number": number, "failure": failure}
+    if summaries.column("failure").null_count == len(summaries):
+        return summaries
+    rows = summaries.to_pylist()
+    for numbers in _ranges_of(files):
+        failure = None
+        for number in numbers:
+            failure = failure or rows[number]["failure"]
+            if failure:
+                rows[number] = {RANGE_NUMBER.name: number, "failure": failure}
+    return pa.Table.from_pylist(rows, summaries.schema)
 
 
-def _standing(files: Sequence[Mapping[str, Any]], summaries: Sequence[dict[str, Any]]) -> Standing:
+def _standing(files: pa.Table, summaries: pa.Table) -> Standing:
     before: dict[int, int] = {}
     left_out: set[int] = set()
-    for file in files:
-        line = file["consumed_lines"]
-        for summary in _ranges_of(file, summaries):
+    counts, failures = (summaries.column(name).to_pylist() for name in ("newline_count", "failure"))
+    lines = files.column("consumed_lines").to_pylist()
+    for numbers, line in zip(_ranges_of(files), lines, strict=True):
+        for number in numbers:
             if line:
-                before[summary["range_number"]] = line
-            if summary["failure"]:
-                left_out.add(summary["range_number"])
-            line += summary["newline_count"] or 0
+                before[number] = line
+            if failures[number]:
+                left_out.add(number)
+            line += counts[number] or 0
     return Standing(before, frozenset(left_out))

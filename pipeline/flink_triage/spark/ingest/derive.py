@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from flink_triage.spark.ingest.batch import Batch
+from flink_triage.spark.ingest.batch import FILES_PER_PARCEL, Batch
 from flink_triage.spark.ingest.ledger import finished_row
 from flink_triage.spark.tables.arrow_types import spark_schema
 from flink_triage.spark.tables.parcels import OPENED, opening_function
@@ -28,8 +30,11 @@ def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
     """Rows of the ledger: one per planned path, except unchanged ones."""
     schema = arrow_schema(LOG_FILES)
     schema = schema.remove(schema.get_field_index("run_id"))
-    rows = [finished_row(file, batch.ranges_of(file)) for file in batch.files]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+    rows = (finished_row(file, ranges) for file, ranges in batch.files_with_ranges())
+    parts = [schema.empty_table()]
+    while some := list(islice(rows, FILES_PER_PARCEL)):
+        parts.append(pa.Table.from_pylist(some, schema))
+    return spark.createDataFrame(pa.concat_tables(parts))
 
 
 def events(batch: Batch) -> DataFrame:

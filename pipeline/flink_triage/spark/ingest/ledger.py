@@ -8,7 +8,8 @@ displaced and may appear at a different path.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -146,20 +147,19 @@ PLANNED = pa.schema(
 )
 
 
-def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> list[Row]:
-    """Rows of ``PLANNED``: one per examined path, except unchanged ones."""
+def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> Iterator[Row]:
+    """Rows of ``PLANNED``: one per examined path, except unchanged ones, in order of path."""
     first: dict[str, int] = {}
     counts: Counter[str] = Counter()
     for task in tasks:
         first.setdefault(task.file.path, task.number)
         counts[task.file.path] += 1
-    rows = {work.path: _work_row(work) for work in plan.work}
-    rows |= {bad.path: _unread_row(bad) for bad in plan.unreadable}
-    rows |= {alias.path: _alias_row(alias) for alias in plan.aliases}
-    return [
-        rows[path] | {"first_range": first.get(path, 0), "range_count": counts[path]}
-        for path in sorted(rows)
-    ]
+    rows: dict[str, Callable[[], Row]] = {}
+    rows |= {work.path: partial(_work_row, work) for work in plan.work}
+    rows |= {bad.path: partial(_unread_row, bad) for bad in plan.unreadable}
+    rows |= {alias.path: partial(_alias_row, alias) for alias in plan.aliases}
+    for path in sorted(rows):
+        yield rows[path]() | {"first_range": first.get(path, 0), "range_count": counts[path]}
 
 
 def _work_row(work: FileWork) -> Row:
