@@ -115,7 +115,9 @@ def run(
             suit(spark, sum(task.size_bytes for task in tasks))
             config = WorkerConfig(pack, options.settings, options.timezone, storage)
             staged = read_ranges(spark, tasks, config)
-        commit(spark, warehouse, header, planned_rows(plan, tasks), staged)
+        rows = planned_rows(plan, tasks)
+        del tasks  # as large as the plan
+        commit(spark, warehouse, header, rows, staged)
         return header
 
     return _until_published(warehouse, listed.began_at, attempt)

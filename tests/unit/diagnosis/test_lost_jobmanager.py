@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_incidents import completed, line, signatures, state
 from test_orderly_shutdown import ENTRYPOINT, banner, sigterm
 
@@ -72,6 +73,15 @@ def test_tasks_that_seek_their_job_alone_do_not_tell_of_the_jobmanager(diagnose)
     assert told(diagnose, jobmanager=RUNS, taskmanager=HEARTBEAT + SOUGHT) == [
         "taskmanager/heartbeat-timeout"
     ]
+
+
+@pytest.mark.parametrize(("minutes", "is_told"), [(2, False), (9, True)])
+def test_a_taskmanager_that_seeks_its_jobmanager_for_long_tells_that_it_is_gone(
+    diagnose, minutes, is_told
+):
+    later = SOUGHT.replace(SOUGHT[:19], line(86 + 60 * minutes, "")[:19])
+    assert (LOST in told(diagnose, taskmanager=SOUGHT + later)) == is_told
+    assert LOST not in told(diagnose, jobmanager=RUNS, taskmanager=SOUGHT + later)
 
 
 def test_what_follows_a_run_does_not_lose_it(pack, observe):

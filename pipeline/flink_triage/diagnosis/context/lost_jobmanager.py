@@ -6,8 +6,8 @@ of its successor, continues with a startup banner while a job was still running.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
 
 from flink_triage.diagnosis.context.failures import ENDING_KINDS
 from flink_triage.diagnosis.context.processes import BANNER, SIGNAL, process_of
@@ -24,8 +24,8 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
     """Add matches with ``meaning: jobmanager-lost`` to banners, and remove them elsewhere.
 
     A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
-    that look for a JobManager keep their matches only near such a banner, or if somebody quotes
-    them without their header.
+    that look for a JobManager keep their matches near such a banner, if somebody quotes them
+    without their header, or if no log of a JobManager was given and they look for a long time.
     """
     lost = pack.with_meaning("jobmanager-lost")
     if not lost:
@@ -36,13 +36,33 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
         index: moments[index].reinterpreted(inferred_matches(moments[index].observation, lost))
         for index in banners
     }
+    is_known = any(moment.observation.process == "jobmanager" for moment in moments)
+    left = set() if is_known else _left_alone(moments, lost)
     for index, moment in enumerate(moments):
         matches = moment.observation.matches
         others = tuple(match for match in matches if match.signature not in lost)
         is_sought = len(others) < len(matches) and not moment.is_text
+        if moment.observation.event.path in left:
+            continue
         if is_sought and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
             changed[index] = moment.reinterpreted(others)
     return changed
+
+
+def _left_alone(moments: Sequence[Moment], lost: Collection[str]) -> set[str]:
+    """Logs whose process looked for a JobManager longer than ``MASTER_SOUGHT``."""
+    since: dict[str, datetime] = {}
+    found: set[str] = set()
+    for moment in moments:
+        observation = moment.observation
+        if not any(match.signature in lost for match in observation.matches):
+            continue
+        event, last = observation.event, observation.last_logged_at
+        start = since.setdefault(event.path, moment.at)
+        counted = last - event.logged_at if last and event.logged_at else timedelta()
+        if moment.at + counted - start > MASTER_SOUGHT:
+            found.add(event.path)
+    return found
 
 
 def _banners_after_loss(moments: Sequence[Moment]) -> list[int]:

@@ -168,7 +168,7 @@ def plan_work(
     there = {file.path for file in files} - {file.path for file, _ in changed}
     found = (entry for entries in alike.values() for entry in entries)
     planner.claim_all(entry for entry in found if entry.is_current and entry.path in there)
-    again = [replace(e, entries=_held(e, alike[e.deployment])) for e in elsewhere]
+    again = [_to_compare(e, _held(e, alike[e.deployment])) for e in elsewhere]
     fresh = [one for one in _looked_again(again, look) if not planner.place(one)]
     # All renamed files are found: the others were rewritten in place or are new.
     paths = {one.file.path for one in fresh}
@@ -220,6 +220,13 @@ def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, 
     )
 
 
+def _to_compare(one: _Examined, entries: tuple[LedgerEntry, ...]) -> _Examined:
+    # Without entries, as for all files of a first run, no copy is made.
+    if not (entries or one.entries):
+        return one
+    return replace(one, entries=entries, look=replace(one.look, goes_on=()))
+
+
 def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
     """The files; files with entries are opened again and compared with the marks of the entries."""
     asked = [one for one in files if one.entries]
@@ -231,7 +238,7 @@ def _looked_again(files: Sequence[_Examined], look: Looker) -> list[_Examined]:
 
 def _compared(one: _Examined, again: Look | None) -> _Examined:
     if again is None:
-        return replace(one, look=replace(one.look, goes_on=()))
+        return one
     is_same, *goes_on = again.goes_on or (True,)  # none if it cannot be opened
     look = replace(again, goes_on=tuple(goes_on))
     return replace(one, look=look, is_replaced=is_same is None)

@@ -8,7 +8,7 @@ displaced and may appear at a different path.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -147,19 +147,26 @@ PLANNED = pa.schema(
 )
 
 
-def planned_rows(plan: WorkPlan, tasks: Sequence[RangeTask]) -> Iterator[Row]:
-    """Rows of ``PLANNED``: one per examined path, except unchanged ones, in order of path."""
-    first: dict[str, int] = {}
-    counts: Counter[str] = Counter()
+def planned_rows(plan: WorkPlan, tasks: Iterable[RangeTask]) -> Iterator[Row]:
+    """Rows of ``PLANNED``: one per examined path, except unchanged ones, in order of path.
+
+    ``tasks`` are read at once, and not kept.
+    """
+    ranges: dict[str, tuple[int, int]] = {}
     for task in tasks:
-        first.setdefault(task.file.path, task.number)
-        counts[task.file.path] += 1
+        first, count = ranges.get(task.file.path, (task.number, 0))
+        ranges[task.file.path] = first, count + 1
+    return _rows_of(plan, ranges)
+
+
+def _rows_of(plan: WorkPlan, ranges: Mapping[str, tuple[int, int]]) -> Iterator[Row]:
     rows: dict[str, Callable[[], Row]] = {}
     rows |= {work.path: partial(_work_row, work) for work in plan.work}
     rows |= {bad.path: partial(_unread_row, bad) for bad in plan.unreadable}
     rows |= {alias.path: partial(_alias_row, alias) for alias in plan.aliases}
     for path in sorted(rows):
-        yield rows[path]() | {"first_range": first.get(path, 0), "range_count": counts[path]}
+        first, count = ranges.get(path, (0, 0))
+        yield rows[path]() | {"first_range": first, "range_count": count}
 
 
 def _work_row(work: FileWork) -> Row:
