@@ -101,7 +101,7 @@ def look_at_all(
     size = min(max(total // FEW_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)
     bins = binned(wanted, _work, size)
     function = in_worker(__name__, "look_at_bins", pickle.dumps((settings, storage)))
-    rows = rows_in_tasks(spark, [pickle.dumps(members) for members in bins])
+    rows = rows_in_tasks(spark, map(pickle.dumps, bins))
     found = rows.mapInArrow(function, spark_schema(LOOKS)).toArrow().to_pylist()
     by_bin = {row["bin"]: pickle.loads(row["looks"]) for row in found}
     return [look for index in range(len(bins)) for look in by_bin[index]]

@@ -95,7 +95,7 @@ class WorkerConfig:
 
 def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
     """Rows of ``STAGED``: the contents of the ranges, read in one partition per packed task."""
-    rows = rows_in_tasks(spark, [pickle.dumps(ranges) for ranges in pack_tasks(tasks)])
+    rows = rows_in_tasks(spark, map(pickle.dumps, pack_tasks(tasks)))
     function = in_worker(__name__, "stage_bins", pickle.dumps(config))
     return rows.mapInArrow(function, spark_schema(STAGED))
 

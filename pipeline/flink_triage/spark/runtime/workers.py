@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ import flink_triage
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def rows_in_tasks(spark: SparkSession, work: Sequence[bytes]) -> DataFrame:
+def rows_in_tasks(spark: SparkSession, work: Iterable[bytes]) -> DataFrame:
     """Rows ``id, work``, each in a separate partition."""
-    values = pa.table(
-        {"id": pa.array(range(len(work)), pa.int64()), "work": pa.array(work, pa.binary())}
-    )
-    ids = spark.range(0, len(work), 1, numPartitions=len(work))
+    column = pa.array(work, pa.binary())
+    count = len(column)
+    values = pa.table({"id": pa.array(range(count), pa.int64()), "work": column})
+    ids = spark.range(0, count, 1, numPartitions=count)
     return ids.join(F.broadcast(spark.createDataFrame(values)), "id")
 
 
