@@ -84,11 +84,13 @@ class Batch:
         """Each planned row with the summaries of its ranges."""
         for at in range(0, len(self.files), FILES_PER_PARCEL):
             files = self.files.slice(at, FILES_PER_PARCEL).to_pylist()
-            bounds = [(f["first_range"], f["first_range"] + f["range_count"]) for f in files]
-            first, end = min(first for first, _ in bounds), max(end for _, end in bounds)
+            read = [file for file in files if file["range_count"]]
+            first = min((file["first_range"] for file in read), default=0)
+            end = max((file["first_range"] + file["range_count"] for file in read), default=0)
             summaries = self.summaries.slice(first, end - first).to_pylist()
-            for file, (begin, stop) in zip(files, bounds, strict=True):
-                yield file, summaries[begin - first : stop - first]
+            for file in files:
+                begin = file["first_range"] - first if file["range_count"] else 0
+                yield file, summaries[begin : begin + file["range_count"]]
 
     def parcels(self, kind: str) -> DataFrame:
         """deployment, rows: the parcels of one kind."""
@@ -186,7 +188,7 @@ def committed_after(spark: SparkSession, warehouse: Warehouse, number: int) -> l
 
 
 def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
-    """Open the batch; raises ``CorruptStateError`` if it has no header."""
+    """Open the batch; raises ``CorruptStateError`` if its header or a summary is missing."""
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
@@ -195,6 +197,12 @@ def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
     header = _only_header(warehouse, number, told["header"])
     files = _joined(told["file"], PLANNED).sort_by("path")
     summaries = _joined(told["summary"], SUMMARIES).sort_by(RANGE_NUMBER.name)
+    ranges = pc.sum(files.column("range_count")).as_py() or 0
+    if len(summaries) != ranges:
+        raise CorruptStateError(
+            f"{warehouse.location(BATCHES.name)}: has {len(summaries)} summaries of batch "
+            f"{number}, expected {ranges}; skip it with --skip-batch"
+        )
     summaries = _failed_together(files, summaries)
     return Batch(header, files, summaries, _standing(files, summaries), rows)
 
