@@ -7,10 +7,10 @@ and reads the inputs, commits the result as a batch and finishes that batch in t
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from flink_triage import __version__
@@ -35,7 +35,7 @@ from flink_triage.spark.ingest.batch import (
 )
 from flink_triage.spark.ingest.changed_files import WorkPlan, plan_work
 from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at_all
-from flink_triage.spark.ingest.ledger import TableLedger, planned_rows
+from flink_triage.spark.ingest.ledger import Row, TableLedger, planned_rows
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import WorkerConfig, read_ranges
 from flink_triage.spark.publish import Progress, finish_batch, options_of, skip_batch
@@ -108,15 +108,8 @@ def run(
         header = _header(
             runs, "read", listed.began_at, options, deployments, len(plan.work), inputs
         )
-        tasks = cut_ranges(plan.work, options.settings, listed.began_at)
-        staged = None
-        if tasks:
-            progress(f"reading {len(tasks)} ranges of {len(plan.work)} files")
-            suit(spark, sum(task.size_bytes for task in tasks))
-            config = WorkerConfig(pack, options.settings, options.timezone, storage)
-            staged = read_ranges(spark, tasks, config)
-        rows = planned_rows(plan, tasks)
-        del tasks  # as large as the plan
+        config = WorkerConfig(pack, options.settings, options.timezone, storage)
+        rows, staged = _staged(spark, plan, listed.began_at, config, progress)
         commit(spark, warehouse, header, rows, staged)
         return header
 
@@ -223,6 +216,19 @@ def _tried_again(runs: Sequence[PublishedRun], options: Options, pack: Signature
 
 def _next(runs: Sequence[PublishedRun]) -> int:
     return runs[-1].batch + 1 if runs else 1
+
+
+def _staged(
+    spark: SparkSession, plan: WorkPlan, now: datetime, config: WorkerConfig, progress: Progress
+) -> tuple[Iterator[Row], DataFrame | None]:
+    """Rows of ``PLANNED``, and of ``STAGED`` if there is anything to read."""
+    tasks = cut_ranges(plan.work, config.settings, now)
+    rows = planned_rows(plan, tasks)
+    if not tasks:
+        return rows, None
+    progress(f"reading {len(tasks)} ranges of {len(plan.work)} files")
+    suit(spark, sum(task.size_bytes for task in tasks))
+    return rows, read_ranges(spark, tasks, config)
 
 
 def _header(
