@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,8 @@ from flink_triage.settings import Settings
 from flink_triage.spark.ingest.changed_files import LedgerEntry, WorkPlan, plan_work
 from flink_triage.spark.ingest.content_identity import heads_agree
 from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
-from flink_triage.spark.ingest.ledger import entry_of
+from flink_triage.spark.ingest.ledger import Row, entry_of, finished_row, planned_rows
+from flink_triage.spark.ingest.ranges import RangeTask
 from flink_triage.spark.tables.schemas import LOG_FILES
 
 
@@ -73,3 +74,13 @@ def plan_over(
         settle_seconds=settings.settle_seconds,
         salt=str(len(ledger.rows)),
     )
+
+
+def rows_after(
+    plan: WorkPlan, tasks: Sequence[RangeTask], summaries: Sequence[Mapping[str, Any]]
+) -> list[Row]:
+    """Rows of the ledger after the plan was carried out, with a summary of each task."""
+    return [
+        finished_row(row, summaries[row["first_range"] :][: row["range_count"]])
+        for row in planned_rows(plan, tasks)
+    ]

@@ -18,9 +18,9 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.spark.ingest.changed_files import WorkPlan
 from flink_triage.spark.ingest.content_identity import HEAD_BYTES, OpenFile
 from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
-from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
+from flink_triage.spark.ingest.ledger import Row
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
-from tests.spark.memory_ledger import MemoryLedger, plan_over
+from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 SETTINGS = Settings()
@@ -53,11 +53,7 @@ def consume(folder: Path, ledger: MemoryLedger, but: int = 0) -> MemoryLedger:
 def read(planned: WorkPlan, but: int = 0) -> list[Row]:
     """Rows of the ledger after the plan was carried out."""
     tasks = cut_ranges(planned.work, SETTINGS, NOW)
-    told = [summary(task, but) for task in tasks]
-    return [
-        finished_row(row, told[row["first_range"] :][: row["range_count"]])
-        for row in planned_rows(planned, tasks)
-    ]
+    return rows_after(planned, tasks, [summary(task, but) for task in tasks])
 
 
 def summary(task: RangeTask, but: int) -> dict[str, object]:

@@ -21,10 +21,9 @@ from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.changed_files import WorkPlan
 from flink_triage.spark.ingest.content_identity import OpenFile
-from flink_triage.spark.ingest.ledger import finished_row, planned_rows
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import stage_range
-from tests.spark.memory_ledger import MemoryLedger, plan_over
+from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, UTC)
@@ -48,18 +47,10 @@ def run(folder: Path, ledger: MemoryLedger) -> Run:
     plan = plan_over(list_inputs([str(folder)], OPTIONS.settings), ledger, OPTIONS.settings, NOW)
     tasks = cut_ranges(plan.work, OPTIONS.settings, NOW)
     parts = [p for t in tasks for p in stage_range(t, ANALYZER, OPTIONS.settings, set())]
-    told = [part.items[0] for part in parts if part.kind == "summary"]
-    rows = [
-        finished_row(
-            row, [UNTOLD | one for one in told[row["first_range"] :][: row["range_count"]]]
-        )
-        for row in planned_rows(plan, tasks)
-    ]
+    told = [{"failure": None} | part.items[0] for part in parts if part.kind == "summary"]
+    rows = rows_after(plan, tasks, told)
     ledger.rows.extend(rows)
     return Run(plan, sum(one.get("event_count", 0) for one in told), rows)
-
-
-UNTOLD = {"failure": None}
 
 
 def lines(count: int) -> bytes:

@@ -37,12 +37,12 @@ from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
 from flink_triage.spark.ingest.content_identity import HEAD_STEPS
-from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
+from flink_triage.spark.ingest.ledger import Row
 from flink_triage.spark.ingest.ranges import cut_ranges
 from flink_triage.spark.ingest.read import batches_of, stage_range
 from flink_triage.spark.tables.parcels import unpacked
 from flink_triage.spark.tables.row_codec import observations_of
-from tests.spark.memory_ledger import MemoryLedger, plan_over
+from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 OPTIONS = Options()
 # Two packs that take turns: the second names what every event of these logs says.
@@ -155,10 +155,7 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
                     events += observations_of(rows)
                 elif row["kind"] == "summary":
                     summaries += rows.to_pylist()
-    ledger = [
-        finished_row(row, summaries[row["first_range"] :][: row["range_count"]])
-        for row in planned_rows(plan, tasks)
-    ]
+    ledger = rows_after(plan, tasks, summaries)
     numbered = (o for o in events if NUMBER.search(o.event.message.encode() + b" "))
     return Outcome(tuple(ledger), tuple(numbered))
 

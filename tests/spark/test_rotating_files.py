@@ -13,10 +13,10 @@ from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.settings import Settings
 from flink_triage.spark.ingest.content_identity import OpenFile
 from flink_triage.spark.ingest.examine_files import Look, Wanted, look_at
-from flink_triage.spark.ingest.ledger import Row, finished_row, planned_rows
+from flink_triage.spark.ingest.ledger import Row
 from flink_triage.spark.ingest.ranges import RangeTask, cut_ranges
 from flink_triage.spark.ingest.read import _Changed, _verify
-from tests.spark.memory_ledger import MemoryLedger, plan_over
+from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 SETTINGS = Settings(settle_seconds=3600)
 SETTLED = Settings(settle_seconds=-3600)
@@ -74,10 +74,7 @@ class Rotating:
         planned = plan_over(listing, self.ledger, settings, now, lambda _: "orders", self.look_at)
         tasks = cut_ranges(planned.work, settings, now)
         summaries = [self.summary(task) for task in tasks]
-        self.ledger.rows += [
-            finished_row(row, summaries[row["first_range"] :][: row["range_count"]])
-            for row in planned_rows(planned, tasks)
-        ]
+        self.ledger.rows += rows_after(planned, tasks, summaries)
 
     def summary(self, task: RangeTask) -> Row:
         """What a task tells of a range, having read all complete lines of its file."""

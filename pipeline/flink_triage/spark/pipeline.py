@@ -94,7 +94,7 @@ def run(
         return finish_batch(spark, warehouse, Work(batch, runs, pack, options), progress).run_id
 
     def read_new(runs: tuple[PublishedRun, ...]) -> Header | None:
-        """Commit a batch of the new input; ``None`` if there is none."""
+        """Commit a batch of the new input, and return its header; ``None`` if nothing is new."""
         plan = _plan(spark, listed, warehouse, runs, options, storage)
         failpoint("planned")
         if plan.deferred:

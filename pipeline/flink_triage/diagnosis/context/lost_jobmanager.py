@@ -6,8 +6,8 @@ of its successor, continues with a startup banner while a job was still running.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 
 from flink_triage.diagnosis.context.failures import ENDING_KINDS
 from flink_triage.diagnosis.context.processes import BANNER, SIGNAL, process_of
@@ -36,32 +36,36 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
         index: moments[index].reinterpreted(inferred_matches(moments[index].observation, lost))
         for index in banners
     }
-    is_known = any(moment.observation.process == "jobmanager" for moment in moments)
-    left = set() if is_known else _left_alone(moments, lost)
-    for index, moment in enumerate(moments):
-        matches = moment.observation.matches
-        others = tuple(match for match in matches if match.signature not in lost)
-        is_sought = len(others) < len(matches) and not moment.is_text
-        if moment.observation.event.path in left:
-            continue
-        if is_sought and not any(abs(moment.at - start) <= MASTER_SOUGHT for start in times):
+    seeking = [
+        index
+        for index, moment in enumerate(moments)
+        if not moment.is_text and any(m.signature in lost for m in moment.observation.matches)
+    ]
+    left = _left_alone(moments, seeking)
+    for index in seeking:
+        moment = moments[index]
+        is_near = any(abs(moment.at - start) <= MASTER_SOUGHT for start in times)
+        if not is_near and moment.observation.event.path not in left:
+            matches = moment.observation.matches
+            others = tuple(match for match in matches if match.signature not in lost)
             changed[index] = moment.reinterpreted(others)
     return changed
 
 
-def _left_alone(moments: Sequence[Moment], lost: Collection[str]) -> set[str]:
-    """Logs whose process looked for a JobManager longer than ``MASTER_SOUGHT``."""
+def _left_alone(moments: Sequence[Moment], seeking: Sequence[int]) -> set[str]:
+    """Logs whose process looked for a JobManager longer than ``MASTER_SOUGHT``.
+
+    None if the log of a JobManager was given, which shows itself whether it was lost.
+    """
+    if any(moment.observation.process == "jobmanager" for moment in moments):
+        return set()
     since: dict[str, datetime] = {}
     found: set[str] = set()
-    for moment in moments:
-        observation = moment.observation
-        if not any(match.signature in lost for match in observation.matches):
-            continue
-        event, last = observation.event, observation.last_logged_at
-        start = since.setdefault(event.path, moment.at)
-        counted = last - event.logged_at if last and event.logged_at else timedelta()
-        if moment.at + counted - start > MASTER_SOUGHT:
-            found.add(event.path)
+    for index in seeking:
+        moment = moments[index]
+        path = moment.observation.event.path
+        if moment.until - since.setdefault(path, moment.at) > MASTER_SOUGHT:
+            found.add(path)
     return found
 
 
