@@ -12,6 +12,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.signatures import builtin_pack_directory, pack
 from flink_triage.signatures.pack import load_usable_pack
 
+SMALL_PACK = Path(__file__).parent / "signatures" / "data" / "small"
 EXAMPLE = "kafka/broker-disconnects.yaml"
 
 
@@ -94,7 +95,7 @@ def test_a_signature_that_changed_is_read(signatures: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05.", b"no pickle"])
 def test_what_is_damaged_is_made_anew(cache: Path, damage: bytes) -> None:
-    directories = [builtin_pack_directory()]
+    directories = [SMALL_PACK]
     before = load_anew(directories)
     database_of([b"abc", b"bcd"])
     for path in cache.iterdir():

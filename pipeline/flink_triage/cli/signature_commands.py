@@ -57,13 +57,10 @@ def _directories(arguments: argparse.Namespace) -> list[Path]:
 
 
 def lint(arguments: argparse.Namespace) -> int:
-    from flink_triage.remediation import OptionTable, check_pack
+    from flink_triage.remediation import check_pack
     from flink_triage.signatures.lint import lint as problems_of
 
-    directories = _directories(arguments)
-    problems = [str(problem) for problem in problems_of(directories)]
-    if not problems:
-        problems = [str(p) for p in check_pack(load_pack(directories), OptionTable.load())]
+    problems = problems_of(_directories(arguments), check_pack)
     for problem in problems:
         print(one_line(problem))
     print(f"{len(problems)} problems", file=sys.stderr)

@@ -15,7 +15,7 @@ import regex
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.event_text import MAX_REGEX_CHARS
-from flink_triage.signatures.pack import SignaturePack, read_pack
+from flink_triage.signatures.pack import SignaturePack, build_pack, read_pack
 from flink_triage.signatures.samples import check_examples
 from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue, Signature
 from flink_triage.signatures.stated_amounts import capture_names
@@ -51,14 +51,23 @@ _FILLERS = ("a", "1", " ", ".", "/", "a.", "a b ", "1, ", "'a' ", "[", "(a) ", "
 
 def lint(
     directories: Sequence[Path],
-    check_config: ConfigChecker | None = None,
+    check_config: ConfigChecker,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> tuple[str, ...]:
-    """Problems as ``path:line: field: reason``, loading problems first; empty if there are none."""
+    """Problems as ``path:line: field: reason``, loading problems first; empty if there are none.
+
+    The directories after the first one extend or replace its signatures. If there are any, only
+    their signatures are checked.
+    """
     pack, problems = read_pack(directories)
-    found = [str(problem) for problem in (*problems, *lint_pack(pack, settings))]
-    if check_config is not None:
-        found.extend(check_config(pack))
+    checked = directories[1:] or directories
+    own = build_pack(
+        signature
+        for signature in pack.signatures.values()
+        if any(Path(signature.path).is_relative_to(directory) for directory in checked)
+    )
+    found = [str(problem) for problem in (*problems, *lint_pack(own, settings))]
+    found.extend(check_config(own))
     return tuple(dict.fromkeys(found))
 
 

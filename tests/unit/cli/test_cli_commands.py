@@ -345,6 +345,17 @@ def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
     assert "folder.yaml:1: file: " in told
 
 
+@pytest.fixture(scope="module")
+def completion() -> str:
+    pytest.importorskip("shtab")
+    return subprocess.run(
+        [sys.executable, "-m", "flink_triage", "--print-completion", "bash"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -354,18 +365,11 @@ def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
         pytest.param("run --ware", "--warehouse", id="a flag"),
     ],
 )
-def test_the_script_for_bash_completes(words: str, expected: str) -> None:
-    pytest.importorskip("shtab")
-    script = subprocess.run(
-        [sys.executable, "-m", "flink_triage", "--print-completion", "bash"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def test_the_script_for_bash_completes(completion: str, words: str, expected: str) -> None:
     count = len(words.split())
     ask = f"COMP_WORDS=(flink-triage {words}); COMP_CWORD={count}; _shtab_flink_triage"
     done = subprocess.run(
-        ["bash", "--norc", "-c", f"{script}\n{ask}; echo ${{COMPREPLY[@]}}"],
+        ["bash", "--norc", "-c", f"{completion}\n{ask}; echo ${{COMPREPLY[@]}}"],
         capture_output=True,
         text=True,
         check=True,

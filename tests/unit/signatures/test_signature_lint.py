@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from signature_builders import DATA, SMALL_PACK, signature
 
+from flink_triage.remediation import check_pack
 from flink_triage.signatures import (
     Alternative,
     ComputedValue,
@@ -145,7 +146,21 @@ def test_a_regex_is_timed_on_hostile_texts() -> None:
 
 
 def test_the_small_pack_has_no_problem() -> None:
-    assert lint([SMALL_PACK]) == ()
+    assert lint([SMALL_PACK], check_pack) == ()
+
+
+def test_only_the_signatures_of_the_added_directories_are_checked() -> None:
+    checked: list[str] = []
+
+    def note(pack: SignaturePack) -> list[str]:
+        checked.extend(pack.signatures)
+        return []
+
+    found = lint([SMALL_PACK, DATA / "team"], note)
+    assert checked == ["rocksdb/bad-table-magic"]
+    assert {problem.partition(":")[0] for problem in found} == {
+        str(DATA / "team" / "rocksdb" / "bad-table-magic.yaml")
+    }
 
 
 def test_problems_of_loading_of_linting_and_of_options_come_in_one_list() -> None:
