@@ -16,6 +16,7 @@ from flink_triage.logs.inputs.files import InputFile
 from flink_triage.model import ByteRange, FileProfile
 from flink_triage.report import to_json
 from flink_triage.settings import MIB, Settings
+from flink_triage.spark.ingest import read
 from flink_triage.spark.ingest.content_identity import NOTHING
 from flink_triage.spark.ingest.ranges import RangeTask, pack_tasks
 from flink_triage.spark.pipeline import run
@@ -44,8 +45,14 @@ def logs(recorded_logs: Path, tmp_path: Path) -> Path:
     ],
 )
 def test_ranges_and_partitions_change_nothing(
-    spark: SparkSession, logs: Path, tmp_path: Path, range_bytes: int, partitions: int
+    spark: SparkSession,
+    logs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    range_bytes: int,
+    partitions: int,
 ) -> None:
+    monkeypatch.setattr(read, "PICKLED_TASKS", 3)
     settled = Options(settings=Settings(settle_seconds=-1e9))
     spread = Options(settings=Settings(settle_seconds=-1e9, range_bytes=range_bytes))
     before = spark.conf.get("spark.sql.shuffle.partitions")

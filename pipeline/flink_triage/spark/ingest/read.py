@@ -7,9 +7,11 @@ the bytes that were read, even if the path is renamed or replaced meanwhile.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import pickle
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -74,6 +76,8 @@ JOINED_ROWS = 1_000
 # Limits the rows that exist as Python values at a time: a trace takes about 10 KB until it is a
 # row.
 BATCH_ROWS = 2 * PARCEL_ROWS
+# Tasks that are pickled together.
+PICKLED_TASKS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,22 @@ class WorkerConfig:
 
 def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
     """Rows of ``STAGED``: the contents of the ranges, read in one partition per packed task."""
-    rows = rows_in_tasks(spark, map(pickle.dumps, pack_tasks(tasks)))
+    rows = rows_in_tasks(spark, map(_shipped, pack_tasks(tasks)))
     function = in_worker(__name__, "stage_bins", pickle.dumps(config))
     return rows.mapInArrow(function, spark_schema(STAGED))
+
+
+def _shipped(tasks: Sequence[RangeTask]) -> bytes:
+    """The compressed pickles of portions; a pickler keeps all objects of its portion in memory."""
+    at_once = range(0, len(tasks), PICKLED_TASKS)
+    pickles = (pickle.dumps(tasks[at : at + PICKLED_TASKS]) for at in at_once)
+    return zlib.compress(b"".join(pickles), level=1)
+
+
+def _unshipped(shipped: bytes) -> Iterator[RangeTask]:
+    pickles = io.BytesIO(zlib.decompress(shipped))
+    while pickles.tell() < len(pickles.getbuffer()):
+        yield from pickle.load(pickles)
 
 
 _ANALYZERS: dict[bytes, Analyzer] = {}
@@ -124,11 +141,10 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
         _ANALYZERS.clear()
         analyzer = Analyzer(config.pack, config.settings, config.timezone)
         _ANALYZERS[key] = analyzer
-    tasks: list[RangeTask] = pickle.loads(shipped_tasks)
     # The first range of the task that saw a trace hands it over. A retry of the task may run in
     # another process, so nothing is shared beyond its ranges.
     told: set[str] = set()
-    for task in sorted(tasks, key=lambda task: task.number):
+    for task in sorted(_unshipped(shipped_tasks), key=lambda task: task.number):
         failpoint("stage.range")
         yield from stage_range(task, analyzer, config.settings, told)
         failpoint("stage.range.done")
