@@ -1,7 +1,8 @@
-"""Looks at files in tasks: the same as on the driver, in the same order."""
+"""Examines files in tasks and on the driver, with the same results in the same order."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,8 @@ from pyspark.sql import SparkSession
 from flink_triage.logs.inputs.files import list_inputs
 from flink_triage.logs.inputs.storage import NO_OPTIONS
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.spark.ingest import examine_files
-from flink_triage.spark.ingest.content_identity import Mark
+from flink_triage.spark.ingest import content_identity, examine_files
+from flink_triage.spark.ingest.content_identity import HEAD_BYTES, WINDOW_BYTES, Mark, OpenFile
 from flink_triage.spark.ingest.examine_files import Wanted, look_at, look_at_all
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -37,3 +38,30 @@ def test_files_without_a_byte_are_looked_at_too(
     files = list_inputs([str(tmp_path)], DEFAULT_SETTINGS).files
     looks = look_at_all(spark, [Wanted(file) for file in files], DEFAULT_SETTINGS, NO_OPTIONS)
     assert [look.profile.path for look in looks] == [file.path for file in files]
+
+
+class CountedFile(io.FileIO):
+    """Counts the bytes that are read from all files."""
+
+    bytes_read = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(-1 if size is None else size) or b""
+        CountedFile.bytes_read += len(data)
+        return data
+
+
+def test_of_a_file_that_grew_only_its_head_and_two_windows_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "flink-taskexecutor-0.log"
+    path.write_bytes(b"".join(b"%d: a line of a log\n" % number for number in range(50_000)))
+    listed = list_inputs([str(path)], DEFAULT_SETTINGS).files[0]
+    with OpenFile(listed, listed.size_bytes) as file:
+        mark = file.mark(listed.size_bytes - 100_000)
+    first = look_at(Wanted(listed), DEFAULT_SETTINGS)
+    assert mark is not None
+    monkeypatch.setattr(content_identity, "open_binary", CountedFile)
+    found = look_at(Wanted(listed, (mark,), first.profile), DEFAULT_SETTINGS)
+    assert found.goes_on == (True,)
+    assert CountedFile.bytes_read <= HEAD_BYTES + 2 * WINDOW_BYTES + 100

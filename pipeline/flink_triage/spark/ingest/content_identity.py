@@ -193,8 +193,10 @@ class OpenFile:
         head = self.read_at(0, HEAD_BYTES)
         return Mark(len(head), head_of(head), digest(head)) if head else NOTHING
 
-    def holds(self, mark: Mark) -> bool:
-        return self.mark(mark.consumed_bytes) == mark
+    def holds(self, mark: Mark, head: bytes) -> bool:
+        """Whether the file starts with the marked content; ``head`` are its own head digests."""
+        known = head if mark.consumed_bytes > HEAD_BYTES else b""
+        return self.mark(mark.consumed_bytes, known) == mark
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:

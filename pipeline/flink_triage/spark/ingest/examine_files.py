@@ -72,7 +72,7 @@ def look_at(wanted: Wanted, settings: Settings) -> Look:
             stamp = file.stamp()
             now = replace(listed, size_bytes=stamp.size_bytes, modified_at=stamp.modified_at)
             head = file.mark_of_head()
-            goes_on = tuple(_goes_on(file, mark) for mark in wanted.marks)
+            goes_on = tuple(_goes_on(file, mark, head.head) for mark in wanted.marks)
             if wanted.profile is not None and goes_on[0] is not None:
                 profile = replace(wanted.profile, path=now.path, size_bytes=now.size_bytes)
             else:
@@ -86,8 +86,8 @@ def look_at(wanted: Wanted, settings: Settings) -> Look:
     return Look(stamp.size_bytes, stamp.modified_at, stamp.changed_at, profile, head, tail, goes_on)
 
 
-def _goes_on(file: OpenFile, mark: Mark) -> bool | None:
-    return file.goes_on_after(mark.consumed_bytes) if file.holds(mark) else None
+def _goes_on(file: OpenFile, mark: Mark, head: bytes) -> bool | None:
+    return file.goes_on_after(mark.consumed_bytes) if file.holds(mark, head) else None
 
 
 def look_at_all(
