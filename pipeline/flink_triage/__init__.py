@@ -47,12 +47,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: a Spark worker needs the stages, but no command line and no report."""
+    """Import names on first use: Spark workers require the stages, but not the CLI or reports."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    # People and notebooks use the names of this module, so results get a rich display.
+    # These names are used interactively, so notebooks should display results richly.
     importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 

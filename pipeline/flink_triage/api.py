@@ -46,7 +46,7 @@ def diagnose(
     ``fields`` are the fields of ``flink_triage.Options`` and override ``options``: ``group_by``,
     ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
     ``progress`` is called with the number of bytes read so far and in total. Raises ``UsageError``
-    if no files are found, and ``SignaturePackError`` if a directory of signatures is missing; an
+    if no files are found, and ``SignaturePackError`` if a signature directory is missing; an
     invalid signature file is skipped, see ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)

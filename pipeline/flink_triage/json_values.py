@@ -69,7 +69,7 @@ def shown(value: Any) -> str:
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """The message of msgspec, with the invalid value and all allowed values."""
+    """The msgspec error message, with the invalid value and all allowed values added."""
     reason, _, place = message.partition(" - at ")
     kind = _known(kind)
     for name, index in _STEPS.findall(place):
@@ -88,7 +88,7 @@ def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
 
 
 def _known(kind: Any) -> Any:
-    """``X`` of ``X | None``."""
+    """Return ``X`` for ``X | None``."""
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = [one for one in get_args(kind) if one is not type(None)]
     return kind

@@ -1,7 +1,7 @@
 """Determines the product that logged an event: ``flink``, ``other`` or ``None``.
 
-Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and fail there
-with the same messages. The remedies for Flink do not apply to them.
+Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and log the same
+messages there when they fail. Remedies for Flink do not apply to those products.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from flink_triage.model import Product, StackTrace
 from flink_triage.traces import origin_of
 from flink_triage.traces.packages import PRODUCTS
 
-# Products that embed the same libraries as Flink; class prefixes of their own code.
+# Class prefixes of products that embed the same libraries as Flink.
 _OTHER_PRODUCTS = PRODUCTS["other"]
-# Loggers of servers; also in frames, if the exception of a server reached a client.
+# Logger prefixes of servers. They also occur in frames if a server's exception reached a client.
 _SERVERS = (
     *PRODUCTS["server"],
-    # Elasticsearch and OpenSearch abbreviate their own loggers like this.
+    # Elasticsearch and OpenSearch abbreviate their own logger names like this.
     *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
-# Spark's loggers by the last part of their names, which is all that its own layout prints.
+# The last part of Spark's logger names, which is all that Spark's own layout prints.
 _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
@@ -32,10 +32,10 @@ _OF_SPARK = re.compile(
     r"|\w{0,20}MicroBatch\w{0,30}|(?:WholeStage)?Code[Gg]en\w{0,20}|OneForOneBlockFetcher"
     r"|RetryingBlockTransferor|MemoryStore|TorrentBroadcast|LiveListenerBus|DiskBlockManager)"
     r"(?:\$.*)?"
-    # The form in which Hadoop's own tools print their loggers: "tools.DistCp", "mapreduce.Job".
+    # Logger names as Hadoop's own tools print them: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
-# Threads of servers and of programs around the libraries that Flink uses.
+# Thread names of servers, and of programs that use the same libraries as Flink.
 _THREADS = re.compile(
     r"(?:SinkRunner-PollingRunner|PollableSourceRunner|lifecycleSupervisor-|conf-file-poller-)"
     r"|Executor task launch worker|task-result-getter-\d|dag-scheduler-event-loop"
@@ -132,14 +132,14 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
-    # A class without a package may be a name that the layout abbreviated.
+    # A class name without a package may have been abbreviated by the layout.
     if any("." in f.class_name and origin_of(f.class_name) == "user" for f in frames):
         return "other"
     return None
 
 
 def product_of_thread(thread: str | None) -> Product | None:
-    """The product according to the name of a thread; only threads of other programs are known."""
+    """The product according to a thread name; only threads of other programs are recognized."""
     return "other" if thread is not None and _THREADS.match(thread) else None
 
 
@@ -158,7 +158,7 @@ def _is_line_of_server(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger's name, as in Spark's layout, or all of a name with two parts."""
+    """The last part of a logger's name, as in Spark's layout; names of two parts stay whole."""
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 

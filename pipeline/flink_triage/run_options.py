@@ -1,4 +1,4 @@
-"""The options of a run, in both runners, and values derived from them."""
+"""The options of a run, for both runners, and values derived from them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
-# With a lower confidence in the layout, a file may be any text.
+# Below this layout confidence, a file may be arbitrary text instead of a log.
 LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run, in both runners.
+    """The options of a run, for both runners.
 
-    ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
+    ``since`` and ``until`` are a half-open interval of time-zone-aware event times; events without
+    a time are kept.
     """
 
     group_by: str = "directory"
@@ -48,9 +49,9 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, without currently ignored ones.
+    """The built-in signatures and those of ``options``, except currently ignored ones.
 
-    Files of ``options`` that have problems are skipped.
+    Signature files of ``options`` that have problems are skipped.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())
@@ -67,9 +68,9 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """Observations inside ``since``/``until``, and those that a process logs at its start.
+    """Observations between ``since`` and ``until``, and those that a process logs at startup.
 
-    One witness represents all observations outside.
+    One witness represents all other observations.
     """
     kept: list[Observation] = []
     outside: Observation | None = None
