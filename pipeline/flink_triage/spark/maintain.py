@@ -58,7 +58,7 @@ BATCH_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """``keep_days`` None keeps all rows; replaced files are kept for ``retention_hours``."""
+    """If ``keep_days`` is None, all rows are kept; replaced files are kept ``retention_hours``."""
 
     keep_days: float | None = None
     retention_hours: float = LEAST_RETENTION_HOURS
@@ -137,7 +137,7 @@ def _has_unused_files(
 def _forget_batches(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete batches whose runs were published before that time; unpublished batches are kept."""
+    """Delete batches whose runs were published earlier than ``before``."""
     old = [run.batch for run in runs if run.finished_at < before]
     if old:
         # Batches are published in order.
@@ -148,7 +148,7 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete rows of runs that were published before that time, except rows that are still current.
+    """Delete rows of runs published earlier than ``before``, except rows that are still current.
 
     A kill between two tables leaves unused rows, which the next pass deletes.
     """
@@ -179,11 +179,11 @@ def _forget(
 def _forget_missing(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete the ledger rows of files that are gone and have not changed since that time.
+    """Delete the ledger rows of deleted files that were last changed before ``before``.
 
-    A file is gone if its path has different content, or if an input of recent runs contains its
-    path but is listed without it.  An input that cannot be listed here, or is empty, may be
-    temporarily unavailable, so the rows of its files are kept.
+    A file counts as deleted if its path has different content, or if an input of recent runs
+    contains its path but is listed without it. An input that cannot be listed here, or is empty,
+    may be temporarily unavailable, so the rows of its files are kept.
     """
     old = [run.run_id for run in runs if run.finished_at < before]
     if not old or not warehouse.exists(spark, LOG_FILES):

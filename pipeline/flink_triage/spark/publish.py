@@ -102,8 +102,8 @@ def _verified(
 ) -> dict[str, int]:
     """Rows of this run per table, counted in the tables.
 
-    Raises ``CorruptStateError`` if a count differs from the count of the workers, because a commit
-    was skipped or lost.
+    Raises ``CorruptStateError`` if a count differs from the workers' count, because a commit was
+    skipped or lost.
     """
     run_id = work.header.run_id
     counted = [
@@ -168,7 +168,7 @@ def skip_batch(
     pack: SignaturePack,
     options: Options,
 ) -> PublishedRun:
-    """Publish the run of the batch without input, and delete the rows that it already wrote.
+    """Publish an empty run for the batch, and delete the rows that it already wrote.
 
     The files of the batch do not enter the ledger, so the next run plans them again.
     """

@@ -31,7 +31,7 @@ from flink_triage.spark.tables.schemas import EVENTS
 # Without a warehouse, these columns are unknown.
 _OF_A_WAREHOUSE = ("run_id", "file_id", "generation")
 SCHEMA = pa.schema([(c.name, c.type) for c in EVENTS.columns if c.name not in _OF_A_WAREHOUSE])
-# Small files are joined in tasks of about this size.
+# Small files are combined into tasks of about this size.
 TASK_BYTES = 64 << 20
 _ROWS = 4_096
 
@@ -66,7 +66,7 @@ def _paths(given: str | None) -> tuple[str, ...]:
 
 
 class FlinkLogsReader(DataSourceReader):
-    """Lists and plans on the driver (the server of Spark Connect), reads in tasks."""
+    """Lists and plans on the driver (the Spark Connect server), and reads in tasks."""
 
     def __init__(self, paths: Sequence[str], group_by: str) -> None:
         self._paths = tuple(paths)

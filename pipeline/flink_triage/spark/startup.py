@@ -26,9 +26,9 @@ def session_and_listing(
 ) -> tuple[SparkSession, Listing | None]:
     """The session and the listing for `pipeline.run`; no listing if an input is a URI.
 
-    A JVM takes seconds to start; modules, signatures and the listing are read meanwhile. Errors of
-    the inputs or the signatures (``UsageError``, ``SignaturePackError``) are raised before errors
-    of `get_session`.
+    A JVM takes seconds to start; modules and signatures are loaded and inputs are listed in the
+    meantime. Errors in the inputs or the signatures (``UsageError``, ``SignaturePackError``) are
+    raised before errors of `get_session`.
     """
     size_bytes = _size(inputs)
     if options.signature_directories:

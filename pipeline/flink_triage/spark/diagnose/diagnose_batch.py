@@ -1,8 +1,9 @@
 """Diagnoses the deployments of a batch and appends the results to `diagnosed`.
 
-A diagnosis continues from the state in `deployments` of the newest published run of the deployment,
-and reads only the new events. It reads all events of the deployment if there is no usable state, if
-the signatures, options or program version differ, or if the new events affect closed incidents.
+A diagnosis continues from the state that the newest published run of the deployment stored in
+`deployments`, and reads only the new events. It reads all events of the deployment if there is no
+usable state, if the signatures, options or program version differ, or if the new events affect
+closed incidents.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from flink_triage.spark.tables.warehouse import Warehouse
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
 # Increase this when the carried state, or the rows derived from it, change.
 CARRIED_VERSION = "3"
-# Deployments of a fleet share partitions: with more partitions, starting tasks costs more than the
-# better balance saves.
+# In a large fleet, deployments share partitions: with more partitions, starting tasks costs more
+# than better balancing saves.
 MAX_PARTITIONS = 256
 # A task takes about 0.1 s to start and end, and diagnoses ``EVENTS_PER_TASK`` events in half a
 # second. The fixed cost of a deployment equals the cost of ``DEPLOYMENT_EVENTS`` events.
@@ -84,7 +85,7 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
         before = _rows_of(spark, warehouse.read(spark, INCIDENTS), list(going.values()))
         append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
-        # Exclude deployments whose new events were enough.
+        # Exclude deployments that were diagnosed from their new events alone.
         whole = set(header.deployments) - _told(spark, warehouse, header.run_id)
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
@@ -102,7 +103,7 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
 
 
 def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
-    """The observation of each deployment of the batch, for logs without notable events."""
+    """One witness observation per deployment of the batch, for logs without notable events."""
     files = work.batch.files
     batches = files.to_batches(max_chunksize=FILES_PER_PARCEL)
     # A deployment that is only retried has no new log files in the batch.
@@ -147,7 +148,7 @@ def failed_diagnoses(
 def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
     """Digest of everything on which a diagnosis depends, except the events.
 
-    A state is usable only with the same basis.
+    A state can be reused only if its basis is equal.
     """
     asked = json.dumps(dict(options), sort_keys=True)
     basis = "\0".join((CARRIED_VERSION, __version__, pack.digest, asked))
@@ -182,7 +183,7 @@ def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> 
 
 
 def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) -> DataFrame:
-    """deployment, and the state from which its diagnosis continues."""
+    """Rows of deployment and the state from which its diagnosis continues."""
     rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), left)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
@@ -201,7 +202,7 @@ def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> Dat
 
 
 def _rows(rows: DataFrame, before: DataFrame | None, basis: str, run_id: str) -> DataFrame:
-    """Rows of `diagnosed`, from ``DIAGNOSED_ROWS`` and the incidents reported ``before``."""
+    """Rows of `diagnosed`, built from ``DIAGNOSED_ROWS`` and the incidents reported ``before``."""
     of_row = {
         "status": F.col("status"),
         "basis": F.lit(basis),
@@ -291,12 +292,12 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Enough partitions that hashing rarely puts two deployments together; each takes seconds."""
+    """Enough partitions that two deployments, each taking seconds, rarely share one."""
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
 def partitions_for_news(deployments: int, events: int) -> int:
-    """Fewer partitions than ``partitions_for``: the number of events is known."""
+    """Fewer partitions than ``partitions_for``, because the number of events is known."""
     work = events + DEPLOYMENT_EVENTS * deployments
     return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
@@ -305,7 +306,7 @@ def partitions_for_news(deployments: int, events: int) -> int:
 
 
 def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
-    """``DIAGNOSED_ROWS`` with a ``status``; null everywhere if ``before`` is None."""
+    """``DIAGNOSED_ROWS`` with a ``status``, which is null in every row if ``before`` is None."""
     if before is None:
         return rows.withColumn("status", F.lit(None).cast("string"))
     told = before.select(
@@ -323,7 +324,7 @@ def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
 
 
 def _status() -> Column:
-    """new, ongoing, worse or resolved since the last run.
+    """The status since the last run: new, ongoing, worse or resolved.
 
     Null for incidents that had already ended and for verdicts that are not a failure.
     """

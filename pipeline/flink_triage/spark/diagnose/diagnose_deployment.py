@@ -32,7 +32,8 @@ from flink_triage.spark.tables.parcels import PARCEL_ROWS, Standing, in_file, pa
 from flink_triage.spark.tables.row_codec import STAGED_EVENT, array, event_rows, observations_of
 from flink_triage.spark.tables.schemas import INCIDENTS
 
-# State in a row of `deployments` from which the next diagnosis continues; null for a full one.
+# The state in a row of `deployments`, from which the next diagnosis continues; null for a full
+# diagnosis.
 STATE = pa.struct(
     [
         ("whole_run_id", TEXT),
@@ -44,8 +45,8 @@ STATE = pa.struct(
 )
 _LATER = frozenset({"run_id", "status"})
 INCIDENT = pa.struct([(c.name, c.type) for c in INCIDENTS.columns if c.name not in _LATER])
-# One row per incident and one per deployment. The deployment's row has its state or the failure of
-# its diagnosis; with neither, the deployment needs a full diagnosis.
+# One row per incident and one per deployment. The deployment's row has either its state or its
+# diagnosis failure; if both are null, the deployment requires a full diagnosis.
 DIAGNOSED_ROWS = pa.schema(
     [
         ("deployment", TEXT),
@@ -65,7 +66,7 @@ class DiagnosisConfig:
     since: datetime | None
     until: datetime | None
     standing: Standing
-    # The observation of each deployment for a Flink log without notable events.
+    # The witness of each deployment, for a Flink log without notable events.
     witnesses: Mapping[str, Observation]
 
 
@@ -87,7 +88,7 @@ def parcels_function(config: DiagnosisConfig) -> ArrowFunction:
 
 def _on_groups(name: str, config: DiagnosisConfig) -> ArrowFunction:
     function = in_worker(__name__, name, pickle.dumps(config))
-    # These annotations are strings, but Spark detects the iterator form by the actual types.
+    # Annotations in this module are strings, but Spark detects the iterator form from actual types.
     function.__annotations__ = {
         "batches": Iterator[pa.RecordBatch],
         "return": Iterator[pa.RecordBatch],
@@ -157,7 +158,7 @@ def _diagnosed(
     observations: Sequence[Observation],
     config: DiagnosisConfig,
 ) -> pa.RecordBatch:
-    """Rows of the diagnosis; one row with the failure if it raises or exceeds its limits."""
+    """Rows of the diagnosis; one row with the failure if it raises or exceeds a limit."""
     witness = config.witnesses.get(deployment)
     if not observations and witness is not None:
         observations = [witness]

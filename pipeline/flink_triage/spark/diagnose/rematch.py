@@ -55,7 +55,7 @@ class Rematching:
 
 
 def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rematching:
-    """Append the matches of the current signatures in stored events to `rematches`.
+    """Match the current signatures against stored events; append the matches to `rematches`.
 
     The matches are staged in the batch, so that they are computed only once although they are read
     twice.

@@ -1,8 +1,8 @@
 """Commits the staged rows and read positions of a run as one batch.
 
-A batch is an append to `batches` with its number. Before the commit, a run has no effect. After the
-commit, nothing is read again: the next run finishes the batch with the same code. If two runs
-commit the same number, Delta accepts one, and the other plans again.
+A batch is a single append to `batches`, identified by its number. Before the commit, a run has no
+effect. After the commit, nothing is read again: the next run finishes the batch with the same code.
+If two runs commit the same number, Delta accepts one, and the other plans again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 # Increase this when parcels of an earlier release can no longer be opened.
 PARCEL_VERSION = 1
-# Rows of files per parcel, and the number that exist as Python values at a time.
+# Number of file rows per parcel, and of those that exist as Python values at a time.
 FILES_PER_PARCEL = 5_000
 SUMMARIES = pa.schema([RANGE_NUMBER, *SUMMARY])
 
@@ -64,9 +64,9 @@ class Header:
 class Batch:
     """A committed batch.
 
-    ``files`` are its rows of ``PLANNED`` by path, ``summaries`` its rows of ``SUMMARIES`` by
-    number, and ``standing`` is the position of the ranges in their files. ``rows`` are the parcels
-    that Spark opens.
+    ``files`` contains the rows of ``PLANNED``, sorted by path; ``summaries`` contains the rows of
+    ``SUMMARIES``, sorted by range number; ``standing`` is the position of the ranges in their
+    files. ``rows`` contains the parcels, which Spark opens.
     """
 
     header: Header
@@ -93,7 +93,7 @@ class Batch:
                 yield file, summaries[begin : begin + file["range_count"]]
 
     def parcels(self, kind: str) -> DataFrame:
-        """deployment, rows: the parcels of one kind."""
+        """The parcels of one kind, as rows ``deployment, rows``."""
         return self.rows.where(F.col("kind") == kind).select("deployment", "rows")
 
     def total_of(self, name: str) -> int:

@@ -2,10 +2,10 @@
 
 A path whose size and modification time match the ledger is unchanged. All other paths are opened: a
 path continues its own content, contains content that was read at a different path, or is new.
-Content is searched at other paths of its deployment only if its own path has different content or
-is gone, that is, after a rename, a rotation or a compression. Copies that exist at the same time
-are all read, as in the in-process runner. A copy that was written a moment ago may belong to a
-rotation in progress, which truncates the original next; it is deferred to the next run.
+Content is searched for at other paths of its deployment only if its own path has different content
+or no longer exists, that is, after a rename, a rotation or a compression. Copies that exist at the
+same time are all read, as in the in-process runner. A copy that was written a moment ago may belong
+to a rotation in progress, which truncates the original next; it is deferred to the next run.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Looker = Callable[[Sequence[Wanted]], Sequence[Look]]
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The last published state of one content: the number of bytes read, and its path.
+    """The last published state of one file content: the number of bytes read, and its path.
 
-    ``is_current``: the path has had no other content since. ``row`` has the counts that continue.
+    ``is_current``: the path has had no other content since. ``row`` has the counts to continue
+    from.
     """
 
     path: str
@@ -53,7 +54,7 @@ class LedgerEntry:
 
 
 class Ledger(Protocol):
-    """Content that was read; each method may return more entries than requested."""
+    """Content that earlier runs read; each method may return more entries than requested."""
 
     def changed(self, files: Sequence[InputFile]) -> Iterable[tuple[int, LedgerEntry | None]]:
         """Index and current entry of each file that differs from the entry of its path.
@@ -75,7 +76,8 @@ class Ledger(Protocol):
 class FileWork:
     """Bytes of one file to read: everything after the part that ``known`` marks.
 
-    ``file`` has the size and time of the file when it was examined, and ``tail`` its end then.
+    ``file`` has the size and modification time of the file when it was examined, and ``tail``
+    identifies the end of the file at that time.
     """
 
     file: InputFile
@@ -96,7 +98,7 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A path whose whole content an earlier run read, as in ``entry``.
+    """A path whose whole content was read by an earlier run, as recorded in ``entry``.
 
     It was read at a different path, or at this path before its time or size changed.
     """
@@ -109,7 +111,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """``unreadable`` cannot be opened or are not files; ``deferred`` are read by the next run."""
+    """``unreadable`` paths cannot be opened or are not files; the next run reads ``deferred``."""
 
     work: tuple[FileWork, ...] = ()
     aliases: tuple[Alias, ...] = ()
@@ -126,7 +128,7 @@ class WorkPlan:
 class _Examined:
     """A file that was opened and compared with the marks of ``entries``.
 
-    ``is_replaced``: when the path was opened again, it had other content.
+    ``is_replaced``: when the path was opened again, it had different content.
     """
 
     file: InputFile
@@ -270,9 +272,9 @@ class _Planner:
         self._claimed.update(entry.identity for entry in entries)
 
     def place(self, one: _Examined) -> bool:
-        """Whether the file starts with the content of one of its entries; plan it if so.
+        """Plan the file if it starts with the content of an entry; return whether it does.
 
-        A path that cannot be opened is added to the unreadable ones.
+        A path that cannot be opened is added to the unreadable paths.
         """
         if one.look.problem is not None:
             if one.entry is None or one.entry.reason != one.look.problem:

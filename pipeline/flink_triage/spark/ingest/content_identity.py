@@ -1,8 +1,8 @@
 """Computes the identity of the content of a file: digests of its head and of a window.
 
-Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` are one file. Two cases are
-not detected: an edit that keeps the head and the window, and a different file with the same head
-and window.
+Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` have the same identity. Two
+cases are not detected: an edit that keeps the head and the window, and a different file with the
+same head and window.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NOTHING = Mark()
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Size on disk and times of an open file; ``changed_at`` is also set by a rename."""
+    """Size on disk and times of an open file; a rename also updates ``changed_at``."""
 
     size_bytes: int
     modified_at: datetime
@@ -64,7 +64,7 @@ def digest(data: bytes) -> bytes:
 
 
 def head_of(data: bytes) -> bytes:
-    """The digests of a head, ``data`` being the first 64 KiB of a file, or all of it."""
+    """The digests of a head; ``data`` is the first 64 KiB of a file, or the whole file."""
     running, at, digests = hashlib.sha256(), 0, b""
     for step in HEAD_STEPS:
         if step > len(data):
@@ -82,7 +82,7 @@ def heads_agree(one: bytes, other: bytes) -> bool:
 
 
 class OpenFile:
-    """A file held open: every read sees the same file, even after its path is replaced.
+    """A file that stays open: every read sees the same file, even after its path is replaced.
 
     At most ``max_bytes`` of a compressed file are decompressed. Opening raises ``OSError``.
     """
@@ -161,7 +161,7 @@ class OpenFile:
         """The digest of the last 64 KiB of ``size_bytes`` on disk; empty if the file is shorter.
 
         It distinguishes files with the same beginning. The end of an archive member cannot be
-        reached without reading all before it, so its head is used instead.
+        reached without reading all preceding bytes, so its head is used instead.
         """
         if not (isinstance(self.raw, io.FileIO) or is_uri(self._listed.path)):
             return self.mark_of_head().window
@@ -174,7 +174,7 @@ class OpenFile:
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
         """The mark of the first ``consumed_bytes``; ``None`` if the file is shorter.
 
-        ``head`` are known digests; complete ones are not computed again.
+        ``head`` contains known digests; if it is complete, it is not computed again.
         """
         if consumed_bytes == 0:
             return NOTHING

@@ -43,7 +43,7 @@ def events(batch: Batch) -> DataFrame:
 
 
 def stack_traces(batch: Batch) -> DataFrame:
-    """Rows of `stack_traces`; the first range that saw a trace provides all but the counts.
+    """Rows of `stack_traces`; the first range with a trace provides all but the counts.
 
     A skipped range may contain the text of a trace that another range has only counted.
     """

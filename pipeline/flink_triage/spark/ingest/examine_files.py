@@ -1,4 +1,4 @@
-"""Examines the file at each path; many paths are examined in tasks."""
+"""Examines the file at each path; many paths are examined in Spark tasks."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from flink_triage.spark.runtime.workers import in_worker, rows_in_tasks
 from flink_triage.spark.tables.arrow_types import SMALL, spark_schema
 
 LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
-# For less work, a job costs more than it saves: a full head takes 5 ms, a small file a third of it.
+# Below this size, a Spark job costs more than it saves: examining a full head takes 5 ms, and a
+# small file a third of that.
 FROM_BYTES = 64 * MIB
 # Each request to an object store adds latency.
 FROM_STORED_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
-# A task takes 0.1 s to start and end: use this many, and more if each has much work.
+# A task takes 0.1 s to start and end: use this many bins, and more if each has much work.
 FEW_BINS = 8
 SMALLEST_BIN_BYTES = 4 * MIB
 LARGEST_BIN_BYTES = 64 * MIB
@@ -37,7 +38,7 @@ LARGEST_BIN_BYTES = 64 * MIB
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A file to examine and the marks to compare; ``profile`` if its whole head was read before."""
+    """A file to examine, the marks to compare, and the ``profile`` if its head was read before."""
 
     file: InputFile
     marks: tuple[Mark, ...] = ()

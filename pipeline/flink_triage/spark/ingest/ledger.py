@@ -1,8 +1,8 @@
 """Reads the ledger from the table `log_files`, and computes its new rows.
 
-The ledger is the newest published row of each content (``file_id`` and ``generation``), with the
-last path of that content. If a path had several contents, the newest is current. The others were
-displaced and may appear at a different path.
+The ledger consists of the newest published row for each file content (``file_id`` and
+``generation``), with the last path of that content. If a path had different contents over time,
+only the newest is current. The others were displaced and may appear at a different path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 COUNTED = ("event_count", "trace_count", "redactions", "truncated", "decode_errors")
 _CARRIED = ("problems", "state", "redactions_by_kind")
-# A value that no file has: the path is examined when it is next listed.
+# A size that no file has, so that the path is examined the next time it is listed.
 NO_SIZE = -1
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ class TableLedger:
 
     def __init__(self, spark: SparkSession, warehouse: Warehouse, run_ids: Sequence[str]) -> None:
         self._spark = spark
-        # Spark Connect cannot create a data frame without rows.
+        # Spark Connect cannot create a DataFrame without rows.
         known = frame_of(spark, run_ids) if run_ids else None
         self._rows = None if known is None else warehouse.current(spark, CONTENTS, known)
 
@@ -77,8 +77,7 @@ class TableLedger:
         yield from map(entry_of, known.toArrow().to_pylist())
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
-        """Match the first digest of the heads; a head without digests matches all of its
-        deployment."""
+        """Match by the first digest; a head without digests matches its whole deployment."""
         if self._rows is None or not heads:
             return
         keys = {(of, head[:DIGEST_BYTES]) for of, head in heads}
@@ -95,7 +94,7 @@ class TableLedger:
 
 
 def entry_of(row: Mapping[str, Any]) -> LedgerEntry:
-    """Convert the stored row of a content to an entry for the plan."""
+    """Convert a stored row of the ledger to an entry for the plan."""
     return LedgerEntry(
         path=row.get("known_path") or row["path"],
         deployment=row["deployment"],
@@ -150,7 +149,7 @@ PLANNED = pa.schema(
 def planned_rows(plan: WorkPlan, tasks: Iterable[RangeTask]) -> Iterator[Row]:
     """Rows of ``PLANNED``: one per examined path, except unchanged ones, in order of path.
 
-    ``tasks`` are read at once, and not kept.
+    ``tasks`` is consumed immediately and not kept.
     """
     ranges: dict[str, tuple[int, int]] = {}
     for task in tasks:
@@ -170,7 +169,7 @@ def _rows_of(plan: WorkPlan, ranges: Mapping[str, tuple[int, int]]) -> Iterator[
 
 
 def _work_row(work: FileWork) -> Row:
-    """The row of a file of which no new bytes have been read yet."""
+    """The row of a file whose new bytes have not been read yet."""
     profile = work.profile
     row = _row(work.path, work.deployment, work.file_id, work.generation, profile)
     row |= {"size_bytes": work.file.size_bytes, "modified_at": work.file.modified_at}
@@ -208,7 +207,7 @@ def finished_row(planned: Mapping[str, Any], ranges: Sequence[Mapping[str, Any]]
 
 
 def _alias_row(alias: Alias) -> Row:
-    """The row of a content with its counts, at its current path."""
+    """The row of a file content with its counts, at its current path."""
     entry = alias.entry
     row = _row(alias.path, entry.deployment, entry.file_id, entry.generation, entry.profile)
     row |= {"size_bytes": alias.size_bytes, "modified_at": alias.modified_at}

@@ -15,8 +15,8 @@ from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.changed_files import FileWork
 from flink_triage.spark.ingest.content_identity import Mark
 
-# A task takes 0.1 s to start and end, and hands over each of its traces again. Beyond this number
-# of bins, bins grow before more are added.
+# A task takes 0.1 s to start and end, and emits each of its distinct traces again. Beyond this
+# number of bins, bins grow before more are added.
 MANY_BINS = 128
 SMALLEST_BIN_BYTES = 64 * MIB
 LARGEST_BIN_BYTES = 256 * MIB
@@ -25,10 +25,10 @@ LARGEST_BIN_BYTES = 256 * MIB
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class RangeTask:
-    """A byte range, and the data that identify the planned file when a task reads it.
+    """A byte range, and the data that identifies the planned file when a task reads it.
 
-    ``tail`` is the end of the file when it was planned, ``known`` marks the part that was read
-    before. ``is_recent``: the file was written within the settling time.
+    ``tail`` identifies the end of the file when it was planned; ``known`` marks the part that
+    earlier runs read. ``is_recent``: the file was written within the settling time.
     """
 
     number: int

@@ -1,7 +1,7 @@
 """Reads numbered byte ranges into staged Arrow rows, in a Python task.
 
-A range is verified, scanned and marked through one open file. The staged rows therefore describe
-the bytes that were read, even if the path is renamed or replaced meanwhile.
+A range is verified, scanned and marked through one open file handle. The staged rows therefore
+describe the bytes that were read, even if the path is renamed or replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ SUMMARY = pa.struct(
         ("skipped", TEXT),
     ]
 )
-# A range hands over its events at this count, although later events could still be folded into
-# them.
+# A range emits its events when it has collected this many, although later events could still be
+# folded into them.
 HANDED_OVER = 4_096
 # Rows of many small files are joined up to this count.
 JOINED_ROWS = 1_000
-# Limits the rows that exist as Python values at a time: a trace takes about 10 KB until it is a
-# row.
+# Maximum number of rows that exist as Python values at a time: a trace takes about 10 KB until it
+# is converted to a row.
 BATCH_ROWS = 2 * PARCEL_ROWS
-# Tasks that are pickled together.
+# Number of tasks that are pickled together.
 PICKLED_TASKS = 1_000
 
 
@@ -141,8 +141,8 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
         _ANALYZERS.clear()
         analyzer = Analyzer(config.pack, config.settings, config.timezone)
         _ANALYZERS[key] = analyzer
-    # The first range of the task that saw a trace hands it over. A retry of the task may run in
-    # another process, so nothing is shared beyond its ranges.
+    # The first range of the task that contains a trace emits it. A retry of the task may run in
+    # another process, so nothing is shared beyond the task's ranges.
     told: set[str] = set()
     for task in sorted(_unshipped(shipped_tasks), key=lambda task: task.number):
         failpoint("stage.range")
@@ -161,10 +161,10 @@ GROWING = "was still being written"
 def stage_range(
     task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
 ) -> Iterator[Part]:
-    """The contents of one range, while it is read: events and traces, then volumes and a summary.
+    """Yield the contents of one range as it is read: events and traces, then volumes and a summary.
 
-    Traces in ``told`` are only counted; traces that are handed over are added to it. If the summary
-    has a ``failure``, no row of the range counts.
+    Traces in ``told`` are only counted; traces that are emitted are added to it. If the summary has
+    a ``failure``, all rows of the range are ignored.
     """
     try:
         with OpenFile(task.file, settings.max_file_bytes) as file:
@@ -236,7 +236,7 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
 def _marked(file: OpenFile, tally: Tally, head: bytes) -> dict[str, object]:
     """The position up to which the file was read, and the digests that identify this part.
 
-    The damaged rest of an archive member has no digest.
+    The damaged remainder of an archive member has no digest.
     """
     read = tally.event_bytes + tally.counted_bytes
     mark = file.mark(tally.began_at + read, head)
@@ -271,8 +271,7 @@ def _summary(scan: RangeScan) -> dict[str, object]:
 
 
 def batches_of(parts: Iterable[Part]) -> Iterator[pa.RecordBatch]:
-    """Parcels as rows of ``STAGED``; parts of small files are joined, as each row has a fixed
-    cost."""
+    """Parcels as rows of ``STAGED``; parts of small files share rows to save fixed costs."""
     waiting: dict[str, list[Part]] = {}
     row_count = 0
     for part in parts:
@@ -311,7 +310,7 @@ def _rows_of(
 
 
 def _of_events(events: pa.RecordBatch) -> Iterator[dict[str, object]]:
-    """Rows with the events of each deployment in parcels of their own, for its diagnosis."""
+    """Rows with the events of each deployment in separate parcels, for its diagnosis."""
     names = events.column("deployment")
     for name in names.unique():
         of_one = events.filter(pc.equal(names, name))

@@ -27,7 +27,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# A smaller change of a rate may be chance and does not count.
+# A smaller change in a rate may be due to chance and is ignored.
 _MUCH = 1.5
 _UNKNOWN = (
     "array<struct<fingerprint: string, count: bigint, root_cause_type: string,"

@@ -77,7 +77,7 @@ def read_result(
     newest = rows[-1]
     # Every query joins the runs, so they are looked up once.
     known = frame_of(spark, [row["run_id"] for row in rows])
-    # Planning, which uses one thread of Spark, takes longer than computing in each of these.
+    # For each of these queries, planning on a single Spark thread takes longer than execution.
     with ThreadPoolExecutor() as beside:
         coverage = beside.submit(_coverage, spark, warehouse, newest, known)
         config = beside.submit(_config, spark, warehouse, known)
@@ -186,7 +186,7 @@ def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, 
 
 
 def cited_now(spark: SparkSession, warehouse: Warehouse, runs: DataFrame) -> tuple[str, ...]:
-    """Fingerprints of the stack traces to which the newest results, of ``runs``, refer."""
+    """Fingerprints of the stack traces to which the newest results in ``runs`` refer."""
     return cited_traces(*_found(spark, warehouse, "", runs))
 
 
@@ -243,7 +243,7 @@ def _coverage(
 
 
 def _bytes_of(file: Mapping[str, Any]) -> int:
-    """Bytes read of a file; all its bytes if it was opened and quarantined as a whole."""
+    """Bytes read from a file; all its bytes if it was opened and quarantined as a whole."""
     if file["state"] == "quarantined" and file["compression"]:
         return int(file["size_bytes"])
     return int(file["consumed_bytes"] + file["held_back_bytes"])

@@ -20,7 +20,7 @@ from flink_triage.spark.runtime.jars import (
 from flink_triage.spark.runtime.java import find_java
 
 State = Literal["ok", "warning", "problem"]
-# Spark's scratch files, the jars, and a warehouse of a modest fleet.
+# Enough for Spark's scratch files, the jars, and the warehouse of a small fleet.
 WANTED_FREE_BYTES = 1024 * MIB
 
 
@@ -39,7 +39,7 @@ class Check:
 
 
 def check_environment(warehouse: Path | None = None) -> list[Check]:
-    """All checks, in the order in which a run would fail; Spark is not started."""
+    """All checks, in the order in which a run would hit the problems; Spark is not started."""
     return [
         _checked("Java", _java),
         _checked("Spark and Delta", _spark_and_delta),
@@ -64,7 +64,7 @@ def _java() -> tuple[State, str]:
 
 def _spark_and_delta() -> tuple[State, str]:
     delta_jars()
-    # It needs pyspark, whose absence the line above reports.
+    # This module requires pyspark; the check above reports if it is missing.
     from flink_triage.spark.runtime.session import is_too_old, too_old
 
     spark, delta = installed_version("pyspark") or "", installed_version("delta-spark")

@@ -1,8 +1,8 @@
 """Replaces known exceptions of Spark, Delta and the disk with errors that state what to do.
 
 Delta and the JVM bury the cause in a trace of hundreds of lines; the first known phrase determines
-the error. Phrases: errno(3) as Java and Python print it, Delta's error classes, Spark's messages
-about workers.
+the error. The phrases are errno(3) messages as Java and Python print them, Delta's error classes,
+and Spark's messages about workers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Replace known errors of storage, memory and workers at ``place`` with an error of one line.
+    """Replace known errors of storage, memory and workers at ``place`` with a one-line error.
 
     Other exceptions pass through.
     """

@@ -1,11 +1,12 @@
 """Fetches and caches the two Delta jars that match the installed pyspark and delta-spark.
 
 Spark resolves ``spark.jars.packages`` on every start and fetches Delta's whole dependency tree (33
-jars, 87 MB), although the Spark wheel contains all but two of these jars.  The Ivy in the wheel
-therefore fetches those two once, and later runs need neither Ivy nor a network.
+jars, 87 MB), although the Spark wheel contains all but two of these jars. The Ivy bundled in the
+wheel therefore fetches those two once, and later runs require neither Ivy nor network access.
 
-Each start compares the jars of the tested versions with their published SHA-256 (8 ms for the two
-of Delta).  Other versions are compared with the published SHA-1 by Ivy, when it fetches them.
+At every startup, the jars of the tested versions are verified against their published SHA-256
+checksums (8 ms for the two Delta jars). For other versions, Ivy verifies the published SHA-1
+checksums when it fetches the jars.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SCALA_LINE = "2.13"
 # Path of an Ivy settings file, for a mirror.
 IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
 FETCH_TIMEOUT_SECONDS = 300
-# The version of the AWS SDK in the hadoop-project of each Hadoop version.
+# The AWS SDK version in the hadoop-project POM of each Hadoop version.
 AWS_SDK_VERSIONS = {"3.5.0": "2.35.4"}
 DIGESTS = Path(__file__).with_name("jars.sha256")
 S3_ANALYTICS = ("software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1")
@@ -161,7 +162,7 @@ def _fetch_s3a(hadoop: str, home: Path) -> None:
         folder = home / fetched.name
         if not all(map(_is_intact, _s3a_jars(home, hadoop))):
             shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):  # another first run was faster
+        with suppress(OSError):  # a concurrent first run was faster
             fetched.rename(folder)
 
 
@@ -233,7 +234,7 @@ def _check_fetched(path: Path, home: Path, output: str) -> None:
 
 
 def _run_ivy(words: list[str], home: Path, scratch: Path) -> str:
-    """The output of Ivy; raises ``EnvironmentProblem`` if it does not end in time."""
+    """The output of Ivy; raises ``EnvironmentProblem`` if it times out."""
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
     if settings:

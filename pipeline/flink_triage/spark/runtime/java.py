@@ -24,7 +24,7 @@ class Java:
 
 
 def find_java() -> Java:
-    """The ``java`` of ``JAVA_HOME``, else of ``PATH``, as in Spark's launcher.
+    """The ``java`` of ``JAVA_HOME``, or else of ``PATH``, as in Spark's launcher.
 
     Raises ``EnvironmentProblem`` if there is none, it does not start, or it is too old.
     """
@@ -45,7 +45,7 @@ def find_java() -> Java:
         raise EnvironmentProblem(f"{found}: -version gave no version; {INSTALL_HINT}")
     major = int(stated["major"])
     if major == 1:
-        # Java 8 called itself 1.8.
+        # Java 8 reports its version as 1.8.
         major = int(stated["minor"] or 0)
     if major < OLDEST_JAVA:
         raise EnvironmentProblem(f"{found}: is Java {major}; {INSTALL_HINT}")

@@ -25,14 +25,15 @@ OLDEST_SPARK = (4, 1)
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
 # A smaller run spends more time on planning than on computing.
 SMALL_BYTES = 512 * MIB
-# For less data, the optimising compiler costs more than it saves: 30 s of CPU time in a run over
-# 3 GB whose tasks used 24 s of CPU time in the JVM.
+# For less data, the optimizing JIT compiler costs more than it saves: 30 s of CPU time in a run
+# over 3 GB whose tasks used 24 s of CPU time in the JVM.
 SHORT_BYTES = 8 * GIB
-# Without perf data the JVM writes nothing outside our folders.
+# Without perf data, the JVM writes no files outside the folders of this program.
 EVERY_JVM = "-XX:-UsePerfData"
-# Without the second flag, 48 MB are reserved for code; a notebook fills that and then interprets.
+# Without the second flag, the code cache is 48 MB; a long notebook session fills it, and the JVM
+# then interprets new code.
 ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-# With one compiler this halves the start of a session (18.8 s to 12.6 s on two cores).
+# Together with a single compiler, this reduces session startup from 18.8 s to 12.6 s on two cores.
 SMALL_JVM = "-XX:+UseSerialGC"
 LARGE_JVM = "-XX:+UseParallelGC"
 # spark.connect.grpc.binding.port by default.
@@ -51,10 +52,10 @@ QUERIES: dict[str, dict[str, str]] = {
     "little": {
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
-        # VACUUM lists a folder in so many tasks, of which there are 10,000 by default.
+        # VACUUM lists a folder in this many tasks; the default is 10,000.
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
         # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
-        # adaptive execution has nothing to adapt in two partitions.
+        # adaptive execution has nothing to adapt with two partitions.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -147,7 +148,7 @@ def _submitted(verbose: bool) -> SparkSession:
     try:
         session = builder.getOrCreate()
         _ = session.range(0).columns
-    except Exception as error:  # py4j and the launcher have no common root
+    except Exception as error:  # py4j and the launcher have no common base class
         raise _not_started(error) from error
     if not verbose:
         session.sparkContext.setLogLevel("WARN")
@@ -173,7 +174,7 @@ def _connect(address: str) -> SparkSession:
         raise EnvironmentProblem(
             f"{shown}: Spark Connect requires pip install 'flink-triage[connect]': {error}"
         ) from None
-    except Exception as error:  # grpc and Connect have no common root
+    except Exception as error:  # grpc and Connect have no common base class
         raise EnvironmentProblem(f"{shown}: no Spark Connect server answers: {error}") from None
 
 
@@ -215,7 +216,7 @@ def _start(
         builder = builder.config(key, value)
     try:
         session = builder.getOrCreate()
-    except Exception as error:  # py4j, the gateway and the launcher have no common root
+    except Exception as error:  # these errors have no common base class
         raise _not_started(error) from error
     if not remote and not verbose:
         session.sparkContext.setLogLevel("ERROR")
@@ -247,21 +248,21 @@ def session_options(
         "spark.driver.memory": os.environ.get("FLINK_TRIAGE_DRIVER_MEMORY", "2g"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "true" if verbose else "false",
-        # Python workers live on between the stages of a run.
+        # Python workers are reused across the stages of a run.
         "spark.python.worker.reuse": "true",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
-        # A few rows an action: neither compression codecs nor broadcasts need warming up.
+        # Up to this number of paths, files are listed on the driver, without a Spark job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # Tasks write large numbers of rows from the driver: the optimizer, which evaluates local
-        # relations itself, took 2 s for 50,000 rows.
+        # Above this size, rows from the driver are not a local relation, which the optimizer
+        # evaluates itself: it took 2 s for 50,000 rows.
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
 
 
 def _scratch_directory() -> Path:
-    """The directory of Spark's temporary files, which Spark makes readable to every user."""
+    """A private directory for Spark's temporary files, which Spark makes readable by all users."""
     path = Path(tempfile.gettempdir()) / f"flink-triage-{os.geteuid()}"
     try:
         return private_directory(path)
@@ -287,7 +288,7 @@ def _given_options() -> str:
 def suit(spark: SparkSession, size_bytes: int) -> None:
     """Configure a session that this program started for queries over ``size_bytes``.
 
-    The amount of new data is known only after the inputs were compared with the tables.  Settings
+    The amount of new data is known only after the inputs are compared with the tables. Settings
     that were changed since the session was started are kept.
     """
     before = QUERIES.get(spark.conf.get(OWN_SESSION, "") or "")

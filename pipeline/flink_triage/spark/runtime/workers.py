@@ -41,7 +41,7 @@ def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
 
         import pyarrow as pa
 
-        # The default pool keeps freed memory: a tenth of a worker's memory.
+        # The default pool retains freed memory, about a tenth of a worker's memory.
         pa.set_memory_pool(pa.system_memory_pool())
         if package_root not in sys.path:
             sys.path.append(package_root)

@@ -1,9 +1,9 @@
 """Locks a local warehouse, so that it has only one writer.
 
-Delta's commit on a local disk is an existence check and a rename, and according to its
-documentation concurrent writers may lose a commit.  A local warehouse is therefore locked with
-``flock`` during a run.  The kernel releases the lock when the process ends in any way, so there are
-no stale locks.  The content of the file is only for the message to the second writer.
+Delta's commit on a local disk is an existence check and a rename, and according to the Delta
+documentation, concurrent writers may lose a commit. A local warehouse is therefore locked with
+``flock`` during a run. The kernel releases the lock when the process ends in any way, so there are
+no stale locks. The content of the file is used only in the error message for a second writer.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
 
 
 def _opened(path: Path) -> IO[str]:
-    """The lock file; not a link, because it is written to and a link may lead elsewhere."""
+    """The open lock file; a link is rejected, because writing would change its target."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         handle = os.open(path, flags, 0o666)

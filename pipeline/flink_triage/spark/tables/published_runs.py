@@ -19,7 +19,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FailedDiagnosis:
-    """A deployment whose last diagnosis failed; ``basis`` covers all its inputs but the logs."""
+    """A deployment whose last diagnosis failed; ``basis`` is a digest of its inputs except logs."""
 
     deployment: str
     reason: str

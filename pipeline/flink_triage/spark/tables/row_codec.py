@@ -52,7 +52,7 @@ LATER = frozenset({"run_id"})
 
 
 def staged_type(table: Table) -> pa.StructType:
-    """The struct in which a worker hands over rows of ``table``."""
+    """The struct in which a worker emits rows of ``table``."""
     return pa.struct(
         [(column.name, column.type) for column in table.columns if column.name not in LATER]
     )
@@ -212,7 +212,7 @@ def _throwable_value(throwable: Throwable) -> dict[str, Any]:
     }
 
 
-# Nested columns are built as a whole, because a dict per value would dominate the time.
+# Nested columns are built as a whole, because one dict per value would dominate the run time.
 _EVENT_ARRAYS: Mapping[str, Callable[[Sequence[Observation]], pa.Array]] = {
     "lifecycle": _lifecycle_array,
     "matches": _match_arrays,

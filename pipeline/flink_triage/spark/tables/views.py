@@ -93,8 +93,8 @@ def _stack_traces() -> str:
     return f"SELECT {columns} FROM {{stack_traces}} WHERE {_PUBLISHED} GROUP BY fingerprint"
 
 
-# Ids of runs sort in publication order. The current incidents of a deployment are the incidents of
-# its newest run, and the closed incidents since its last diagnosis over all events.
+# Run ids sort in publication order. The current incidents of a deployment are the incidents of its
+# newest run, and the closed incidents since its last diagnosis over all events.
 _NEWEST = (
     "SELECT deployment, max(run_id) AS newest, max_by(state.whole_run_id, run_id) AS whole_run_id "
     f"FROM {{diagnosed}} WHERE state IS NOT NULL AND {_PUBLISHED} GROUP BY deployment"
@@ -108,7 +108,7 @@ _INCIDENTS = (
     f"JOIN ({_NEWEST}) n ON n.deployment = i.deployment AND n.whole_run_id = i.whole_run_id "
     f"WHERE i.{_PUBLISHED} AND (i.is_closed OR i.run_id = n.newest)"
 )
-# The value printed last counts; values of a JobManager take precedence.
+# The value printed last is current; values printed by a JobManager take precedence.
 _FLINK_CONFIG = (
     "SELECT said.run_id, deployment, key, said.value, said.role, said.path, said.line, "
     "said.logged_at FROM (SELECT deployment, key, max_by("
@@ -117,7 +117,7 @@ _FLINK_CONFIG = (
     f"FROM ({ROWS[FLINK_CONFIG.name].format(source='{events}')}) WHERE {_PUBLISHED} "
     "GROUP BY deployment, key)"
 )
-# The newest row of each content, under the path that held it last.
+# The newest row of each file content, under the last path of that content.
 _CONTENTS = (
     "SELECT *, row_number() OVER (PARTITION BY path ORDER BY run_id DESC) = 1 AS is_current FROM "
     "(SELECT *, row_number() OVER (PARTITION BY file_id, generation ORDER BY run_id DESC) AS place "

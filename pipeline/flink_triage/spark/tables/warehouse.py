@@ -28,11 +28,12 @@ from flink_triage.spark.tables.table_spec import Column, Table
 from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 
 # Another writer committed first: nothing was written, and a retry may succeed.
-# The last: another run is creating the same table.
+# The last alternative means that another run is creating the same table.
 CONFLICT = re.compile(
     r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED|CREATE_TABLE_WITH_NON_EMPTY_LOCATION)"
 )
-# First commits of a table conflict with each other: allow more retries than runs start at once.
+# The first commits of a table conflict with each other: allow more retries than the number of runs
+# that start at once.
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 3.0
@@ -41,7 +42,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The place of the tables: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
+    """The location of the tables: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
 
     directory: str | None = None
     catalog: str | None = None
@@ -195,7 +196,7 @@ class Warehouse:
     def delete_matching(
         self, spark: SparkSession, table: Table, gone: DataFrame, by: Sequence[str]
     ) -> None:
-        """Delete the rows that agree in ``by`` with one of ``gone``."""
+        """Delete the rows that match a row of ``gone`` in the columns ``by``."""
         if not gone.isEmpty():
             agree = " AND ".join(f"t.{name} = g.{name}" for name in by)
             spark.sql(
@@ -253,7 +254,7 @@ class Warehouse:
 
 
 def listed(names: Iterable[str]) -> str:
-    """An SQL list of ids or fingerprints, which are letters, digits, dashes and colons."""
+    """An SQL list of ids or fingerprints, which consist of letters, digits, dashes and colons."""
     return ", ".join(f"'{name}'" for name in sorted(names))
 
 
