@@ -95,9 +95,9 @@ def diagnose_incrementally(
 ) -> IncrementalDiagnosis | None:
     """Diagnose a deployment from its new events, ``news``, and the ``carried`` state.
 
-    Without carried state, ``news`` are all its events. The incidents that all runs report as
+    Without carried state, ``news`` contains all its events. The incidents that all runs report as
     closed, together with the open ones, equal the incidents of one full diagnosis. Returns ``None``
-    if the new events change a closed incident; the deployment then needs a full diagnosis.
+    if the new events change a closed incident; the deployment then requires a full diagnosis.
     """
     if carried is not None and not is_in_time(carried, news):
         return None

@@ -1,63 +1,64 @@
 """All durations by which a diagnosis relates log lines to each other, shortest first.
 
 Some must not exceed others: the next scheduled run must still have every earlier line that a rule
-needs. `tests/unit/diagnosis/test_durations.py` asserts the order.
+requires. `tests/unit/diagnosis/test_durations.py` checks these constraints.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-# After a refused connection, the next line states its purpose.
+# After a refused connection, the next line states the purpose of the connection.
 CONNECTION_ATTEMPT = timedelta(seconds=1)
-# Processes log a shared fault within a second.
+# All affected processes log a shared fault within a second.
 FIRST_FAULT = timedelta(seconds=1)
 # A job logs its failure right after the failure of its task; a busy JobManager takes longer.
 ANSWER = timedelta(seconds=2)
 # Processes log the same failure at nearly the same time; their clocks may differ slightly.
 FAILURE_SLACK = timedelta(seconds=2)
-# Smaller clock differences cannot be distinguished from delays of logging and of messages.
+# Smaller clock differences cannot be distinguished from logging and message delays.
 CLOCK_TOLERANCE = timedelta(seconds=2)
-# Other processes log the effects of an orderly stop.
+# Other processes log the effects of an orderly shutdown within this time.
 STOP_EFFECT = timedelta(seconds=5)
 # The processes of a cluster stop together, or one after the other with a grace period.
 STOPPED_TOGETHER = timedelta(seconds=10)
 # A different process may log an effect before its cause, because of its clock or its buffers.
 LOG_ORDER = timedelta(seconds=30)
-# A task fails with an exception that was logged earlier; closing files may take some of the time.
+# A task fails this long after its exception is logged; closing files may take part of the time.
 TASK_FAILS = timedelta(minutes=1)
-# JvmShutdownSafeguard ends the JVM five seconds after a signal; Kubernetes waits thirty.
+# JvmShutdownSafeguard ends the JVM 5 s after a signal; Kubernetes waits 30 s.
 SHUTDOWN = timedelta(minutes=1)
-# A signal or a fatal error is logged before the shutdown hooks run.
+# A signal or a fatal error is logged within this time before the shutdown hooks run.
 EXIT_REASON = timedelta(minutes=1)
 # A process prints its banner and its configuration within this time.
 STARTUP = timedelta(minutes=1)
-# A job without checkpoints counts as recovered when no fault follows.
+# A job without checkpoints counts as recovered if no fault follows within this time.
 RUNS_ON = timedelta(minutes=2)
 # heartbeat.timeout is 50 s by default and often increased.
 HEARTBEAT = timedelta(minutes=5)
 # taskmanager.registration.timeout.
 REGISTRATION = timedelta(minutes=5)
-# TaskManagers look for the JobMaster while the JobManager is gone, and for some time afterwards.
+# TaskManagers look for the JobMaster while the JobManager is unavailable, and for some time
+# afterwards.
 MASTER_SOUGHT = timedelta(minutes=5)
 # A cluster fault, such as a lost TaskManager, precedes its effects by up to a heartbeat timeout.
 CLUSTER_LEAD = timedelta(minutes=5)
 # The timeline of an incident starts this long before its first fault and ends after its last.
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
-# A job ran within this time before the JobManager was killed.
+# A killed JobManager is reported only if a job ran within this time before.
 RAN_BEFORE_KILL = timedelta(minutes=10)
-# A fault is not the cause of a failure if the job was healthy this long in between: memory leaks
-# and full disks that recur leave new symptoms.
+# A fault is not the cause of a failure if the job was healthy this long in between: recurring
+# memory leaks and full disks cause new symptoms.
 WELL_FOR = timedelta(hours=1)
 # Logs of one deployment are shipped and read with at most this delay.
 LATE = timedelta(hours=1)
-# slot.request.timeout is 5 minutes; a TaskManager request on which no job depends is dropped then.
+# slot.request.timeout is 5 minutes; a TaskManager request on which no job depends is then dropped.
 SLOTS_MISSED = timedelta(hours=1)
 # A healthy job completes a checkpoint, or ends, within this time.
 WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# A failure is compared with the start before it; an older change has worked for a day.
+# A failure is compared with the start before it; an older change has already worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

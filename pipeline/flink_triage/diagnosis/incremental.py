@@ -1,10 +1,10 @@
-"""Reduces a diagnosed timeline to the state that the next diagnosis of the deployment needs.
+"""Reduces a diagnosed timeline to the state that the next diagnosis of the deployment requires.
 
 An episode no longer changes after ``OVER_AFTER`` without a fault. Events before the first open
-episode are then not read again. Witnesses replace them: one event for each fact that applies to the
-whole deployment, such as a job's name, an effective option or the host of a process. A diagnosis of
-the carried state and the new events equals a diagnosis of all events. `is_in_time` and
-`has_same_facts` detect the exceptions in advance, and the deployment is then diagnosed in full.
+episode are therefore not read again. They are replaced by witnesses: one event for each fact that
+applies to the whole deployment, such as a job's name, an effective option or the host of a process.
+A diagnosis of the carried state and the new events equals a diagnosis of all events. `is_in_time`
+and `has_same_facts` detect the exceptions in advance, and the deployment is then diagnosed in full.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
     """Whether new events do not change the meaning of earlier events.
 
     A second job makes events without a job ambiguous. A changed option changes the current value in
-    every patch. A clock skew moves all events of its file.
+    every patch. Clock skew shifts all events of a file.
     """
     if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
         return False
@@ -109,10 +109,10 @@ def carry(
     start: datetime,
     has_closed: bool,
 ) -> Carried | None:
-    """The state to carry from ``timeline``; ``episodes`` are the open ones.
+    """The state to carry over from ``timeline``; ``episodes`` are the open episodes.
 
-    ``None`` if all events must be read again: a fault without a time cannot be ordered, and clock
-    skew is measured over all events.
+    ``None`` if all events must be read again: a fault without a timestamp cannot be ordered, and
+    clock skew is measured over all events.
     """
     if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
         return None
@@ -128,7 +128,7 @@ def carry(
 
 
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
-    """The observation with its original matches, and with the job that other lines gave it."""
+    """The observation with its original matches and the job inferred from other lines."""
     observation = moment.observation
     if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
@@ -157,7 +157,7 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """Moments from ``start`` on that belong to an episode or its report, or are signs of health."""
+    """Moments from ``start`` on that belong to an episode or its report, or show a healthy job."""
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
     for moment in timeline.moments:
@@ -178,8 +178,8 @@ def _kept(
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
     """Keep the first and the last of consecutive checkpoints within an episode.
 
-    The first carries the count of the dropped ones, as in the incident's timeline. All are kept if
-    the timeline of any episode starts or ends in between.
+    The first carries the count of the dropped checkpoints, as in the incident's timeline. All are
+    kept if the timeline of any episode starts or ends in between.
     """
     inside: dict[str | None, list[tuple[datetime, datetime]]] = {}
     bounds: list[datetime] = []
@@ -310,7 +310,7 @@ def _last_facts(observation: Observation) -> Iterator[Hashable]:
 def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterator[Moment]:
     """Moments that matter only for their position in the file.
 
-    An event without a time takes the time of the event before it. Folding drops consecutive
+    An event without a timestamp takes the time of the event before it. Folding drops consecutive
     checkpoints, so a moment between two checkpoints of one minute must stay between them.
     """
     ids = {id(moment) for moment in kept}
@@ -335,7 +335,7 @@ def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterato
             timed = moment if event.logged_at is not None else timed
         if between is not None and previous is not None and previous.kind == COMPLETED:
             yield between
-        # The next line of the file may have no time.
+        # The next line of the file may have no timestamp.
         if timed is not None and timeline.times[-1] - timed.at <= LATE:
             yield timed
 

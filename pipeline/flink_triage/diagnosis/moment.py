@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from flink_triage.model import Match, Observation
 
-# The time of moments in a file without times; sorts before all real times.
+# The time of moments in a file without timestamps; sorts before all real times.
 NO_TIME = datetime(2, 1, 1, tzinfo=UTC)
 _MAX_EXCERPT_CHARS = 400
 
@@ -19,15 +19,15 @@ class Moment:
 
     ``at`` is the time of the event, or of the nearest timed event before it in its file; if the
     file's clock is known to be wrong, it is converted to the JobManager's clock. It is ``NO_TIME``
-    if the file has no times.
+    if the file has no timestamps.
 
     A witness (``occurrences`` is 0) replaces events of an earlier, finished diagnosis. It carries a
     fact about the whole deployment, such as a job's name, and is not an event itself.
 
-    Context rules (``diagnosis/context``) set the other fields. ``withheld`` are the original
-    matches if a rule replaced them; later lines may undo that. ``is_stop``: the line is an effect
-    of an orderly stop, not a fault. ``is_handled``: user code logged an exception and continued, so
-    no job failed. ``is_text``: a person wrote the line; it is not a log line.
+    Context rules (``diagnosis/context``) set the other fields. ``withheld`` contains the original
+    matches if a rule replaced them; later lines may restore them. ``is_stop``: the line is an
+    effect of an orderly shutdown, not a fault. ``is_handled``: user code logged an exception and
+    continued, so no job failed. ``is_text``: a person wrote the line; it is not a log line.
     """
 
     observation: Observation
@@ -44,7 +44,7 @@ class Moment:
 
     @property
     def time(self) -> datetime | None:
-        """``at``, or ``None`` if the file has no times."""
+        """``at``, or ``None`` if the file has no timestamps."""
         return None if self.at == NO_TIME else self.at
 
     @property
@@ -65,7 +65,7 @@ class Moment:
         return lifecycle.to_state if lifecycle is not None and not self.is_witness else None
 
     def reinterpreted(self, matches: tuple[Match, ...], at: datetime | None = None) -> Moment:
-        """The moment with other matches; the original ones are withheld, and it is not a stop."""
+        """The moment with other matches; the original ones are withheld; ``is_stop`` is false."""
         return replace(
             self,
             observation=replace(self.observation, matches=matches),
@@ -76,6 +76,6 @@ class Moment:
 
 
 def inferred_matches(observation: Observation, signatures: Iterable[str]) -> tuple[Match, ...]:
-    """Matches of signatures that a rule infers; the excerpt is the first line of the message."""
+    """Matches of inferred signatures; the excerpt is the first line of the message."""
     excerpt = observation.event.message.split("\n", 1)[0][:_MAX_EXCERPT_CHARS]
     return tuple(Match(signature, 0, {}, excerpt) for signature in signatures)

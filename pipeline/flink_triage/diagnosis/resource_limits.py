@@ -1,8 +1,8 @@
-"""Runs the diagnosis of one deployment under limits of CPU time and memory.
+"""Runs the diagnosis of one deployment with limits on CPU time and memory.
 
-A deployment that cannot be diagnosed does not stop the others. A CPU timer checks the limits. It
-requires the main thread, which process pools and Spark workers use; in other threads and on Windows
-only raised exceptions are caught.
+A deployment that cannot be diagnosed does not stop the others. A CPU timer checks the limits. The
+timer requires the main thread, which process pools and Spark workers use; in other threads and on
+Windows, only raised exceptions are caught.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Undiagnosed:
 
 
 class _TooMuch(BaseException):
-    """Not an ``Exception``, so that the interrupted code does not handle it."""
+    """Not an ``Exception``, so that the interrupted code does not catch it."""
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
-    """Run ``work``; an exception or an exceeded limit of ``settings`` is returned as a reason."""
+    """Run ``work``; return an exception or an exceeded limit of ``settings`` as the reason."""
     is_timed = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
     )

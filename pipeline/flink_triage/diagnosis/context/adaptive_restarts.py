@@ -1,7 +1,7 @@
 """Finds cancellations with which the adaptive scheduler restarts a job after a task failure.
 
 The adaptive scheduler cancels and recreates a job after a task failure. It does the same to rescale
-the job, but then no failure precedes.
+a job, but without a preceding failure.
 """
 
 from __future__ import annotations

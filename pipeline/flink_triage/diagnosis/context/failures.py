@@ -1,4 +1,4 @@
-"""Determines whether, and in which form, a log line reports a job failure."""
+"""Determines whether a log line reports a job failure, and in which form."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-f
 
 
 def failure_rank(observation: Observation) -> int | None:
-    """The rank of the form in which a line reports a job failure, 0 is best; ``None`` if it
-    reports none.
-    """
+    """The rank of a line's form of failure report, from 0 (best); ``None`` if it reports none."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

@@ -1,8 +1,8 @@
 """Finds exceptions that user code logged and handled.
 
-User code that falls back to a default may log each exception at ERROR with its trace, and may quote
-any failure message. Such a line is not a failure: no task fails soon after it, and the job later
-completes a checkpoint or finishes.
+User code that falls back to a default may log each exception at ERROR with its stack trace, and may
+quote any failure message. Such a line is not a failure: no task fails soon after it, and the job
+later completes a checkpoint or finishes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
     """Remove the matches of lines that log an exception of user code, if nothing failed afterwards.
 
-    If the job handled an exception once, the exception does not fail it. The same exception is
-    therefore also ignored near a failure: the failure has a different cause, or reports the
-    exception itself.
+    If a job handled an exception once, this exception does not cause the job to fail. The same
+    exception is therefore also ignored near a failure: the failure has a different cause, or
+    reports the exception itself.
     """
     generic = {id_ for id_, signature in pack.signatures.items() if signature.is_generic}
     found: set[int] = set()
@@ -76,8 +76,10 @@ def _is_failure(observation: Observation) -> bool:
 
 
 def is_well(observation: Observation) -> bool:
-    """Whether a line shows a healthy job: it completed a checkpoint, finished, or ran until it was
-    cancelled or the JobManager stopped.
+    """Whether a line shows a healthy job.
+
+    The job completed a checkpoint, finished, or ran until it was canceled or the JobManager
+    received a shutdown signal.
     """
     lifecycle = observation.event.lifecycle
     if lifecycle is None:

@@ -1,7 +1,7 @@
 """Infers that a JobManager was killed from the startup banner of its successor.
 
-A killed process (SIGKILL, the kernel, a lost node) logs nothing about its end. Its log, or the log
-of its successor, continues with a startup banner while a job was still running.
+A process that is killed (by SIGKILL, the kernel, or the loss of its node) does not log its end. Its
+log, or the log of its successor, continues with a startup banner while a job was still running.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
     """Add matches with ``meaning: jobmanager-lost`` to banners, and remove them elsewhere.
 
     A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
-    that look for a JobManager keep their matches near such a banner, if somebody quotes them
-    without their header, or if no log of a JobManager was given and they look for a long time.
+    that look for a JobManager keep their matches near such a banner, if they are quoted without
+    their header, or if the inputs contain no JobManager log and the TaskManagers look for a long
+    time.
     """
     lost = pack.with_meaning("jobmanager-lost")
     if not lost:
@@ -55,7 +56,8 @@ def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dic
 def _left_alone(moments: Sequence[Moment], seeking: Sequence[int]) -> set[str]:
     """Logs whose process looked for a JobManager longer than ``MASTER_SOUGHT``.
 
-    None if the log of a JobManager was given, which shows itself whether it was lost.
+    Empty if the inputs contain a JobManager log, which itself shows whether the JobManager was
+    lost.
     """
     if any(moment.observation.process == "jobmanager" for moment in moments):
         return set()
@@ -80,7 +82,7 @@ def _banners_after_loss(moments: Sequence[Moment]) -> list[int]:
         if moment.observation.process == "jobmanager" and moment.observation.occurrences
     ]
     last_line = {_key(observation): at for _, observation, at in logged}
-    # The last time at which each job was seen running, by process.
+    # The last time at which each job was observed running, by process.
     running: dict[_Process, dict[str, datetime]] = {}
     found: list[int] = []
     for index, observation, at in logged:

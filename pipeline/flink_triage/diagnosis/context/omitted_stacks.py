@@ -1,4 +1,4 @@
-"""Gives exceptions without a stack trace the matches of the last complete one of their class.
+"""Copies the matches of the last complete exception of a class to those without a stack trace.
 
 HotSpot omits the stack trace of some exceptions after it has compiled the throwing code
 (``-XX:+OmitStackTraceInFastThrow``).

@@ -1,8 +1,8 @@
-"""Marks the effects of an orderly stop of the cluster.
+"""Marks the effects of an orderly shutdown of the cluster.
 
-When a cluster is stopped, its processes receive SIGTERM at nearly the same time. Tasks then fail,
-connections break and threads find their class loader closed. These are effects of the stop, not
-failures. Lines before the first signal are not affected.
+When a cluster is shut down, its processes receive SIGTERM at nearly the same time. Tasks then fail,
+connections break, and threads find their class loader closed. These are effects of the shutdown,
+not failures. Lines before the first signal are not affected.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ REACH = STOPPED_TOGETHER + SHUTDOWN
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The stop of one process.
+    """The shutdown of one process.
 
-    ``first`` is the earliest signal or shutdown notice of the stop, ``own`` the signal of this
-    process, and ``until`` its next banner, at most ``SHUTDOWN`` after ``own``.
+    ``first`` is the earliest signal or shutdown notice of the cluster, ``own`` is the signal to
+    this process, and ``until`` is its next banner, at most ``SHUTDOWN`` after ``own``.
     """
 
     first: datetime
@@ -54,7 +54,8 @@ def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Mome
     """Mark lines from the first signal on, if the JobManager also received one.
 
     Before its own signal, a process may still fail independently and log an error; such errors are
-    not marked. Nor are lines of a process without a signal, or after a restart in the same file.
+    not marked. Neither are lines of a process without a signal, or lines after a restart in the
+    same file.
     """
     ends = _ends(moments)
     if not ends:

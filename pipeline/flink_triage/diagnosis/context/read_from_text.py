@@ -1,4 +1,4 @@
-"""Marks moments that are prose, not log lines.
+"""Marks moments that are prose instead of log lines.
 
 Prose is less reliable than a log line: it lowers the confidence of a diagnosis, and prose alone
 cannot prove that a job is healthy.

@@ -1,6 +1,6 @@
 """Reinterprets the moments of one deployment with the rules of `CONTEXT`.
 
-``make ablate`` leaves out each rule in turn and prints the changes in the results on labelled logs.
+``make ablate`` omits each rule in turn and prints how the results on labeled logs change.
 """
 
 from __future__ import annotations

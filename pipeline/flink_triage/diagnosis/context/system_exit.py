@@ -1,8 +1,8 @@
 """Finds TaskManagers that ended because user code called ``System.exit``.
 
 The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
-JobManager as in an orderly stop. But its log contains no signal and no fatal error of Flink. Only
-the output of the user code contains the reason: the last line of the ``.out`` file.
+JobManager as in an orderly shutdown. However, its log contains neither a signal nor a fatal Flink
+error. Only the output of the user code contains the reason: the last line of the ``.out`` file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
 
     These are the first line of the shutdown hooks, the JobManager's line about a task that failed
     because of the exit (there the match replaces ``taskmanager-stopped``), and the last line of the
-    process's output, which gets the time of the end. Lines of a cluster stop are excluded.
+    process's output, which gets the time of the end. Lines from a cluster shutdown are excluded.
     """
     exited = pack.with_meaning("system-exit")
     closings = _unasked_closings(moments) if exited else []
@@ -72,7 +72,7 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
 def _replaced(
     matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
 ) -> tuple[Match, ...]:
-    """Replace matches of the stop with the exit, without a depth: it did not throw the trace."""
+    """Replace the stop by the exit, without a depth, because it did not throw the trace."""
     result: list[Match] = []
     for match in matches:
         if match.signature in stopped:
@@ -90,7 +90,7 @@ def is_last_output(observation: Observation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The first line of the shutdown hooks of a TaskManager that was not asked to stop."""
+    """The first shutdown hook line of a TaskManager that did not receive a request to stop."""
 
     index: int
     at: datetime

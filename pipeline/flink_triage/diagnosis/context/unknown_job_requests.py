@@ -18,8 +18,8 @@ def ignore_unknown_job_requests(
 ) -> dict[int, Moment]:
     """Remove the matches of replies of REST handlers.
 
-    If the logs contain no lifecycle line of a process or job, the matches are kept: the replies are
-    then all that a diagnosis can explain.
+    If the logs contain no lifecycle line of a process or job, the matches are kept: in that case,
+    the replies are all that a diagnosis can explain.
     """
     unknown = pack.with_meaning("job-unknown")
     if not any(moment.observation.event.lifecycle is not None for moment in moments):

@@ -24,7 +24,7 @@ def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) ->
     """Remove the matches of requests that were fulfilled, or on which no job depended.
 
     A TaskManager that registers for the first time counts as the answer to the oldest request,
-    because no version logs which request it answers.
+    because no Flink version logs the request that a TaskManager answers.
     """
     waiting: deque[tuple[int, int]] = deque()
     requests: set[int] = set()

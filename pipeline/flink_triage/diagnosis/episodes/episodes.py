@@ -1,7 +1,7 @@
 """Groups the faults of a deployment into episodes: last checkpoint, faults, restarts, outcome.
 
-A job in a restart loop logs one fault and its consequences again and again. Failures with the same
-cause are one episode. A new episode begins with a failure of a different cause after a completed
+A job in a restart loop repeatedly logs one fault and its consequences. Failures with the same cause
+are one episode. A new episode begins with a failure of a different cause after a completed
 checkpoint, or with the first fault after ``OVER_AFTER`` without faults.
 """
 
@@ -183,7 +183,7 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """The times at which the job failed: from its states, else its restarts, else its tasks."""
+    """The failure times of the job, from its states, or else its restarts, or else its tasks."""
     ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
     if not ranked:
         return []
@@ -203,7 +203,7 @@ def _attempts(
     last_fault = NO_TIME
     is_well_again = False
     well_at: datetime | None = None
-    # The number of faults that were over long before the next one.
+    # The number of faults that ended long before the next one.
     long_over = 0
 
     def close(failed_at: datetime | None) -> None:
@@ -316,7 +316,7 @@ def _ended_at(last_fault: datetime, after: Sequence[Moment]) -> datetime | None:
 def _attach(
     episodes: list[Episode], faults: Sequence[Moment]
 ) -> tuple[list[Episode], list[Moment]]:
-    """Add faults without a job to the episodes near them; return the rest separately.
+    """Add faults without a job to the episodes near them; return the others separately.
 
     Such a fault belongs to the jobs that report the same failure. If no job does, it belongs to
     every job: a lost TaskManager affects all jobs that ran on it.
@@ -326,7 +326,7 @@ def _attach(
     causes = [_all_keys(episode.faults) for episode in episodes]
     starts = [e.first_fault.at for e in episodes]
     ends = [e.last_fault.at for e in episodes]
-    # The latest end of each episode and all before it: the backward search can stop there.
+    # The latest end among each episode and all before it, at which the backward search can stop.
     latest = list(itertools.accumulate(ends, max))
     for fault in faults:
         near: list[int] = []
@@ -347,7 +347,7 @@ def _attach(
 
 
 def _all_keys(faults: Iterable[Moment]) -> set[str]:
-    """Signatures and fingerprints of root causes of faults."""
+    """Signatures and root cause fingerprints of faults."""
     keys: set[str] = set()
     for moment in faults:
         keys.update(match.signature for match in moment.observation.matches)

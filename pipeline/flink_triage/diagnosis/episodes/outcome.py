@@ -19,7 +19,7 @@ def outcome_of(within: Sequence[Moment], after: Sequence[Moment]) -> Outcome:
         return "recovered"
     if _has_process_failed(moments):
         return "failed"
-    # A cancelled job might have recovered or failed.
+    # Without the cancellation, the job could have recovered or failed.
     if not states or states[-1] in ("CANCELLING", "CANCELED"):
         return "unknown"
     # A job without checkpoints has recovered if it keeps running.

@@ -17,8 +17,8 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     """Whether a stack trace has a root cause without a signature.
 
     A wrapper does not explain the root cause. Nor does a symptom that wraps a throwable without a
-    signature, unless that throwable is of the same library: libraries wrap their own exceptions to
-    add details.
+    signature, unless that throwable belongs to the same library: libraries wrap their own
+    exceptions to add details.
     """
     if observation.fingerprint is None:
         return False
@@ -37,7 +37,7 @@ def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
 def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
     """The first fault of ``episode`` with a stack trace that no signature explains.
 
-    Traces without their beginning, and so without the class of the exception, come last.
+    Traces that lack their beginning, and therefore the exception class, come last.
     """
     unknown = [m for m in episode.faults if is_unknown(m.observation, pack)]
     return next((m for m in unknown if m.observation.root_cause_type), next(iter(unknown), None))
@@ -64,7 +64,7 @@ def group_unknown(
 def merge_unknown(
     failures: Iterable[UnknownFailure], max_evidence: int
 ) -> tuple[UnknownFailure, ...]:
-    """Join groups of several deployments, or of parts of one deployment in time order."""
+    """Merge groups of several deployments, or of consecutive parts of one deployment."""
     merged: dict[str, UnknownFailure] = {}
     for failure in failures:
         known = merged.get(failure.fingerprint)

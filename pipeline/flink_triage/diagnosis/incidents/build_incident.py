@@ -30,7 +30,7 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
 
-# Factor on the confidence of a diagnosis from prose.
+# Factor applied to the confidence of a diagnosis from prose.
 FROM_TEXT = 0.8
 IS_TEXT = "It was found in prose, not in a log line, and is therefore less certain."
 # Limit of a message in a summary; the evidence contains the whole message.
@@ -66,7 +66,7 @@ def build_incident(
     )
     first = unknown if verdict == "undetermined" and unknown else _first_fault(episode, answers)
     started = episode.first_fault.at
-    # Output of the JVM in .out has no time: the incident starts at the first fault with one.
+    # JVM output in .out files has no timestamps: the incident starts at the first fault with one.
     began_at = next((m.time for m in episode.faults if m.time is not None), None)
     return Incident(
         incident_id=incident_id(timeline.deployment, _first_job(episode), started, "incident"),
@@ -116,7 +116,7 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 
 
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
-    """Whether an episode in which no job failed is an incident.
+    """Whether an episode without a job failure is an incident.
 
     An exception without a signature that a running job logs is only listed as an unknown failure.
     A minor contributing fault is not an incident if the job recovered.
@@ -162,7 +162,7 @@ def _is_minor(signature: Signature) -> bool:
 
 
 def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
-    """The wrapper that is the root cause of the first unknown fault: its cause was not logged."""
+    """The wrapper at the end of the first unknown fault's trace; its cause was not logged."""
     for candidate in wrappers:
         if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
             return candidate.signature
@@ -252,7 +252,7 @@ def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
 
 
 def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Nearest to the root cause first, then earliest; the first hit of each file comes first."""
+    """Nearest to the root cause first, then earliest; the first hit in each file comes first."""
     ordered = sorted(
         hits,
         key=lambda h: (

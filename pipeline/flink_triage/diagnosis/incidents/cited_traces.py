@@ -11,23 +11,23 @@ from flink_triage.traces import parse_frame
 def cited_traces(
     incidents: Iterable[Incident], unknown: Iterable[UnknownFailure]
 ) -> tuple[str, ...]:
-    """Fingerprints of the evidence, sorted; timelines have too many and are excluded."""
+    """Sorted fingerprints in the evidence; timelines contain too many and are excluded."""
     named = {evidence.fingerprint for evidence in _evidence(incidents, unknown)}
     return tuple(sorted(name for name in named if name is not None))
 
 
 def whole_trace(thrown: str, exemplar: str) -> str:
-    """The exemplar, preceded by the line of its throwable if it begins with a frame.
+    """The exemplar, preceded by its throwable's line if it begins with a frame.
 
     Flink logs ``switched to FAILED with failure cause: <throwable>`` on the header line of the
-    event, so that the lines after it begin with a frame.
+    event, so the lines after it begin with a frame.
     """
     is_headless = parse_frame(exemplar.partition("\n")[0]) is not None
     return f"{thrown}\n{exemplar}" if is_headless else exemplar
 
 
 def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
-    """Each trace cut to ``limit`` characters at most, by fingerprint, in order."""
+    """Each trace truncated to ``limit`` characters, in order of fingerprint."""
     return {name: cut_trace(exemplars[name], limit) for name in sorted(exemplars)}
 
 

@@ -44,7 +44,7 @@ def missing_evidence(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> tuple[str, ...]:
-    """Evidence that would show the cause, for a symptom or an undetermined incident.
+    """Evidence that would reveal the cause of a symptom or an undetermined incident.
 
     ``hollow`` is the signature of a wrapper whose cause was not logged.
     """
@@ -68,7 +68,7 @@ def _places(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> list[str]:
-    """Logs to check: of the TaskManagers in the faults, up to the time of the first fault."""
+    """Logs to check: those of the TaskManagers in the faults, up to the first fault."""
     if not answers and unknown is not None and _is_in_taskmanager_log(unknown, episode):
         when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
         return [

@@ -20,8 +20,9 @@ SHOWN_KINDS = frozenset({"job-submitted", "restored", "job-terminal", "signal", 
 def timeline_entries(
     timeline: DeploymentTimeline, episode: Episode, settings: Settings
 ) -> tuple[TimelineEntry, ...]:
-    """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last. If there are
-    too many, those in the middle are omitted.
+    """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last fault.
+
+    If there are too many entries, those in the middle are omitted.
     """
     first, last = episode.first_fault.at, episode.last_fault.at
     faults = {id(m) for m in episode.faults}
@@ -57,7 +58,7 @@ def timeline_entries(
 
 @dataclass(slots=True)
 class _Line:
-    """An entry that may still be joined with the previous one or omitted."""
+    """An entry that may still be merged with the previous one or omitted."""
 
     moment: Moment
     kind: str

@@ -1,7 +1,7 @@
-"""Builds the incident of a timeline without failures; its verdict is the reason.
+"""Builds the incident of a timeline without failures; its verdict states the reason.
 
-``healthy`` requires log lines of Flink without an unexplained error. An error is explained by a
-signature, or by a healthy job afterwards.
+``healthy`` requires Flink log lines and no unexplained error. An error is explained by a signature,
+or by a healthy job afterwards.
 """
 
 from __future__ import annotations

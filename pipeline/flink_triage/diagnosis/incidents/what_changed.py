@@ -1,8 +1,8 @@
 """Finds the changes between the last healthy start and the last start before a failure.
 
-The last start before the failure is compared with the last one of the generation before it, of the
-same kind of process or of the same job. Values that always differ between two containers are
-omitted: ports, addresses, ids, log files. So are consequences of other changes, such as heap sizes
+The last start before the failure is compared with the last start in the preceding generation of the
+same kind of process or the same job. Values that always differ between two containers (ports,
+addresses, ids, log files) are omitted. So are consequences of other changes, such as heap sizes
 that follow from the configured memory.
 """
 
@@ -31,8 +31,8 @@ _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager")
 
 # Keys of options and system properties with values that are specific to one container.
 _OF_CONTAINER = re.compile(r"(?:^|[._-])(?:ports?|host|hostname|address|id|log\.file)\Z")
-# Parts of values that differ between containers or runs: UUIDs, ids of YARN and of checkpoints,
-# IPv4 addresses, random numbers and other hexadecimal ids. "268435456b" is a size.
+# Parts of values that differ between containers or runs: UUIDs, YARN ids, checkpoint ids, IPv4
+# addresses, random numbers and other hexadecimal ids. "268435456b" is a size.
 _ID = re.compile(
     r"(?<![0-9A-Za-z])(?:"
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -60,7 +60,7 @@ def with_changes(
     options: OptionTable,
     settings: Settings,
 ) -> Incident:
-    """The incident with its first ``max_changes`` changes and the number of further ones."""
+    """The incident with its first ``max_changes`` changes and the number of other changes."""
     at = _cause_shown_at(episode, ranked)
     if at == NO_TIME:
         return incident
@@ -72,7 +72,7 @@ def with_changes(
     found: dict[tuple[str, str, str | None, str | None], ObservedChange] = {}
     for lane in lanes:
         for change in _changes_of(lane, starts, at, until, options):
-            # All processes print the options of the cluster; one of them is enough.
+            # All processes print the cluster options; one of them is enough.
             found.setdefault((change.what, change.name, change.before, change.after), change)
     kept = sorted(
         _without_consequences(list(found.values())),
@@ -120,15 +120,15 @@ Difference = tuple[str, str | None, str | None]
 def _differences(
     what: ChangeKind, before: dict[str, str], after: dict[str, str]
 ) -> Iterable[Difference]:
-    """Name, old and new value of each difference; nothing if one side states no facts of a kind."""
+    """Name, old value and new value of each difference; empty if one side states no facts."""
     if not before or not after:
         return ()
     if what == "parallelism":
         return _parallelism(before, after)
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
-    # A start with few of the other's names was truncated: missing names were not removed. The jars
-    # are on one line.
+    # A start with few of the names in the other start was truncated: the missing names were not
+    # removed. Jars are excepted, because they are logged on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))
@@ -144,7 +144,7 @@ def _comparable(value: str | None) -> str | None:
 
 
 def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Difference]:
-    """The differences of the tasks in both starts; one without a name if all are equal."""
+    """The differences between tasks in both starts; a single unnamed one if all are equal."""
     tasks = sorted(before.keys() & after.keys())
     changed = [(task, before[task], after[task]) for task in tasks if before[task] != after[task]]
     values = {(was, now) for _, was, now in changed}
@@ -154,7 +154,7 @@ def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Differen
 
 
 def _versions_of_jars(jars: str) -> dict[str, str]:
-    """The version of each jar, or its file name if that has no version; several are joined."""
+    """The version of each jar, or its file name if it has no version; several are joined."""
     versions: dict[str, set[str]] = {}
     for jar in filter(None, jars.split(":")):
         found = _JAR.fullmatch(jar)
@@ -164,10 +164,10 @@ def _versions_of_jars(jars: str) -> dict[str, str]:
 
 
 def _without_consequences(changes: Sequence[ObservedChange]) -> Iterator[ObservedChange]:
-    """The changes without the consequences of other changes.
+    """The changes, except those that are consequences of other changes.
 
     A new Flink version changes the versions of Flink's jars, configured memory changes the sizes
-    that are computed from it, and ``env.java.opts`` changes the options of the JVM.
+    that are computed from it, and ``env.java.opts`` changes the JVM options.
     """
     flink = [(c.before, c.after) for c in changes if c.what == "flink-version"]
     configured = [c for c in changes if c.what == "configuration" and not _is_computed(c)]
@@ -203,7 +203,7 @@ def _start_of(lane: Lane, start: Moment) -> StartOf:
 
 
 def _shortened(change: ObservedChange, settings: Settings) -> ObservedChange:
-    """The change, with long values starting shortly before their first difference."""
+    """The change, with long values trimmed to start shortly before their first difference."""
     limit = settings.max_excerpt_chars
     pairs = enumerate(zip_longest(change.before or "", change.after or ""))
     differs_at = next((index for index, (was, now) in pairs if was != now), 0)

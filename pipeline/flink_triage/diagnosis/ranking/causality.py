@@ -12,7 +12,7 @@ from flink_triage.diagnosis.moment import NO_TIME, Moment
 from flink_triage.model import Match, Severity
 from flink_triage.signatures import Signature, SignaturePack
 
-# Severities of signatures that fail a job, the worst first.
+# Severities of signatures that fail a job, worst first.
 SERIOUS: tuple[Severity, ...] = ("critical", "major")
 
 
@@ -104,7 +104,7 @@ def causes_of(
 
 
 def reachable(signature: str, pack: SignaturePack) -> set[str]:
-    """Ids that ``signature`` explains, through any number of edges of the causal graph."""
+    """Ids that ``signature`` explains through any number of causal graph edges."""
     found: set[str] = set()
     edges = list(pack.signatures[signature].explains)
     while edges:
@@ -122,8 +122,8 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
         return cause.first_at <= effect.first_at + STOP_EFFECT
     if cause.first_at <= effect.last_at:
         return True
-    # Within one failure, files often have the effect first, and symptoms are logged late. A trigger
-    # does not explain an earlier failure in the same file.
+    # Within one failure, files often contain the effect first, and symptoms are logged late. A
+    # trigger does not explain an earlier failure in the same file.
     is_earlier_failure = max(effect.attempts) < min(cause.attempts)
     is_one_file = not cause.paths.isdisjoint(effect.paths)
     if cause.signature.role == "trigger" and is_earlier_failure and is_one_file:
@@ -132,9 +132,10 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 
 
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
-    """Whether ``candidate`` is an orderly stop after the failures began.
+    """Whether ``candidate`` is an orderly stop that occurred after the failures began.
 
-    They began earlier if the job had failed, or if a different candidate had occurred repeatedly.
+    The failures began earlier if the job had already failed, or if a different candidate had
+    occurred repeatedly.
     """
     if not candidate.signature.is_order:
         return False
@@ -152,8 +153,9 @@ def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Ep
 def was_overcome(
     candidate: Candidate, all_: Sequence[Candidate], episode: Episode, pack: SignaturePack
 ) -> bool:
-    """Whether ``candidate`` is an orderly stop, and a different serious trigger later failed the
-    job or kept it from restarting.
+    """Whether ``candidate`` is an orderly stop that the job survived.
+
+    This is the case if a different serious trigger later failed the job or prevented its restart.
     """
     failures = [n for n, attempt in enumerate(episode.attempts) if attempt.failed_at is not None]
     if not candidate.signature.is_order or not failures or failures[-1] in candidate.attempts:
@@ -169,10 +171,10 @@ def was_overcome(
 
 
 def was_survived(candidate: Candidate, episode: Episode) -> bool:
-    """Whether a checkpoint completed between the last occurrence of ``candidate`` and the failure,
-    in each failed attempt.
+    """Whether a checkpoint completed before the failure in each failed attempt of ``candidate``.
 
-    Applies to symptoms only: a trigger may have a delayed effect.
+    The checkpoint must follow the last occurrence of ``candidate`` in the attempt. Applies to
+    symptoms only: a trigger may have a delayed effect.
     """
     if candidate.signature.role != "symptom":
         return False
@@ -215,7 +217,7 @@ def has_stopped_something(moment: Moment) -> bool:
 
 
 def _wrapped_pairs(candidates: Sequence[Candidate]) -> Iterable[tuple[str, str]]:
-    """Pairs (inner, outer) of one trace, in which the outer is never nearer to the root cause.
+    """Pairs (inner, outer) in one trace, where the outer is never nearer to the root cause.
 
     At equal depth, a generic signature counts as outer, because it does not state a cause.
     """

@@ -1,8 +1,8 @@
 """Estimates the probability that a ranked candidate is the root cause.
 
-Candidates are classified by the properties that separate right answers from wrong ones: role,
-distance to the root cause, and close rivals. ``confidence.tsv`` contains the share of right answers
-of each kind on the labelled corpus; ``benchmarks/calibrate.py`` writes it.
+Candidates are classified by the properties that distinguish correct answers from incorrect ones:
+role, distance from the root cause, and close rivals. ``confidence.tsv`` contains the share of
+correct answers of each kind in the labeled corpus; ``benchmarks/calibrate.py`` generates it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from importlib.resources import files
 
 from flink_triage.diagnosis.ranking.causality import Candidate
 
-# An unexplained candidate within this many points of the first is a rival.
+# An unexplained candidate that scores within this many points of the first is a rival.
 _CLOSE_POINTS = 12.0
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
-    """The share of right answers of its kind, or of a broader one; in (0, 1), two decimals."""
+    """The share of correct answers of its kind or a broader kind; in (0, 1), two decimals."""
     table = _table()
     kind = kind_of(candidate, ranked)
     while kind and kind not in table:
@@ -28,8 +28,10 @@ def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
 
 
 def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
-    """The kind: ``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``,
-    or ``reporting`` for a signature that is never an answer; each part narrows the kind.
+    """The kind of a candidate; each part of it narrows the preceding parts.
+
+    A kind is ``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
+    ``reporting`` for a signature that is never an answer.
     """
     if not candidate.signature.is_answer:
         return "reporting"

@@ -33,8 +33,8 @@ def rank(
 ) -> list[Candidate]:
     """Candidates of ``episode``, root cause first, without benign ones.
 
-    ``hosts`` are all hosts of TaskManagers, to detect a single faulty one. ``without`` are the ids
-    of rules to skip.
+    ``hosts`` contains all hosts of TaskManagers, to detect a single faulty host. ``without``
+    contains the ids of rules to skip.
     """
     candidates = _candidates(episode, pack)
     afterwards = {c.id for c in candidates if came_afterwards(c, candidates, episode)}

@@ -1,8 +1,8 @@
 """Scores one candidate of an episode with the rules of `SCORING`.
 
-Each rule that applies adds points to the score, and to ``reasons`` a sentence that starts with the
-rule's id. ``make ablate`` leaves out each rule in turn and prints the changes in the results on
-labelled logs.
+Each rule that applies adds points to the score, and adds a sentence that starts with the rule's id
+to ``reasons``. ``make ablate`` omits each rule in turn and prints how the results on labeled logs
+change.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SEVERITIES: dict[Severity, float] = {"critical": 6.0, "major": 4.0, "minor": 0.
 class Case:
     """A candidate among all candidates of its episode.
 
-    ``causes`` are signatures that explain it. ``is_afterwards`` and ``is_overcome`` are about
+    ``causes`` are signatures that explain it. ``is_afterwards`` and ``is_overcome`` refer to
     orderly stops: the failures began earlier, or the job failed again for a different reason.
     """
 
@@ -149,7 +149,7 @@ def _takes_turns(case: Case) -> bool:
 
 
 def _only_warned(case: Case) -> Points | None:
-    """It was only a warning, and an exception with a different cause followed."""
+    """Whether it was only a warning, and an exception with a different cause followed."""
     observed = [hit.moment.observation for hit in case.candidate.hits]
     levels = {observation.event.level for observation in observed}
     if not case.episode.has_failed or "WARN" not in levels or levels & {"ERROR", "FATAL"}:

@@ -1,8 +1,8 @@
 """Ranks episodes, and joins the episodes of several jobs that share a fault.
 
 A lost TaskManager, an unavailable file system or a JobManager without leadership fails every job
-that needs it, immediately or within a checkpoint interval. That is one incident: its episodes are
-joined and ranked again.
+that depends on it, immediately or within a checkpoint interval. This is one incident: its episodes
+are merged and ranked again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flink_triage.signatures import SignaturePack
 
 Ranked = tuple[Episode, list[Candidate]]
 
-# Symptoms that only show that a different process is or was missing.
+# Symptoms that only show that a different process is or was unavailable.
 _MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
 # Two hours show how the failure began and spread; the tables contain the rest.
@@ -42,11 +42,11 @@ def rank_episodes(
     hosts: Mapping[str, datetime] | None = None,
     without: frozenset[str] = frozenset(),
 ) -> list[Ranked]:
-    """Each episode with its candidates, in time order; episodes with a shared fault are joined.
+    """Each episode with its candidates, in time order; episodes with a shared fault are merged.
 
-    ``hosts`` are the hosts of TaskManagers with the time of their first line. An episode counts
+    ``hosts`` contains the TaskManager hosts with the time of their first line. An episode counts
     hosts that existed at its end, so that later hosts do not change an earlier result. ``without``
-    are the ids of scoring rules to skip.
+    contains the ids of scoring rules to skip.
     """
     hosts = hosts or {}
     groups: list[_Group] = []
@@ -163,7 +163,7 @@ def _joined(parts: Sequence[Episode]) -> Episode:
 
 
 def _joined_attempts(parts: Iterable[Episode]) -> list[Attempt]:
-    """Join simultaneous failures of several jobs; count a shared fault once."""
+    """Merge simultaneous failures of several jobs; count a shared fault once."""
     attempts = [attempt for part in parts for attempt in part.attempts]
     attempts.sort(key=lambda a: (a.failed_at or a.faults[-1].at, in_order(a.faults[0])))
     seen: set[int] = set()

@@ -2,7 +2,8 @@
 
 A TaskManager logs the failure of a task before the JobManager does, and the failure of an execution
 after the JobManager started it. It logs a failed checkpoint after the previous one completed,
-because Flink takes one at a time by default. Each pair of lines bounds the difference on one side.
+because Flink takes one checkpoint at a time by default. Each pair of lines gives a lower or an
+upper bound on the clock difference.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 class _Known:
     """The times at which the JobManager logged events that TaskManagers also log.
 
-    An execution that failed twice is ``None``, because its lines cannot be paired.
+    An execution that failed twice maps to ``None``, because its lines cannot be paired.
     """
 
     failed: dict[str, Observation | None] = field(default_factory=dict)

@@ -1,11 +1,11 @@
 """Folds equal observations, so that a crash loop of ten million events fits in memory.
 
-If a file has more equal observations in a minute than are kept, the first ones and the last are
-kept, and the last but one carries the count of the others. If observations differ only in their
-stack traces, a limited number of traces is kept, and the first of the other traces counts them. If
-a deployment still has more than ``max_observations``, observations of longer periods and with fewer
-equal properties are folded. Folding is associative: the result does not depend on how observations
-are divided into parts.
+If a file has more equal observations in a minute than the limit, the first ones and the last are
+kept, and the second-to-last carries the count of the others. If observations differ only in their
+stack traces, a limited number of traces is kept, and the first of the other traces carries their
+count. If a deployment still has more than ``max_observations``, observations are folded over longer
+periods and with fewer equal properties. Folding is associative: the result does not depend on how
+observations are divided into parts.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from flink_triage.settings import Settings
 
 # Sorts after every fingerprint.
 _OTHERS = "~"
-# The number of observations that are folded at a time.
+# The number of new observations that triggers folding.
 FOLD_EVERY = 8_192
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Folder:
-    """Folds observations as they are added. It buffers about as many new ones as it has kept.
+    """Folds observations as they are added; buffers about as many new ones as it keeps.
 
     ``coarseness`` is the index of the first grain to use (see ``grains_of``).
     """
@@ -43,7 +43,7 @@ class Folder:
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
         """Add observations; return the number kept so far, without those not yet folded.
 
-        ``coarseness`` is the coarseness of the folder from which they were taken; it applies to all
+        ``coarseness`` is that of the ``Folder`` from which they were taken; it applies to all
         observations.
         """
         self._new += observations
@@ -63,7 +63,7 @@ class Folder:
         return self._kept
 
     def take(self) -> list[Observation]:
-        """The kept observations; the folder is empty afterwards."""
+        """The kept observations; the ``Folder`` is empty afterwards."""
         kept, self._kept = self.fold(), []
         return kept
 
@@ -73,9 +73,10 @@ def fold(
 ) -> list[Observation]:
     """Keep some observations of each kind per file and minute, ordered by file and offset.
 
-    If more than ``max_observations`` would be kept, observations of longer periods are one kind,
-    then observations that differ in task, logger, job and file. The finest sufficient grain is
-    used. The sum of ``occurrences`` does not change, except for checkpoints of a healthy job.
+    If more than ``max_observations`` would be kept, observations over longer periods count as one
+    kind, and then observations that differ in task, logger, job and file. The finest sufficient
+    grain is used. The sum of ``occurrences`` does not change, except for checkpoints of a healthy
+    job.
     """
     return _fold(observations, coarseness, settings)[0]
 
@@ -88,7 +89,8 @@ def _fold(
     kept = _fold_to(observations, grains[coarseness], settings)
     if len(kept) <= settings.max_observations:
         return kept, coarseness
-    # A coarser grain keeps at most as many. It keeps the same ones of a finer grain's result.
+    # A coarser grain keeps at most as many observations, and keeps the same ones when it is applied
+    # to the result of a finer grain.
     source = kept
     finest, coarsest = coarseness + 1, len(grains) - 1
     while finest <= coarsest:
@@ -121,7 +123,7 @@ def _fold_to(
         trace = observation.fingerprint.full if observation.fingerprint else ""
         kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
     if grain.is_last:
-        # Without counts, which depend on the checkpoints that finer grains omitted.
+        # Omit counts, which depend on the checkpoints that finer grains dropped.
         kept += routine[:1] + routine[1:][-1:]
         routine = []
     groups: dict[str, list[Observation]] = {}
@@ -140,7 +142,7 @@ def _fold_to(
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
-    """Keep ``keep`` groups, and the first (with the count) and last observation of the others.
+    """Keep ``keep`` groups; of the others, keep the first (with the count) and last observation.
 
     Only the names determine which groups are kept, so that a part of the observations never omits a
     group that the whole keeps.
@@ -150,7 +152,7 @@ def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
 
 
 def _ends(group: list[Observation], keep: int) -> list[Observation]:
-    """The first ``keep - 1`` and the last; the last but one carries the count of the others."""
+    """The first ``keep - 1`` and the last; the second-to-last carries the count of the others."""
     if len(group) <= keep:
         return group
     first = group[: keep - 1]
@@ -163,9 +165,7 @@ def _with_routine(
     routine: list[Observation],
     key_of: Callable[[Observation], Hashable],
 ) -> list[Observation]:
-    """All kept observations, ordered by file and offset, with the first and last of consecutive
-    checkpoints of a job and period.
-    """
+    """The kept observations and the first and last of consecutive checkpoints, in file order."""
     kept.sort(key=_place)
     if not routine:
         return kept
@@ -246,7 +246,7 @@ def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
-    """The places of all, or ``None`` if they equal the places of the kept observation."""
+    """The places of all observations, or ``None`` if they equal those of the kept observation."""
     elsewhere = {_source_of(other): other for other in others if other.spread is None}
     elsewhere.pop(_source_of(kept), None)
     spreads = [other.reach for other in elsewhere.values()]

@@ -58,7 +58,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A line and the start to which it belongs."""
+    """A log line and the start to which it belongs."""
 
     start: Moment
     line: Moment
@@ -73,9 +73,9 @@ class Generation:
     """Starts without a running job between them, in time order.
 
     ``facts`` are their facts, by kind; a kind without facts is taken from the previous generation.
-    ``lines`` are the ids of all moments that state the facts. ``ran`` are the lines that show a
-    running job: a completed checkpoint, or the beginning of a run and a later line. It is empty if
-    no job ran.
+    ``lines`` are the ids of all moments that state the facts. ``ran`` contains the lines that show
+    a running job: a completed checkpoint, or the beginning of a run and a later line. It is empty
+    if no job ran.
     """
 
     starts: list[Moment] = field(default_factory=list)
@@ -121,9 +121,10 @@ class Generation:
 class Starts:
     """The generations of each lane, in time order.
 
-    ``running`` are the beginnings of the current runs; ``completed`` are the times at which the
-    jobs of each process completed checkpoints. ``mixed`` are the first banners of each kind in logs
-    that several kinds of processes write. Their lines cannot be distinguished and are ignored.
+    ``running`` contains the beginnings of the current runs; ``completed`` contains the times at
+    which the jobs of each process completed checkpoints. ``mixed`` contains the first banners of
+    each kind in logs to which several kinds of processes write. Lines in such logs cannot be
+    attributed to a process and are ignored.
     """
 
     lanes: dict[Lane, list[Generation]]
@@ -138,7 +139,8 @@ class Starts:
     def is_shared(self, at: datetime, until: datetime) -> bool:
         """Whether several clusters run at once, so that a start may not replace the previous one.
 
-        A job of one JobManager continues, up to ``until``, after the last start of another one.
+        This is the case if a job of one JobManager continues, up to ``until``, after the last start
+        of another JobManager.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)
@@ -155,9 +157,9 @@ class Starts:
         return (generations[index - 1], generations[index]) if index > 0 else None
 
     def needed_from(self, since: datetime, chosen: Set[int]) -> Iterator[Moment]:
-        """The moments that are needed to compare starts at any time from ``since`` on.
+        """The moments that are required to compare starts at any time from ``since`` on.
 
-        The starts in these moments, in those with ``chosen`` ids and in all later ones give the
+        The starts in these moments, in those with ``chosen`` ids and in all later moments yield the
         same comparisons. Facts that a generation repeats are omitted, unless some of them are
         chosen: the others would then appear to be removed.
         """
@@ -187,7 +189,7 @@ def _index_at(generations: list[Generation], at: datetime) -> int:
 
 
 def find_starts(timeline: DeploymentTimeline) -> Starts:
-    """All starts of a deployment. Lines without a time do not belong to a start."""
+    """All starts of a deployment. Lines without a timestamp do not belong to a start."""
     finder = _Finder(timeline)
     for moment in timeline.moments:
         if moment.at != NO_TIME:
@@ -207,7 +209,7 @@ def find_starts(timeline: DeploymentTimeline) -> Starts:
 class _Finder:
     def __init__(self, timeline: DeploymentTimeline) -> None:
         self.lanes: dict[Lane, list[Generation]] = {}
-        # The runs that are not yet long enough, by process and job, oldest first.
+        # Runs that are not yet long enough to count, by process and job, oldest first.
         self.runs: dict[str, dict[str | None, Moment]] = {}
         self.completed: dict[str, list[datetime]] = {}
         self._job_names = timeline.job_names
@@ -305,7 +307,7 @@ def _process_started(observation: Observation) -> Process | None:
 
 
 def _stated_by_process(observation: Observation) -> Fact | None:
-    """The fact about the process in a line of a banner or of the configuration below it."""
+    """The fact about the process in a banner line or in the configuration below the banner."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

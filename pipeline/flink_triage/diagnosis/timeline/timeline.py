@@ -1,4 +1,4 @@
-"""Orders the observations of one deployment by time and assigns a job to each."""
+"""Orders the observations of one deployment by time and attributes each one to a job."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class DeploymentTimeline:
 
     ``times`` are the times of ``moments``. ``is_foreign``: the logs belong to a different product.
     ``taskmanagers`` are the resource ids of TaskManagers whose own logs were read. ``skews`` are
-    the clocks that are wrong. ``hosts`` are the hosts of TaskManagers, with the time of their first
-    moment. ``events`` is the number of events that the moments count, or ``None`` if each was
-    analyzed individually. If clusters of several Flink versions share the deployment, ``versions``
-    has the version of each process and ``configs`` the options of each version. ``job_of_graph``
-    and ``job_of_task`` map each execution graph and task to its job, or to ``None``.
+    the clock skews. ``hosts`` contains the TaskManager hosts, with the time of their first moment.
+    ``events`` is the number of events that the moments count, or ``None`` if each was analyzed
+    individually. If clusters of several Flink versions share the deployment, ``versions`` has the
+    version of each process and ``configs`` the options of each version. ``job_of_graph`` and
+    ``job_of_task`` map each execution graph and task to its job, or to ``None``.
     """
 
     deployment: str
@@ -76,7 +76,7 @@ def build_timeline(
 ) -> DeploymentTimeline:
     """Order ``observations``, apply the context rules, and determine jobs, version and options.
 
-    ``flink_version`` overrides the version in the startup banner. ``without`` are the ids of
+    ``flink_version`` overrides the version in the startup banner. ``without`` contains the ids of
     context rules to skip.
     """
     observed = list(observations)
@@ -170,9 +170,9 @@ def _job_of_graph(moments: Sequence[Moment]) -> dict[str, str]:
 
 
 def _job_of_failed_attempt(moments: Sequence[Moment]) -> dict[str, str]:
-    """Execution attempts, each with the job that fails on one of the next lines of the same file.
+    """Execution attempts and the jobs that fail on one of the next lines of the same file.
 
-    Before Flink 1.16 the id of an attempt does not contain the id of its execution graph.
+    Before Flink 1.16, an attempt id does not contain the id of its execution graph.
     """
     jobs: dict[str, str] = {}
     failed: dict[str, list[tuple[str, datetime]]] = {}
@@ -269,7 +269,7 @@ def _versions(observations: Sequence[Observation]) -> dict[str, str]:
 
 
 def _effective_config(observations: Sequence[Observation]) -> dict[str, str]:
-    """Options as logged at startup; the options of the JobManager have priority."""
+    """Options as logged at startup; the options of the JobManager take precedence."""
     config: dict[str, str] = {}
     for wanted in (False, True):
         for observation in observations:
