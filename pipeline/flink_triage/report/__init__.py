@@ -1,6 +1,6 @@
 """Renders a `Result` as text, JSON, JSON lines, Markdown, HTML, SARIF or GitHub annotations.
 
-Every format renders the same object and nothing else, so that the formats cannot disagree.
+Every format renders the same object and nothing else, so the formats cannot disagree.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def render_pieces(
     width: int = 80,
     patch: PatchRenderer | None = None,
 ) -> Iterable[str]:
-    """`render` in pieces, because the JSON of thousands of incidents is large.
+    """Like `render`, but in pieces, because the JSON of thousands of incidents is large.
 
-    Only the module of the format is imported: HTML alone needs a template engine.
+    Only the module of the format is imported: only HTML requires a template engine.
     """
     if format == "text":
         from flink_triage.report.formats.text import render_text
@@ -88,7 +88,7 @@ def render_pieces(
 
 
 def _jsonl_lines(result: Result) -> Iterator[str]:
-    """One incident per line, each with its ``schema_version`` and ``run_id``."""
+    """One incident per line, each with ``schema_version`` and ``run_id``."""
     head = {"schema_version": result.schema_version, "run_id": result.run.run_id}
     for incident in result.incidents:
         yield dump_json({**head, **encode(incident)}) + "\n"

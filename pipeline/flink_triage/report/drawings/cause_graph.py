@@ -1,7 +1,7 @@
 """Draws the causal relations between the diagnoses of an incident.
 
-Nodes are labelled with the ranks of the adjacent list, so that the drawing needs no text and fits
-on a phone.
+Nodes are labeled with the ranks in the adjacent list, so that the drawing requires no text and fits
+on a phone screen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from flink_triage.model import Diagnosis, Incident
 
 _COLUMN, _ROW, _RADIUS = 64, 40, 13
-# With more nodes, a drawing is no longer small; the list contains the others.
+# With more nodes, a drawing would be too large; the list contains the others.
 _MAX_NODES = 24
 
 
@@ -26,7 +26,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An SVG path from the right rim of a node to the left rim of another node."""
+    """An SVG path from the right edge of one node to the left edge of another."""
 
     path: str
     title: str
@@ -41,7 +41,7 @@ class Graph:
 
 
 def graph_of(incident: Incident) -> Graph | None:
-    """The graph, with causes left of their effects; ``None`` without an edge."""
+    """The graph, with causes to the left of their effects; ``None`` if it has no edges."""
     diagnoses = incident.diagnoses[:_MAX_NODES]
     shown = {diagnosis.signature: diagnosis for diagnosis in diagnoses}
     edges = [
@@ -69,7 +69,7 @@ def graph_of(incident: Incident) -> Graph | None:
 
 
 def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosis, Diagnosis]]:
-    """Edges without shortcuts of a longer path: ``explains`` also contains indirect effects."""
+    """The edges that are not shortcuts of a longer path; ``explains`` includes indirect effects."""
     following: dict[str, set[str]] = {}
     for cause, effect in edges:
         following.setdefault(cause.signature, set()).add(effect.signature)
@@ -118,7 +118,7 @@ def _places(columns: Mapping[str, int]) -> dict[str, tuple[int, int]]:
 
 
 def _edge(start: tuple[int, int], end: tuple[int, int], a: Diagnosis, b: Diagnosis) -> Edge:
-    """A curve that starts horizontally; one that passes other columns runs below their nodes."""
+    """A curve that starts horizontally; if it crosses other columns, it runs below their nodes."""
     x, y, to_x, to_y = start[0] + _RADIUS, start[1], end[0] - _RADIUS - 4, end[1]
     bend = max(18, (to_x - x) // 2)
     dip = _ROW // 2 if y == to_y and end[0] - start[0] > _COLUMN else 0

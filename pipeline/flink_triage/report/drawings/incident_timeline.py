@@ -1,6 +1,6 @@
-"""Draws timeline entries as marks on three lanes, placed in percent of the width.
+"""Draws timeline entries as marks on three lanes, positioned in percent of the width.
 
-With percentages instead of a scaled drawing, text and marks keep their size on a phone.
+With percentages instead of a scaled drawing, text and marks keep their size on a phone screen.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Chart:
 
 
 def chart_of(incident: Incident, limit: int) -> Chart | None:
-    """The drawing, or ``None`` if fewer than two entries have a time."""
+    """The drawing, or ``None`` if fewer than two entries have a timestamp."""
     dated = sorted(
         ((entry.at, entry) for entry in incident.timeline if entry.at is not None),
         key=lambda pair: pair[0],
@@ -112,7 +112,7 @@ def is_fault(kind: str) -> bool:
 
 
 def _thinned(entries: Sequence[TimelineEntry], limit: int) -> list[TimelineEntry]:
-    """At most ``limit`` entries, faults before the earliest others; in time order."""
+    """At most ``limit`` entries in time order; faults take precedence over other entries."""
     if len(entries) <= limit:
         return list(entries)
     order = sorted(range(len(entries)), key=lambda index: not is_fault(entries[index].kind))

@@ -42,7 +42,7 @@ class Overview:
 
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
-    """Lanes in the order of the incidents; ``None`` if fewer than two have a time."""
+    """Lanes in the order of the incidents; ``None`` if fewer than two have a timestamp."""
     dated = [(i, start) for i in incidents if i.is_failure and (start := wording.since(i))]
     if len(dated) < 2:
         return None

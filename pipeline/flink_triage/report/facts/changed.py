@@ -22,7 +22,7 @@ _STARTED = {"jobmanager": "JobManager", "taskmanager": "TaskManager"}
 
 
 def shown(incident: Incident, limit: int = 99) -> tuple[list[tuple[str, list[str]]], int]:
-    """The first changes, by pairs of starts with a heading for each, and the number of others."""
+    """The first changes, grouped by pairs of starts under a heading, and the number of others."""
     changes = incident.changes[:limit]
     grouped = itertools.groupby(changes, lambda one: (one.healthy_start, one.failing_start))
     left_out = len(incident.changes) - len(changes) + incident.changes_left_out

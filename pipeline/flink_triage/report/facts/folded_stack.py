@@ -1,7 +1,7 @@
 """Splits the text of a stack trace into foldable blocks, one per throwable.
 
-The text of the log is not changed. The blocks add the owner of each frame's code, and the frames
-that ``... n more`` abbreviates, which are the last ones of the enclosing throwable.
+The log text is not changed. The blocks add the owner of each frame's code, and the frames that
+``... n more`` abbreviates, which are the last frames of the enclosing throwable.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flink_triage.traces import parse_frame
 
 _MORE = re.compile(r"\s*\.\.\. (?P<count>\d{1,6}) (?:more|common frames omitted)\s*")
 _NESTED = re.compile(r"(?P<indent>\s*)(?P<relation>Caused by|Suppressed): ")
-# A run of more frames of code other than the user's is folded.
+# A longer run of frames outside user code is folded.
 _SHOWN_FOREIGN = 3
 
 
@@ -30,7 +30,7 @@ class FrameLine:
 
 @dataclass(frozen=True, slots=True)
 class FrameRun:
-    """Neighbouring frames that are shown or folded together."""
+    """Neighboring frames that are shown or folded together."""
 
     frames: tuple[FrameLine, ...]
     is_folded: bool
@@ -53,7 +53,7 @@ class Block:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """The throwables of the text in order; empty if it has no frames."""
+    """The throwables in the text, in order; empty if the text has no frames."""
     drafts = _drafts(text.split("\n"))
     if not any(draft.frames for draft in drafts):
         return ()
@@ -100,7 +100,7 @@ def _drafts(lines: Sequence[str]) -> list[_Draft]:
 
 
 def _runs(frames: Sequence[FrameLine]) -> tuple[FrameRun, ...]:
-    """The user's frames and the first one stay visible; long runs of others are folded."""
+    """User frames and the first frame stay visible; long runs of other frames are folded."""
     runs: list[FrameRun] = []
     for is_user, group in groupby(enumerate(frames), lambda pair: pair[1].origin == "user"):
         numbered = list(group)

@@ -1,4 +1,4 @@
-"""Renders configuration changes as text to paste, one block for each place of the options.
+"""Renders configuration changes as text to paste, one block for each place that sets options.
 
 `flink_triage.remediation.render_patch` renders a patch; any function with the same signature can
 replace it.
@@ -15,7 +15,7 @@ from flink_triage.report.facts.sanitize import one_line
 
 PatchRenderer = Callable[[Sequence[ConfigChange], "str | None", PatchForm], str]
 
-# Names of the scopes for people; cluster and job options share Flink's own file.
+# Human-readable names of the scopes; cluster and job options share Flink's own file.
 _PLACES: dict[Scope, str] = {
     "connector": "connector or client properties",
     "code": "in the job's code",
@@ -63,7 +63,7 @@ def now(change: ConfigChange) -> str:
 
 
 def already(change: ConfigChange) -> str:
-    """A sentence that the option is already set, and the consequence.
+    """A sentence stating that the option is already set, and the consequence.
 
     Most reasons already start with that sentence.
     """

@@ -41,8 +41,8 @@ _BREAKABLE = re.compile(rf"[^\S{NO_BREAK}]+")
 def clean(text: str) -> str:
     r"""The text without control characters except ``\n`` and ``\t``.
 
-    Escape sequences and C0/C1 controls are dropped; characters that are invisible or reorder
-    their neighbours are shown as ``\u202e``.
+    Escape sequences and C0/C1 controls are dropped; characters that are invisible or reorder their
+    neighbors are shown as escapes such as ``\u202e``.
     """
     if text.isascii() and _CONTROL.search(text) is None:
         return text
@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 def clean_values(value: T) -> T:
     """The same value (dataclasses, mappings and tuples, at any depth) with all strings cleaned.
 
-    Values that need no cleaning are not copied.
+    Values that require no cleaning are not copied.
     """
     return cast(T, _clean_value(value))
 
@@ -81,7 +81,7 @@ def _clean_value(value: Any) -> Any:
 
 
 def columns_of(text: str) -> int:
-    """The terminal columns of the text: two per East Asian wide character, zero per combining."""
+    """The terminal columns of the text: two per wide character, none per combining character."""
     if text.isascii():
         return len(text)
     return sum(_columns_of_character(character) for character in text)
@@ -90,7 +90,7 @@ def columns_of(text: str) -> int:
 def fold(text: str, width: int) -> list[str]:
     """Lines of at most ``width`` columns, broken at spaces, and within a word only if necessary.
 
-    A no-break space keeps its neighbours on one line and is printed as a space.
+    A no-break space keeps its neighbors on one line and is printed as a space.
     """
     return [line.replace(NO_BREAK, " ") for line in _fold(text, width)]
 

@@ -1,8 +1,8 @@
 """Extracts the facts to report from the stack trace of a failure without a signature.
 
-The facts are the exception with its message, the place that threw it (after the checks of the JDK
-and of libraries), the job's own code, the owner of the code at that place, and whether the text was
-truncated before the cause. The cause is not guessed.
+The facts are the exception and its message, the location that threw it (below argument checks in
+the JDK and in libraries), the job's own code, the owner of the code at that location, and whether
+the text was truncated before the cause. The module does not guess the cause.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _MAX_CHARS = 400
 _MAX_WRAPPED = 2
 _MAX_PARTS = 3
 
-# Exceptions without a message that only wrap a cause; as the last one, the trace was truncated.
+# Exceptions without a message that only wrap a cause; if one is last, the trace was truncated.
 _CARRIERS = (
     "java.lang.reflect.InvocationTargetException",
     "java.lang.reflect.UndeclaredThrowableException",
     "java.util.concurrent.CompletionException",
     "java.util.concurrent.ExecutionException",
 )
-# Passed on to the client that submitted or watches the job; the frames belong to the client.
+# Exceptions of the client that submitted or watches the job; their frames belong to the client.
 _CLIENTS = (
     "org.apache.flink.client.",
     "org.apache.flink.runtime.client.",
     "org.apache.flink.runtime.JobException",
 )
-# Methods that check their arguments: the place of the failure is their caller.
+# Classes that check arguments: the location of the failure is their caller.
 _CHECKS = re.compile(r"(?:^|[.$])(?:Preconditions|Objects|Assert|Validate|Verify|Checks?)$")
 _BEHEADED = (
     "the trace begins in the middle of its frames: the exception is above them in the original log"
@@ -50,7 +50,7 @@ _ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\
 _FLINK = "Flink"
 # A word of a message that is the same in every occurrence.
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['-][^\W\d_]{1,40})?[.,:;!?]?")
-# In scripts without spaces between words, this many characters count as a sentence.
+# Without spaces between words, as in Chinese, the number of characters counts instead.
 _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 
 
@@ -58,8 +58,8 @@ _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 class Failure:
     """Facts about an unknown failure; each text is one line, quoted from the log.
 
-    ``thrown`` is the innermost throwable with a message, ``wrapped_in`` are its wrappers with a
-    message, nearest first. ``cut`` is the reason why the cause may be missing.
+    ``thrown`` is the innermost throwable with a message; ``wrapped_in`` contains its wrappers with
+    a message, nearest first. ``cut`` is the reason why the cause may be missing.
     """
 
     thrown: str | None
@@ -71,7 +71,7 @@ class Failure:
     cut: str | None
 
     def lines(self) -> Iterator[tuple[str, str]]:
-        """Label and text, the most important first."""
+        """Pairs of label and text, most important first."""
         if self.thrown is not None:
             yield "thrown", self.thrown
         for text in self.wrapped_in:
@@ -159,7 +159,7 @@ def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
 
 
 def _place(inward: Sequence[Throwable]) -> Frame | None:
-    """The first frame outside the JDK and the checks; otherwise the first frame."""
+    """The first frame outside the JDK and argument checks, or else the first frame."""
     frames = [frame for throwable in inward for frame in throwable.frames]
     return next(
         (f for f in frames if f.origin != "jdk" and not _CHECKS.search(f.class_name)),
@@ -185,7 +185,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
         if name is None or name in names:
             continue
         if names and (name == _FLINK or name.startswith(f"{_FLINK}'s ")):
-            # The remaining frames are the same for every record.
+            # The remaining frames are identical for every record.
             break
         names.append(name)
         if len(names) == _MAX_PARTS or frame.origin == "user":
@@ -194,7 +194,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
 
 
 def _search(thrown: Throwable, place: Frame | None) -> str | None:
-    """Search terms for the same failure: the class with some plain words or with the place.
+    """Search terms for the same failure: the class, with some plain words or the location.
 
     ``None`` if only the class is known, which is too general.
     """

@@ -37,9 +37,10 @@ RISKS = {
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """A consequence of a diagnosis; ``depth`` is 1 directly below the root.
+    """A consequence of the diagnosed fault; ``depth`` is 1 directly below the root cause.
 
-    ``rank`` is its rank in the same incident, or ``None`` if the log does not show it.
+    ``rank`` is its rank within the incident, or ``None`` if the consequence does not appear in the
+    log.
     """
 
     depth: int
@@ -63,7 +64,7 @@ def clock(at: datetime | None, day_of: datetime | None = None) -> str:
 
 
 def duration(start: datetime | None, end: datetime | None) -> str | None:
-    """``34 s``, ``2 min 5 s``, ``3 h 12 min``, ``2 d 4 h``; ``None`` if an end is unknown."""
+    """``34 s``, ``2 min 5 s``, ``3 h 12 min``, ``2 d 4 h``; ``None`` if either end is unknown."""
     if start is None or end is None:
         return None
     seconds = max(0, round((_utc(end) - _utc(start)).total_seconds()))
@@ -98,7 +99,7 @@ def root(incident: Incident) -> Diagnosis | None:
 
 
 def since(incident: Incident) -> datetime | None:
-    """Start of the failure: the first fault, else the root cause, else the start of the episode."""
+    """Start of the failure: the first fault, or else the root cause or the start of the episode."""
     first = incident.first_fault.at if incident.first_fault is not None else None
     cause = root(incident)
     return first or (cause.first_seen_at if cause else None) or incident.started_at
@@ -124,7 +125,7 @@ def state(incident: Incident) -> str:
 
 
 def job_of(incident: Incident) -> str | None:
-    """``job "orders" d1dfe426`` with a shortened job id, or ``None`` without a name and id."""
+    """``job "orders" d1dfe426`` with a shortened job id; ``None`` without a name or an id."""
     parts = []
     if incident.job_name:
         parts.append(f'"{one_line(incident.job_name)}"')
@@ -247,7 +248,7 @@ def key_lines(excerpt: str) -> tuple[str, ...]:
 
 
 def key_line(excerpt: str) -> str:
-    """The most informative line: the last cause, else the first line; empty without text."""
+    """The most informative line: the last cause, or else the first line; empty without text."""
     return (key_lines(excerpt) or ("",))[-1]
 
 
@@ -258,7 +259,7 @@ def _shortened(line: str) -> str:
 
 
 def location(evidence: Evidence, width: int = 48) -> str:
-    """``path:line``; the start of a path longer than ``width`` is cut, never the file name."""
+    """``path:line``; a path longer than ``width`` loses its start, but never the file name."""
     path = one_line(evidence.path)
     if len(path) > width:
         tail = path[-(width - 2) :]
@@ -267,7 +268,7 @@ def location(evidence: Evidence, width: int = 48) -> str:
 
 
 def urgency(incident: Incident) -> tuple[int, int, int, float, str, str]:
-    """Sort key: verdict as in ``VERDICTS``, severity, outcome, newest first."""
+    """Sort key: verdict in the order of ``VERDICTS``, severity, outcome, newest first."""
     cause = root(incident)
     severity = SEVERITIES.index(cause.severity) if cause else len(SEVERITIES)
     outcome = ("failed", "ongoing", "unknown", "recovered").index(incident.outcome)
@@ -284,8 +285,9 @@ def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
 def overview(result: Result) -> str:
     """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
 
-    If a deployment has several incidents, these are counted: ``2 deployments · 5 incidents · 5
-    diagnosed``. Deployments that could not be diagnosed come last: ``1 not diagnosed``.
+    If a deployment has several incidents, the incidents are also counted: ``2 deployments · 5
+    incidents · 5 diagnosed``. Deployments that could not be diagnosed come last: ``1 not
+    diagnosed``.
     """
     incidents = result.incidents
     undiagnosed = [item.path for item in result.coverage.quarantined if item.is_undiagnosed]
@@ -315,7 +317,7 @@ def _masked(coverage: Coverage) -> str:
 
 
 def coverage_line(coverage: Coverage) -> str:
-    """The amounts read and skipped; never empty, so that no output is not mistaken for health."""
+    """The amounts read and skipped; never empty, because an empty output could suggest health."""
     skipped = f"{len(coverage.signatures_skipped):,} skipped"
     ignored = sum(item.is_ignored for item in coverage.quarantined)
     undiagnosed = sum(item.is_undiagnosed for item in coverage.quarantined)

@@ -1,7 +1,7 @@
-"""Renders a result as workflow commands, which annotate log lines on a GitHub Actions run.
+"""Renders a result as workflow commands, which annotate log lines in a GitHub Actions run.
 
-Each line is a command with all its text escaped: the runner executes a line that starts with
-``::``, and a log may contain one.
+Each line is a command with all its text escaped, because the runner executes every line that starts
+with ``::``, and a log may contain such a line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Renders a result as one self-contained HTML page, without network access, with a strict CSP.
 
-The page works without JavaScript. jinja2 escapes all log text, which appears only in text and in
-quoted attributes. Only the style sheet and the script of this package are trusted, by their hash.
+The page works without JavaScript. Jinja2 escapes all log text, which appears only in text and in
+quoted attributes. Only the style sheet and the script of this package are trusted, identified by
+their hashes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
 
-# A larger page opens slowly and is rejected by mail servers; it is rendered again with less.
+# A larger page opens slowly, and mail servers reject it; it is rendered again with less content.
 MAX_BYTES = 4_000_000
 
 

@@ -1,4 +1,4 @@
-"""Prepares a cleaned result for the HTML templates: limited, ordered, with stable anchors."""
+"""Prepares a cleaned result for the HTML templates: limited, ordered, and with stable anchors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Limits:
         return replace(self, **halves)
 
 
-# Limits of a section on a page with many: the verdict, the remedy, the strongest evidence.
+# Limits per section on a page with many sections: verdict, remedy and strongest evidence.
 _LEAN = {"diagnoses": 4, "evidence": 1, "traces": 1, "trace_chars": 4000, "excerpt_chars": 2000,
          "marks": 80, "entries": 16, "options": 8}  # fmt: skip
 
@@ -207,7 +207,7 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
 
 
 def _first_of_each(ordered: Sequence[Incident], limit: int) -> list[Incident]:
-    """At most ``limit`` incidents: the worst of every deployment, then the second worst ones."""
+    """At most ``limit`` incidents: the worst of each deployment, then the second worst, etc."""
     seen: Counter[str] = Counter()
     numbered: list[tuple[int, int]] = []
     for index, incident in enumerate(ordered):
@@ -222,7 +222,7 @@ def _rows(
     limits: Limits,
     renderer: PatchRenderer,
 ) -> tuple[Row, ...]:
-    """One row per deployment, with its worst incident and the others folded."""
+    """One row per deployment, with its worst incident shown and the others folded."""
     by_deployment: dict[str, list[Incident]] = {}
     for incident in ordered:
         by_deployment.setdefault(incident.deployment, []).append(incident)
@@ -328,7 +328,7 @@ def _diagnosis(
 def _evidence(
     result: Result, found: Sequence[Evidence], limits: Limits, told: set[str]
 ) -> tuple[tuple[EvidenceView, ...], int]:
-    """Evidence. Each trace is shown only once; ``told`` are the traces that were already shown."""
+    """The evidence, with each trace shown only once; ``told`` contains traces already shown."""
     shown, left_out = capped(found, limits.evidence)
     views, traces = [], 0
     for evidence in shown:
@@ -369,7 +369,7 @@ def _options(result: Result, incident: Incident, limits: Limits) -> tuple[tuple[
 
 
 def _badge(incident: Incident) -> tuple[str, str]:
-    """The word on the badge and the tone of its colour, both from a fixed set."""
+    """The word on the badge and its color, both from a fixed set."""
     cause = wording.root(incident)
     if incident.verdict == "diagnosed" and cause is not None:
         return cause.severity, cause.severity

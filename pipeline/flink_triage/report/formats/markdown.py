@@ -1,7 +1,7 @@
 """Renders a result as Markdown that can be pasted into an issue.
 
 Log text is always in a code span, or in a fence longer than any run of backticks inside. Prose is
-escaped, and mentions, issue numbers and bare links are broken, so that a pasted report does not
+escaped, and mentions, issue numbers and bare links are disabled, so that a pasted report does not
 notify anyone.
 """
 
@@ -74,7 +74,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Text that Markdown shows literally, without markup, mentions or links."""
+    """Text that Markdown renders literally, without markup, mentions or links."""
     unlinked = _REFERENCE.sub(r"\1" + _ZERO_WIDTH_SPACE, one_line(_cut(text, _MAX_PROSE)))
     return _AT_START.sub(r"\1\\", _PUNCTUATION.sub(r"\\\1", unlinked))
 
@@ -90,7 +90,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _closed(text: str) -> str:
-    """The text with open fences and folded sections closed, in case it is truncated inside them."""
+    """The text with open fences and folded sections closed, if it was truncated inside them."""
     opened = ""
     for line in text.split("\n"):
         found = _FENCE.fullmatch(line)

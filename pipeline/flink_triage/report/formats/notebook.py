@@ -1,8 +1,8 @@
 """Represents a result, an incident or a diagnosis in a notebook.
 
 Front ends call ``_repr_html_`` or ``_repr_markdown_``. The model does not depend on the report, so
-this module adds these methods to its classes. The HTML is a fragment without a script or a style
-sheet, because a notebook has its own styles and runs any script.
+this module adds these methods to the model classes. The HTML is a fragment without a script or a
+style sheet, because a notebook has its own styles and executes every script.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def markdown_of(value: Result) -> str:
 
 
 def show_richly() -> None:
-    """Add the methods of front ends to the classes of the model; repeated calls have no effect."""
+    """Add the display methods to the model classes; repeated calls have no effect."""
     kinds: tuple[Any, ...] = (Result, Incident, Diagnosis)
     for kind in kinds:
         kind._repr_html_ = html_of

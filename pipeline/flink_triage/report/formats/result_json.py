@@ -33,8 +33,8 @@ def from_json(document: Mapping[str, Any]) -> Result:
 
     A document of version 1 is read as one of the current version.
     Unknown fields are ignored; fields with a default may be missing.
-    Raises `CorruptStateError` with the first field that cannot be read, its value and the allowed
-    values.
+    Raises `CorruptStateError`, naming the first field that cannot be read, its value and the
+    allowed values.
     """
     if not isinstance(document, Mapping):
         raise CorruptStateError(f"result: got {shown(document)}, allowed: a JSON object")

@@ -1,8 +1,8 @@
 """Renders a result as SARIF 2.1.0 for code scanning views, with one SARIF result per diagnosis.
 
-A failure without a signature is also a result, with its own rule, so that an empty report means
-health. Log text is in snippets. Messages are escaped, because viewers interpret ``[text](target)``
-as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
+A failure without a signature is also a result, with a separate rule, so that an empty report means
+that no failure was found. Log text appears in snippets. Messages are escaped, because viewers
+interpret ``[text](target)`` as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
     said = f"{incident.deployment}: {diagnosis.title}. {diagnosis.remediation.summary}"
     return {
         "ruleId": diagnosis.signature,
-        # The consequence of another diagnosis is only a note.
+        # A consequence of another diagnosis is only a note.
         "level": _LEVELS[diagnosis.severity] if is_root else "note",
         "kind": "fail",
         "message": {"text": _message(said)},

@@ -33,7 +33,7 @@ _LIST = re.compile(r"\([^()]*\)")
 _INDENT = 5
 _MAX_EVIDENCE_LINES = 12
 _MAX_SHORT = 3
-# A longer place gets a separate line, which leaves room for the log text.
+# A longer location is printed on a separate line, to leave room for the log text.
 _MAX_PLACE = 28
 # On a wider page, paths that fit on a line are shown in full.
 _PAGE_WIDTH = 80
@@ -67,7 +67,7 @@ class _Page:
     def add(
         self, text: str, *, indent: int = 0, hang: int = 0, style: str = "", label: str = ""
     ) -> None:
-        """Add a folded paragraph after ``label``; its other lines are aligned with the first."""
+        """Add a folded paragraph after ``label``; continuation lines align with the first line."""
         if columns_of(label) > self.width // 2:
             text, label = f"{label} {text}", ""
         start = " " * indent + label
@@ -77,7 +77,7 @@ class _Page:
             self._append((start if number == 0 else rest) + line, style)
 
     def add_sides(self, left: str, right: str, *, label: str, style: str) -> None:
-        """Add ``left`` and ``right`` on one line if they fit, else ``right`` on the next line."""
+        """Add ``left`` and ``right`` on one line, or on two lines if they do not fit."""
         gap = self.width - columns_of(label) - columns_of(left) - columns_of(right)
         if gap >= 2:
             self._append(label + left + " " * gap + right, style)
@@ -379,6 +379,6 @@ class _Writer:
 
 
 def _held(line: str) -> str:
-    """The line, with breaks allowed only between its parts, and in lists between brackets."""
+    """The line, with breaks allowed only between its parts, and in bracketed lists."""
     held = " · ".join(part.replace(" ", NO_BREAK) for part in line.split(" · "))
     return _LIST.sub(lambda found: found[0].replace(f",{NO_BREAK}", ", "), held)
