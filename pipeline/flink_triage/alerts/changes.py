@@ -19,10 +19,10 @@ class Change:
 
 
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
-    """The changes in the order of ``after``, followed by resolved incidents that are gone.
+    """The changes in the order of ``after``, followed by resolved incidents no longer in ``after``.
 
-    Without ``before``, all incidents are new; without a run, nothing changes. Deployments without a
-    failure are not incidents.
+    If ``before`` is None, all incidents are new; without a run, nothing changes. Deployments
+    without a failure are not incidents.
     """
     now = [incident for incident in after.incidents if incident.is_failure]
     if before is None:

@@ -1,4 +1,4 @@
-"""Renders changes as bodies of HTTP requests, within the limits of each receiver.
+"""Renders changes as HTTP request bodies, within the limits of each receiver.
 
 Slack: 50 blocks per message and 3,000 characters per section, ``&<>`` escaped
 (docs.slack.dev/messaging/formatting-message-text).  Alertmanager: ``POST /api/v2/alerts``; an alert
@@ -28,7 +28,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One request: the kind of its receiver, and its body as JSON."""
+    """One request: the kind of the receiver, and the JSON body."""
 
     kind: Kind
     body: bytes
@@ -142,6 +142,6 @@ def _summary(incident: Incident) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text on one line, printable and truncated."""
+    """The printable text on one line, truncated."""
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[: MAX_TEXT_CHARS - 1]}…"

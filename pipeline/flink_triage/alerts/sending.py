@@ -23,7 +23,7 @@ VARIABLES: Mapping[Kind, str] = {
 }
 MAX_TRIES = 4
 FIRST_WAIT_SECONDS = 1.0
-# Longest wait that a receiver may ask for; a run should not wait longer.
+# Longest wait that a receiver may request; a run must not wait longer.
 MAX_WAIT_SECONDS = 30.0
 TIMEOUT_SECONDS = 10.0
 
@@ -63,9 +63,7 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
-    """Send a message, with retries. Return ``None``, or the reason of a failure, without the
-    address.
-    """
+    """Send a message, with retries; return ``None`` or the reason for failure, without address."""
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
         if attempt:
@@ -91,7 +89,7 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
 
 
 def _seconds_asked(retry_after: str, now: datetime) -> float:
-    """The value of Retry-After, seconds or an HTTP date, as seconds from now; 0 for neither."""
+    """The value of Retry-After (seconds or an HTTP date) in seconds from now, or else 0."""
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:

@@ -1,9 +1,9 @@
 """The in-process runner: diagnoses log files without a JVM, and stores nothing.
 
 The stages and the byte ranges are those of a Spark run. Small inputs are read in this process,
-large inputs in a pool of processes. A process of the pool reads and diagnoses a whole deployment,
-so that observations are not sent to a different process. A deployment that is a large part of the
-input is split by byte ranges, and diagnosed in this process.
+large inputs in a pool of processes. Each process in the pool reads and diagnoses whole deployments,
+so that observations are not sent to a different process. A deployment that makes up a large part of
+the input is split by byte ranges and diagnosed in this process.
 """
 
 from __future__ import annotations
@@ -81,10 +81,10 @@ __all__ = [
     "witness_of_log",
 ]
 
-# For smaller inputs, a pool of processes costs more than it gains.
+# For smaller inputs, a pool of processes costs more than it saves.
 _POOL_FROM_BYTES = 24 * MIB
-# Number of parts into which half of a process's share of the data is split, if it belongs to a
-# split deployment. With smaller parts, processes wait less for each other at the end.
+# If a deployment is split, half of a process's share of the data is divided into this many parts.
+# With smaller parts, processes wait less for each other at the end.
 _PARTS = 2
 
 Profiles = tuple[tuple[FileProfile, str], ...]
@@ -110,8 +110,8 @@ def run_local(
 ) -> Result:
     """Diagnose ``inputs`` (files and directories).
 
-    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a directory of
-    signatures is missing.
+    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a signature directory
+    is missing.
     """
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:
@@ -181,7 +181,7 @@ def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
 def _workers_for(files: Sequence[InputFile], options: Options) -> int:
     if sum(file.size_bytes for file in files) < _POOL_FROM_BYTES:
         return 1
-    # More processes than ranges would be idle.
+    # Processes in excess of the ranges would be idle.
     step = max(options.settings.range_bytes, 1)
     ranges = sum(1 + file.size_bytes // step for file in files)
     return min(options.workers or os.cpu_count() or 1, ranges)
@@ -242,7 +242,7 @@ def _size(byte_range: ByteRange) -> int:
 
 
 def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
-    """Exemplars by fingerprint, sorted; each from the first range with the trace."""
+    """Exemplars in order of fingerprint; each comes from the first range with the trace."""
     first: dict[str, tuple[int, str]] = {}
     for one in concluded:
         for name, found in one.exemplars.items():
@@ -252,7 +252,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
 
 
 def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
-    """The parts of the inputs that were read, and the other parts with the reason."""
+    """The parts of the inputs that were read, and the unread parts with the reason."""
     pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {

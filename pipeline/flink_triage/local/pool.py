@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Mapper(Protocol):
-    """Calls a module-level function on each item; yields (index, result) as they are done."""
+    """Calls a module-level function on each item; yields (index, result) as calls complete."""
 
     def __call__(
         self, function: Callable[[Bench, T], R], items: Sequence[T], /
@@ -44,7 +44,7 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
 
         yield here
         return
-    # Clients of object stores have threads, which do not survive a fork.
+    # Object store clients use threads, which do not survive a fork.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
     with _default_sigterm(), _blocked_sigint():
@@ -58,14 +58,15 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
             return pool.imap_unordered(_call, tasks)
 
         yield there
-        # Leaving the pool kills its processes; after ``close``, they exit when they are done.
+        # Exiting the pool context kills its processes; after ``close``, they exit when they are
+        # done.
         pool.close()
         pool.join()
 
 
 @contextmanager
 def _default_sigterm() -> Iterator[None]:
-    """Forked processes end on SIGTERM.
+    """Let forked processes end on SIGTERM.
 
     A Python handler loses a signal that arrives before the child first runs, and the pool that sent
     it would wait for the child forever.
@@ -83,9 +84,9 @@ def _default_sigterm() -> Iterator[None]:
 
 @contextmanager
 def _blocked_sigint() -> Iterator[None]:
-    """Processes and threads started here never receive SIGINT.
+    """Prevent processes and threads that are started here from receiving SIGINT.
 
-    On Ctrl-C, the terminal signals every process; only the parent reacts, and ends the others.
+    On Ctrl-C, the terminal signals every process; only the parent reacts, and it ends the others.
     """
     if os.name == "nt":
         yield

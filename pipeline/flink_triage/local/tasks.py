@@ -38,7 +38,7 @@ from flink_triage.signatures import SignaturePack
 
 Numbered = tuple[int, ByteRange]
 
-# A range collects this many trace texts before it drops unneeded ones.
+# A range collects this many trace texts before it discards those that are not required.
 _MANY_EXEMPLARS = 2_048
 
 
@@ -48,7 +48,7 @@ class Bench:
     def __init__(self, pack: SignaturePack, options: Options) -> None:
         self.pack = pack
         self.options = options
-        # The lowest number of a range that sent an exemplar, by trace.
+        # The lowest number among the ranges that sent an exemplar, by trace.
         self.sent: dict[str, int] = {}
 
     @cached_property
@@ -64,9 +64,9 @@ class Bench:
 class Analyzed:
     """Result of one range, after folding.
 
-    ``coarseness`` is that of its folder. ``stack_traces`` counts events, ``fingerprints`` are their
-    distinct traces. ``exemplars`` are the new texts of traces that ``observations`` refer to, each
-    at most ``max_trace_chars`` long.
+    ``coarseness`` is that of its ``Folder``. ``stack_traces`` counts events; ``fingerprints``
+    contains their distinct traces. ``exemplars`` contains the new texts of traces that
+    ``observations`` refer to, each at most ``max_trace_chars`` long.
     """
 
     scan: RangeScan
@@ -79,7 +79,7 @@ class Analyzed:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Sums over byte ranges, for the coverage."""
+    """Totals over byte ranges, for the coverage."""
 
     bytes: int = 0
     events: int = 0
@@ -129,8 +129,8 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """Result of one deployment.
 
-    ``fingerprints`` are all its traces. ``exemplars`` maps a fingerprint to the number of the first
-    range that provides a text of the trace, and the text.
+    ``fingerprints`` contains all its traces. ``exemplars`` maps a fingerprint to the number of the
+    first range that provides a text of the trace, and the text.
     """
 
     deployment: str
@@ -152,13 +152,13 @@ def analyze_range(
 ) -> Analyzed:
     """Read and fold one range; repeated observations are counted, not kept.
 
-    ``told`` are traces whose text is not needed; the traces of the range are added to it.
+    ``told`` contains traces whose text is not required; the traces of the range are added to it.
     ``coarseness`` is the coarseness of the ranges of the deployment folded so far.
     """
     options, settings = bench.options, bench.options.settings
     tally = Tally()
     folder = Folder(settings, coarseness)
-    # Counted events have no times of their own, so they cannot be filtered by time.
+    # Counted events do not keep their own times, so they cannot be filtered by time.
     is_counting = options.since is None and options.until is None
     stack_traces = 0
     fingerprints: set[str] = set()
@@ -226,7 +226,7 @@ class Gathering:
         self._ranges.append((number, replace(result, observations=())))
 
     def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
-        """Read the ranges and add their results; each is folded as coarsely as those before it."""
+        """Read the ranges and add their results; the coarseness reached applies to later ranges."""
         told: set[str] = set()
         for number, byte_range in ranges:
             self.add(number, analyze_range(bench, byte_range, told, self._folder.coarseness))
@@ -268,7 +268,7 @@ def conclude(
     results = [result for _, result in numbered]
     account = Account.of(results)
     if results and all(result.scan.range.profile.problem for result in results):
-        # A file that could not be read must not be reported, least of all as healthy.
+        # A file that could not be read must not be reported, and especially not as healthy.
         return Concluded(deployment, account, skipped=skipped)
 
     def diagnosed() -> tuple[
