@@ -95,7 +95,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strict", action="store_true", help="exit 3 if anything was skipped or truncated"
     )
-    # For callers of ``main`` that need the result.
+    # For callers of ``main`` that require the result.
     parser.set_defaults(on_result=None)
     group.add_argument("--quiet", "-q", action="store_true", help="no progress")
     group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")
@@ -109,7 +109,7 @@ def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The options of the stages; ``UsageError`` states the flag, its value and the allowed ones."""
+    """The options of the stages; a ``UsageError`` states the flag, its value and allowed values."""
     zone = _timezone(arguments.timezone)
     now = datetime.now(zone)
     since = _time("--since", arguments.since, now)

@@ -1,4 +1,4 @@
-"""The real logs in the package, and a fleet that is generated from them."""
+"""Provides the real logs in the package, and generates a fleet from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
 
-# Folders of tests/logs; the wheel contains the same ones in _demo.
+# Folders of tests/logs; the wheel contains the same folders in _demo.
 DEMO_LOGS = (
     "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0",
     "healthy/orders-2.1.1",
@@ -46,9 +46,9 @@ _LAST_DAY = datetime(2026, 11, 21)
 def demo_fleet(folder: Path, days: int = 30) -> Path:
     """Write six deployments with incidents in the ``days`` days before the demo logs.
 
-    Each is a copy of a real log with moved dates and changed job and task ids, consistently in all
-    files of the copy; times of day are kept.  Returns the folder with one directory per
-    deployment.
+    Each deployment is a copy of a real log. Dates are shifted, and job and task ids are replaced
+    consistently in all files of the copy; times of day are kept. Returns the folder with one
+    directory per deployment.
     """
     homes = {path.parent.name: path for path in demo_logs()}
     for name, (source, dates) in _FLEET.items():

@@ -1,8 +1,8 @@
 """Parses the command line of ``flink-triage``, runs the command and returns its exit code.
 
 Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong usage
-or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5 the
-output is in use by a different run, 70 a bug in flink-triage, 130 interrupted.
+or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5
+another run holds the output, 70 a bug in flink-triage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def main(
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """The arguments; raises ``UsageError`` for an unknown command or flag, with the closest name.
+    """The arguments; ``UsageError`` for an unknown command or flag suggests the closest name.
 
     Any other error ends the process with the message of argparse and exit code 2.
     """
@@ -256,7 +256,7 @@ def _actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.Argume
 
 
 def _is_reader_gone() -> bool:
-    """Whether standard output has no reader any more, and not a different pipe or socket."""
+    """Whether standard output, and not a different pipe or socket, has lost its reader."""
     try:
         sys.stdout.flush()
         if not hasattr(select, "poll"):

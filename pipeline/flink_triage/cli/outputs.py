@@ -43,14 +43,14 @@ def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
 
 
 def wants_color(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether to colour text for this stream: a terminal, and neither NO_COLOR nor TERM=dumb."""
+    """Whether to use color: the stream is a terminal, and neither NO_COLOR nor TERM=dumb is set."""
     if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 def _screen_width() -> int:
-    """Columns of the terminal of standard output; without a terminal, the width of a page."""
+    """Terminal columns of standard output; without a terminal, the width of a page."""
     if not sys.stdout.isatty():
         return _PAGE_WIDTH
     return shutil.get_terminal_size((_PAGE_WIDTH, 24)).columns
@@ -62,12 +62,12 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
             return exit_codes.FINDINGS
-        # A failure without a signature also stopped a job, so it counts as major.
+        # A failure without a signature stopped a job as well, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
     if not result.incidents and any(q.is_undiagnosed for q in coverage.quarantined):
         return exit_codes.BUG
-    # Without an incident, no file could be read.
+    # If there is no incident, no file could be read.
     if {incident.verdict for incident in result.incidents} <= {"no-logs", "empty-window"}:
         return exit_codes.USAGE
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
@@ -80,8 +80,8 @@ def _targets(arguments: argparse.Namespace) -> list[tuple[Format, str | None]]:
     formats, outputs = list(arguments.format), list(arguments.output)
     if len(outputs) > max(1, len(formats)):
         raise UsageError(
-            f"--output was given {len(outputs)} times, --format {len(formats)} times:"
-            " each --output needs its --format"
+            f"got {len(outputs)} --output and {len(formats)} --format options;"
+            " each --output requires a matching --format"
         )
     if not formats:
         formats = ["text"]
@@ -105,7 +105,7 @@ def _print(pieces: Iterable[str]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        # Text left in the buffer would fail again when the process ends.
+        # Flushing the text left in the buffer would fail again when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         reason = error.strerror or error
         raise EnvironmentProblem(f"cannot write to standard output: {reason}") from None
@@ -139,7 +139,7 @@ def _is_stream(path: Path) -> bool:
 
 def _replace(path: Path, pieces: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A short name, because the name of the file may already have the maximum length.
+    # A short name, because the file name may already have the maximum length.
     partial = path.with_name(f".{secrets.token_hex(8)}.partial")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

@@ -1,8 +1,8 @@
-"""Runs ``flink-triage`` as a task of a scheduler, with an exception for any failure.
+"""Runs ``flink-triage`` as a scheduler task that raises an exception on any failure.
 
-A ``python_wheel_task`` of Databricks calls a function and ignores its return value, and treats
-every ``sys.exit``, even ``sys.exit(0)``, as a failure.  For the tasks that follow, this task sets
-task values (``{{tasks.<key>.values.<name>}}``), which are strings:
+A Databricks ``python_wheel_task`` calls a function, ignores its return value, and treats every
+``sys.exit``, even ``sys.exit(0)``, as a failure. For the tasks that follow, this task sets task
+values (``{{tasks.<key>.values.<name>}}``), which are strings:
 
 - ``exit_code``: always, even if the task fails
 - ``run_id``, ``is_new``, ``worst_severity``: of the result that the command wrote.  ``is_new`` is
@@ -28,7 +28,7 @@ class TaskFailedError(FlinkTriageError):
 
 
 def main() -> None:
-    """Run the command with the parameters of the task; return None, and raise for any failure."""
+    """Run the command with the task parameters; raise an exception on any failure."""
     began_at = datetime.now(UTC)
     try:
         code = command(on_result=lambda result: _set_values(values_of(result, began_at)))
@@ -70,7 +70,7 @@ def worst_severity(result: Result) -> str:
 def _set_values(values: dict[str, str]) -> None:
     if _ON_DATABRICKS not in os.environ:
         return
-    # Part of every runtime; not a dependency of the package.
+    # Part of every Databricks runtime; not a dependency of this package.
     from databricks.sdk.runtime import dbutils  # type: ignore[import-not-found]
 
     for key, value in values.items():

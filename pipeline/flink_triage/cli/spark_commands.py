@@ -96,7 +96,7 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
 
 
 def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
-    """Checks of a worker of the session with ``--worker PATH``."""
+    """The checks of a session's worker for ``--worker PATH``."""
     need_spark()
     from flink_triage.cli.worker_checks import check_worker, first_file
 
@@ -129,7 +129,7 @@ def _warehouse_of(folder: str | None, arguments: argparse.Namespace | None) -> W
 def _published_warehouse(arguments: argparse.Namespace) -> Warehouse:
     """The warehouse; raises ``UsageError`` if the local disk contains no published run.
 
-    The disk of a server cannot be checked.
+    The disk of a remote server cannot be checked.
     """
     warehouse = _warehouse_of(arguments.warehouse, arguments)
     from flink_triage.spark.tables.schemas import RUNS
@@ -154,7 +154,7 @@ def _session_for(
 
 
 def _where(arguments: argparse.Namespace | None) -> dict[str, Any]:
-    """Arguments of a session, from the flags."""
+    """The arguments for a session, from the flags."""
     return {
         "master": getattr(arguments, "master", None),
         "remote": getattr(arguments, "remote", None),

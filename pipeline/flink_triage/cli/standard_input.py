@@ -22,10 +22,10 @@ _CHUNK = MIB
 def piped_inputs(
     paths: Sequence[str], max_bytes: int = DEFAULT_SETTINGS.max_piped_bytes
 ) -> Iterator[list[str]]:
-    """The paths, with ``-`` and each pipe replaced by a file with the piped bytes.
+    """The paths, with ``-`` and each pipe replaced by a file that contains the piped bytes.
 
-    Only the user can read the file, and it is removed at the end.  Raises ``EnvironmentProblem``
-    if it cannot be written, and ``UsageError`` if the input has more than ``max_bytes``.
+    Only the user can read the file, which is removed at the end. Raises ``EnvironmentProblem`` if
+    it cannot be written, and ``UsageError`` if the input has more than ``max_bytes``.
     """
     if not any(map(_is_pipe, paths)):
         yield list(paths)

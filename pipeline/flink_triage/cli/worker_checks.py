@@ -1,8 +1,8 @@
 """Runs checks inside a Spark worker.
 
 ``doctor`` checks the machine that it runs on. On serverless compute and on a cluster, the workers
-are different machines. Their limits restrict memory, and the files and modules that a user-defined
-function may open and import.
+are different machines. They limit memory, and restrict the files that a user-defined function may
+open and the modules that it may import.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from flink_triage.spark.runtime.doctor import Check
 
-# Resident memory of the diagnosis of a deployment with many failures (docs/performance.md).
+# Resident memory for diagnosing a deployment with many failures (docs/performance.md).
 WORKER_BYTES = 600 * MIB
 _HEAD_BYTES = 64 * KIB
 
