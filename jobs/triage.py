@@ -1,4 +1,4 @@
-"""Runs the command ``flink-triage`` with all its arguments, for ``spark-submit``."""
+"""Runs the ``flink-triage`` command with all its arguments, for ``spark-submit``."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ TABLES = "--warehouse=s3a://lake/flink-triage"
 RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
 REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
 MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
-# The environment failed, or a different run held the lock of the tables: a retry may help.
+# The environment failed, or another run held the table lock: a retry may help.
 RETRIED = (4, 5)
 
 
@@ -29,7 +29,7 @@ def call(*arguments: str) -> None:
 
 
 def is_first_of_day(dag_run: Any) -> bool:
-    """Whether this run was started in the hour after midnight UTC."""
+    """Whether this run started in the hour after midnight UTC."""
     return bool(dag_run.start_date.hour == 0)
 
 
@@ -39,7 +39,7 @@ with DAG(
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
     # The next run also reads the logs of a missed hour.
     catchup=False,
-    # On S3 only one writer at a time is safe, so maintenance is a task of the same run.
+    # On S3, only one writer at a time is safe, so maintenance is a task in the same DAG run.
     max_active_runs=1,
     default_args={"retries": 2, "retry_delay": timedelta(minutes=1)},
 ) as dag:
