@@ -63,7 +63,10 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
-    """Send a message, with retries; return ``None`` or the reason for failure, without address."""
+    """Send a message, with retries; return ``None``, or the reason for the failure.
+
+    The reason never contains the address.
+    """
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
         if attempt:
