@@ -1,9 +1,9 @@
-"""``make ablate``: measures the effect of each scoring rule and context rule on labelled logs.
+"""``make ablate``: measures the effect of each scoring rule and context rule on labeled logs.
 
-Every labelled log is read once and diagnosed again without each rule of `SCORING` and `CONTEXT`.
-Two tables count, per rule, the logs whose leading incident changes: its first answer (right with
-the rule and wrong without it, or vice versa), its first three answers, and its verdict or severity.
-For a healthy log, the right answer is no incident.
+Every labeled log is read once and diagnosed again without each rule of `SCORING` and `CONTEXT`. Two
+tables count, per rule, the logs whose leading incident changes: its first answer (correct with the
+rule and wrong without it, or vice versa), its first three answers, and its verdict or severity. For
+a healthy log, the correct answer is no incident.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures import SignaturePack
 
-# The ids of the rules with the basis or source of each.
+# The ids of the rules, each with its basis or source.
 SCORING_RULES = {rule.id: rule.basis for rule in SCORING} | {BEHIND_CAUSE: "causes precede effects"}
 CONTEXT_RULES = {rule.id: rule.source for rule in CONTEXT}
 RULES = (*SCORING_RULES, *CONTEXT_RULES)
@@ -45,14 +45,14 @@ class Leading:
     verdict: tuple[str, str] = ("", "")
 
     def is_right(self, root: frozenset[str] | None) -> bool:
-        """Whether the first answer is the labelled one; ``root`` is empty for a healthy log."""
+        """Whether the first answer matches the label; ``root`` is empty for a healthy log."""
         if root is not None and not root:
             return self == Leading()
         return bool((root or frozenset()).intersection(self.ranked[:1]))
 
 
 def ablate(trees: Sequence[Path]) -> tuple[int, dict[str, Counter[str]]]:
-    """The number of logs, and the number of changed ones per rule and kind of change."""
+    """The number of logs, and the number of changed logs per rule and kind of change."""
     labels = yaml.safe_load(LABELS.read_text())
     changes: dict[str, Counter[str]] = {rule: Counter() for rule in RULES}
     count = 0
@@ -96,7 +96,7 @@ _COLUMNS = ("worse", "better", "first three", "verdict or severity")
 
 
 def table(rules: Mapping[str, str], changes: Mapping[str, Counter[str]]) -> str:
-    """A Markdown table with one row per rule; ``worse``: right only with the rule."""
+    """A Markdown table with one row per rule; ``worse``: correct only with the rule."""
     lines = [
         f"| left out | {' | '.join(_COLUMNS)} | basis |",
         f"|---|{'---:|' * len(_COLUMNS)}---|",

@@ -1,8 +1,8 @@
-"""Diagnoses logs with two simple methods, as baselines for the accuracy.
+"""Diagnoses logs with two simple methods, as baselines for accuracy.
 
-``grep and count`` selects the signature whose strings occur most often, ``most frequent exception``
-the signature of the most frequent exception. Both use the signatures of the pack that may be an
-answer, so they have the same knowledge, but ignore the order of events.
+``grep and count`` selects the signature whose strings occur most often; ``most frequent exception``
+selects the signature of the most frequent exception. Both use the signatures of the pack that may
+be an answer, so they have the same knowledge as the product, but they ignore the order of events.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flink_triage.signatures import Alternative, Signature, SignaturePack
 Ranking = list[str]
 Baseline = Callable[[str, SignaturePack], Ranking]
 
-# ``Caused by: a.b.CException: message``, also behind the header of an event.
+# ``Caused by: a.b.CException: message``, also after an event header.
 _THROWN = re.compile(
     r"(?:^|[\s:>])((?:[a-z_]\w{0,60}\.){1,12}[A-Z][\w$]{0,120}(?:Exception|Error))(?::[ \t]*(.*))?$"
 )
@@ -39,7 +39,7 @@ def text_of(path: Path) -> str:
 
 
 def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
-    """Signatures by the count of an alternative, which is the count of its rarest string."""
+    """Signatures ranked by the count of an alternative, which is the count of its rarest string."""
     counts: dict[str, int] = {}
 
     def count(literal: str) -> int:
@@ -59,7 +59,7 @@ def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
 def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
     """Signatures that match the exceptions of the text, the most frequent exception first.
 
-    Exceptions are distinguished by class and message without numbers.  A signature matches an
+    Exceptions are distinguished by class, and by message without numbers. A signature matches an
     exception whose line contains all its literals, and its class if it requires one; if several
     match, the one with the longest literals is used.
     """

@@ -1,13 +1,13 @@
-"""``make bench``: compares runs of flink-triage with peers, as whole processes, in turn.
+"""``make bench``: compares runs of flink-triage with peers, as whole processes, alternately.
 
     python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
-Each case compares two works over the same bytes.  A marginal case runs both at two sizes and
-compares the slopes, so that the start of Spark does not distort them.  For each case it prints the
-median ratio of the pairs (below 1: flink-triage takes less time), the wanted ratio, both medians as
-rates and as milliseconds of CPU time per MB (10^6 bytes; see ``watch``), and the largest resident
-memory of the JVM and of one Python process of flink-triage.  It also prints the load of the
-machine: on a busy machine only the ratios have some meaning.
+Each case compares two jobs over the same bytes. A marginal case runs both at two sizes and compares
+the slopes, so that Spark startup does not distort the result. For each case, the benchmark prints
+the median ratio of the pairs (below 1: flink-triage takes less time), the target ratio, both
+medians as rates and as milliseconds of CPU time per MB (10^6 bytes; see ``watch``), and the peak
+resident memory of the JVM and of the largest Python process of flink-triage. It also prints the
+machine load: on a busy machine, only the ratios are meaningful.
 """
 
 from __future__ import annotations
@@ -29,7 +29,11 @@ from benchmarks.watch import Measured, measure
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One side over one corpus; ``cores`` 0 means all, ``signatures`` are added to the pack."""
+    """One side over one corpus.
+
+    If ``cores`` is 0, all cores are used. ``signatures`` is the number of signatures that are added
+    to the pack.
+    """
 
     side: str
     recipe: Recipe
@@ -43,7 +47,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A comparison; ``wanted`` is the largest acceptable ratio ours / peer."""
+    """A comparison; ``wanted`` is the maximum acceptable ratio of ours to the peer."""
 
     title: str
     ours: Work
@@ -145,7 +149,7 @@ def _scratch(keep: Path | None) -> Iterator[Path]:
 
 
 def perform(work: Work, scratch: Path) -> Measured:
-    """Run one work as a separate process; its corpus is created once and kept in ``scratch``."""
+    """Run one job as a separate process; its corpus is created once and kept in ``scratch``."""
     corpus = write_recipe(work.recipe, scratch / "corpora")
     with tempfile.TemporaryDirectory(dir=scratch) as output:
         command = [sys.executable, "-m", "benchmarks.sides", work.side]
@@ -188,7 +192,7 @@ HEADING = (
 
 
 def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
-    """Run pairs in alternating order, so that neither side always has warm pages."""
+    """Run pairs in alternating order, so that neither side always has a warm page cache."""
     times: dict[str, list[float]] = {"ours": [], "peer": []}
     used: dict[str, list[float]] = {"ours": [], "peer": []}
     jvm = python = 0

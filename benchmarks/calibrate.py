@@ -1,15 +1,15 @@
-"""``make calibrate``: fits the stated confidence to the labelled logs, and tests the fit.
+"""``make calibrate``: fits the stated confidence to the labeled logs, and tests the fit.
 
-Answers for complete logs are nearly always right, so they show little about wrong answers.  Users
-often have incomplete logs: each labelled deployment is therefore diagnosed in several views (all of
-it, each process, each file, the first half, the second half), and each excerpt as it is.  Every
-ranked candidate of the leading incident of a view is one sample: its kind, and whether it is the
-labelled root cause.
+Answers for complete logs are nearly always correct, so they reveal little about wrong answers.
+Users often have incomplete logs. Each labeled deployment is therefore diagnosed in several views
+(the whole deployment, each process, each file, the first half, the second half), and each excerpt
+is diagnosed as is. Every ranked candidate of the leading incident of a view is one sample: its
+kind, and whether it is the labeled root cause.
 
-The share of right labels of a kind is shrunk towards the share of the broader kind, with a weight
+The share of correct labels of a kind is shrunk toward the share of the broader kind, with a weight
 of ``_STRENGTH`` labels (the mean of a Beta posterior), so that rare kinds have little influence.
 ``calibration.tsv`` contains the samples, and ``diagnosis/ranking/confidence.tsv`` is computed from
-them.  Tests leave out one label at a time, because views of one failure are similar.
+them. Cross-validation leaves out one label at a time, because views of one failure are similar.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ SAMPLES = Path(__file__).with_name("calibration.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
 TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
 _LABELS = _ROOT / "tests" / "labels.yaml"
-# Weight of the broader kind, in labels; from 1 to 8, cross-validated log loss is 0.12 to 0.13.
+# Weight of the broader kind, in labels; for weights from 1 to 8, the cross-validated log loss is
+# 0.12 to 0.13.
 _STRENGTH = 4.0
 # A few dozen samples do not make an answer certain.
 _LOWEST, _HIGHEST = 0.01, 0.98
@@ -45,7 +46,7 @@ _FIELDS = ("group", "view", "kind", "is_right", "count")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """``count`` candidates of one kind in views of one labelled failure."""
+    """``count`` candidates of one kind in views of one labeled failure."""
 
     group: str
     view: str
@@ -103,9 +104,9 @@ def _leading(observations: Sequence[Observation], pack: SignaturePack) -> list[C
 
 
 def fit(samples: Iterable[Sample]) -> dict[str, tuple[float, int, float]]:
-    """kind -> (labels right, labels seen, confidence), for each kind and each broader one.
+    """kind -> (correct labels, all labels, confidence), for each kind and each broader kind.
 
-    Views of one label are similar: together they count as one, partly right, sample of a kind.
+    Views of one label are similar: together they count as one, partially correct, sample of a kind.
     """
     counts: dict[str, dict[str, list[int]]] = {}
     for sample in samples:
@@ -144,7 +145,7 @@ def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
 
 
 def print_reliability(samples: Sequence[Sample]) -> None:
-    """Print stated and measured confidence, each label with a table fitted without it."""
+    """Print stated and measured confidence; each label uses a table fitted without it."""
     stated = [(p, s) for p, s in cross_validated(samples) if s.kind.startswith("leading")]
     labels = len({sample.group for _, sample in stated})
     total = sum(sample.count for _, sample in stated)

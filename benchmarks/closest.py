@@ -1,8 +1,8 @@
-"""``make closest``: measures how often the closest known failures contain the right one.
+"""``make closest``: measures how often the closest known failures contain the correct one.
 
 Each example of each signature is searched as if its signature did not match, in an index without
 the example: as printed, without the conditions of the matcher (classes and literals), and without
-all examples of the signature.  Failures of a job's own code must have no neighbour.
+all examples of the signature.  Failures in a job's own code must have no neighbors.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An example, and the failures that were found for it."""
+    """An example, and the failures found for it."""
 
     signature: str
     example: int
@@ -113,7 +113,7 @@ def observe(text: str) -> Observation:
 def nearest(
     observation: Observation, pack: SignaturePack, index: SimilarIndex
 ) -> tuple[SimilarFailure, ...]:
-    """Known failures similar to an event, as if no signature of a failure matched it."""
+    """Known failures similar to an event, as if no failure signature matched it."""
     left = [m for m in observation.matches if not pack.signatures[m.signature].is_answer]
     return similar_failures(replace(observation, matches=tuple(left)), pack, index=index)
 
@@ -127,14 +127,14 @@ def own_failures() -> Iterator[str]:
 
 
 def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[SimilarFailure, ...]]:
-    """The events with neighbours, and their neighbours."""
+    """The events with neighbors, and their neighbors."""
     index = SimilarIndex(terms_of_pack(pack))
     found = {text: nearest(observe(text), pack, index) for text in own_failures()}
     return {text: similar for text, similar in found.items() if similar}
 
 
 def print_times(pack: SignaturePack) -> None:
-    """Print the CPU time to build an index, and to search for a failure."""
+    """Print the CPU time for building an index, and for searching for a failure."""
     began = time.process_time()
     terms: Mapping[str, Terms] = terms_of_pack(pack)
     index = SimilarIndex(terms)

@@ -1,12 +1,12 @@
-"""Generates a corpus of logs for timing: a fleet in steady state, from real events.
+"""Generates a corpus of logs for benchmarks: a fleet in steady state, from real events.
 
     python -m benchmarks.corpus --output corpus/ --megabytes 1024 --trace-share 0.01
 
-Each deployment is a folder with one JobManager and three TaskManager files.  A file begins with the
-startup of a real one; then the JobManager logs a checkpoint every ten seconds and a TaskManager a
-line every half second, drawn from the real ones.  ``--trace-share`` of all events have a real stack
-trace.  Times increase over hours; ids, addresses of objects and large numbers are new in each
-occurrence, and each deployment has one job id.
+Each deployment is a folder with one JobManager and three TaskManager files. A file begins with the
+startup lines of a real file. The JobManager then logs a checkpoint every ten seconds, and a
+TaskManager logs a line every half second, drawn from real lines. A share of ``--trace-share`` of
+all events have a real stack trace. Timestamps span hours; ids, object addresses and large numbers
+are new in each occurrence, and each deployment has one job id.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ TIME_CHARS = len("2026-01-01 00:00:00,000")
 CHECKPOINT_LINES = ("Triggering checkpoint ", "Completed checkpoint ", "Marking checkpoint ")
 # The end of the startup, for each role.
 STARTED = {"jobmanager": "Triggering checkpoint ", "taskmanager": "Received task "}
-# Lines that only a failing, starting or stopping process prints; all others may recur for days.
+# Lines that only a failing, starting or stopping process prints; others may recur for days.
 NOT_STEADY = re.compile(
     r"FAILED|CANCEL|cancel|fail|Fail|RESTARTING|Shutting|shut down|Stopp|stopp|Clos|Start|start|"
     r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
     r"switched from state|Recover|recover|Discarding|disconnected"
 )
-# Whole words only: a part of a name that looks like a number is kept.
+# Match only whole words: a part of a name that looks like a number is kept.
 VARIABLE = re.compile(
     r"(?P<job>(?<=job )[0-9a-f]{32})"
     r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z]))"
@@ -88,9 +88,9 @@ FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A corpus: deployments in folders, the same gzipped, one big file, or files of 4 KB.
+    """A corpus: deployments in folders (plain or gzipped), one big file, or files of 4 KB.
 
-    Or one of ``FLOODS``, which defines its own share of traces.
+    It may also be one of ``FLOODS``, which defines its own share of traces.
     """
 
     form: str
@@ -122,7 +122,7 @@ class _Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A real event without its time, split at the parts that vary between occurrences."""
+    """A real event without its timestamp, split at the parts that vary between occurrences."""
 
     parts: tuple[Part, ...]
 
@@ -252,7 +252,7 @@ def write_corpus(source: Path, output: Path, size_bytes: int, trace_share: float
     for number in range(count):
         folder = output / f"orders-{number:03}"
         folder.mkdir(parents=True, exist_ok=True)
-        # The JobManager prints about a twentieth of what its TaskManagers print.
+        # The JobManager prints about one twentieth of the volume of its TaskManagers.
         share = size_bytes / count / (TASK_MANAGERS + TASK_MANAGERS / 20)
         _write(
             folder / "flink-jobmanager-0.log",
@@ -287,7 +287,7 @@ def _write(
 
 
 def write_recipe(recipe: Recipe, folder: Path) -> Path:
-    """The folder of the corpus, below ``folder``; written if it does not exist."""
+    """The corpus folder below ``folder``; it is created if it does not exist."""
     corpus = folder / recipe.name
     if corpus.exists():
         return corpus
@@ -309,7 +309,7 @@ def _reshape(form: str, logs: Sequence[Path], root: Path, output: Path) -> None:
         target = output / log.relative_to(root)
         if form == "one":
             output.mkdir(parents=True, exist_ok=True)
-            # Many deployments in one file: only its size matters.
+            # Combine many deployments in one file: only its size matters.
             with log.open("rb") as lines, (output / "flink-jobmanager-0.log").open("ab") as one:
                 shutil.copyfileobj(lines, one)
         elif form == "gzip":

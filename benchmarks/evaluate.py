@@ -1,11 +1,11 @@
-"""``make eval``: measures the accuracy on labelled logs, and prints all wrong answers.
+"""``make eval``: measures the accuracy on labeled logs, and prints all wrong answers.
 
-A labelled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` next to
-it.  The product runs once over all of them.  It prints top-1 and top-3 accuracy, recall of the
-labelled root at any rank, recall of expected consequences, false alarms on healthy and foreign
-logs, a reliability table of the stated confidence, the results of two simple methods on the same
-logs (``benchmarks/baselines.py``), and each miss with the actual answer.
-``tests/labels.yaml`` maps labels to signature ids.  Inputs that an ``expected.yaml`` describes are
+A labeled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` next to
+it. The product runs once over all labeled deployments. The evaluation prints top-1 and top-3
+accuracy, recall of the labeled root cause at any rank, recall of expected consequences, false
+alarms on healthy and foreign logs, a reliability table of the stated confidence, the results of two
+simple methods on the same logs (``benchmarks/baselines.py``), and each miss with the actual answer.
+``tests/labels.yaml`` maps labels to signature ids. Inputs that an ``expected.yaml`` describes are
 checked against it (``benchmarks/expectations.py``).
 """
 
@@ -34,8 +34,11 @@ _NEGATIVE = frozenset({"none", "negative"})
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """``root`` is a set of acceptable ids; empty for logs that must raise no alarm, and ``None``
-    for a failure without a signature in the pack."""
+    """A labeled input.
+
+    ``root`` is the set of acceptable ids. It is empty for logs that must not raise an alarm, and
+    ``None`` for a failure without a signature in the pack.
+    """
 
     path: Path
     label: str
@@ -70,7 +73,7 @@ class Answer:
 
 
 def find_labelled(tree: Path, labels: dict[str, list[str]]) -> Iterator[Labelled]:
-    """All labelled deployments below ``tree``."""
+    """All labeled deployments below ``tree``."""
     for file in sorted(tree.rglob("label.yaml")):
         content = yaml.safe_load(file.read_text())
         label = content.get("root_cause") or content["signature"]
@@ -96,7 +99,7 @@ def _root(label: str, labels: dict[str, list[str]]) -> frozenset[str] | None:
 
 
 def evaluate(tree: Path, engine: str = "local") -> list[Answer]:
-    """Run the product once over all labelled deployments of ``tree``."""
+    """Run the product once over all labeled deployments of ``tree``."""
     labelled = list(find_labelled(tree, yaml.safe_load(LABELS.read_text())))
     answers = []
     deployments = [one for one in labelled if one.path.is_dir()]
@@ -229,7 +232,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_calibration() -> None:
-    """Print the reliability of the stated confidence on logs to which it was not fitted."""
+    """Print the reliability of the stated confidence on logs that were not used for fitting."""
     from benchmarks.calibrate import print_reliability, read_samples
 
     print()

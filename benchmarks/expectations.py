@@ -1,9 +1,9 @@
 """Compares the results for small inputs with the expected results in ``expected.yaml``.
 
-One file describes the inputs next to it, all with one kind of fault. For each input it contains the
-verdict and the signature at rank 1, and optionally words of the advice, option keys, values, quoted
-text, the version or the line of the first fault. ``new: ...`` means any signature that is not
-listed in ``known-signatures.txt`` in a parent folder.
+Each ``expected.yaml`` describes the inputs in the same folder, all of which have one kind of fault.
+For each input, it contains the verdict and the signature at rank 1, and optionally words of the
+advice, option keys, values, quoted text, the version, or the line of the first fault. ``new: ...``
+means any signature that is not listed in ``known-signatures.txt`` in a parent folder.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One input: its kind, its name, whether it must raise no incident, and its deviations."""
+    """One input: its kind, its name, whether it must not raise an incident, and its deviations."""
 
     kind: str
     name: str

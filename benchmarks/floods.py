@@ -1,9 +1,10 @@
-"""Generates the worst logs to read: the output of a failing cluster, from real events.
+"""Generates the logs that are hardest to read, those of a failing cluster, from real events.
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of at most ``FILE_BYTES``.  Headers, frames and messages come
-from ``tests/logs``; times, ids, subtasks and the parts that a flood varies are new in each event.
+Each flood is one deployment in files of at most ``FILE_BYTES``. Headers, frames and messages come
+from ``tests/logs``; timestamps, ids, subtasks and the parts that a flood varies are new in each
+event.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ SECONDS_BETWEEN = 0.0045
 
 _HEADER = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO |WARN |ERROR) )")
 _TIME_CHARS = len("2026-01-01 00:00:00,000")
-# An id that is joined to others is an execution attempt; all others are job ids.
+# An id that is joined to other ids is an execution attempt; all others are job ids.
 _IDS = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?P<joined>(?:_[0-9a-f]+)+)?(?![0-9a-f])")
 _SUBTASK = re.compile(r"\(\d{1,4}/\d{1,4}\)(?P<attempt>#\d+)?")
 _JOB_NAME = re.compile(r"(?<=[Jj]ob )('?)[a-z]+(?:-[a-z]+)*'?(?= \()")
@@ -37,13 +38,13 @@ _WORDS = (
 )
 # fmt: on
 
-# The text of an event without its time, and the seconds since the previous event.
+# The seconds since the previous event, and the text of an event without its timestamp.
 Said = tuple[float, str]
 Flood = Callable[[random.Random], Iterator[Said]]
 
 
 def _event(path: str, *words: str) -> str:
-    """The first event of a log below ``tests/logs`` with all these words, without its time."""
+    """The first event in a log below ``tests/logs`` with all these words, without its timestamp."""
     for log in sorted(LOGS.glob(path)):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             if _HEADER.match(event) and event.endswith("\n") and all(w in event for w in words):
@@ -57,14 +58,14 @@ def _steady() -> list[str]:
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             is_line = event.count("\n") == 1 and " INFO " in event[:30]
-            # Two spaces begin a line of the banner.
+            # A banner line begins with two spaces.
             if is_line and not re.search(r"heckpoint|switched|Starting|propert|] -  ", event):
                 found[re.sub(r"\d", "", event)] = event[_TIME_CHARS:]
     return list(found.values())
 
 
 def _traces() -> list[str]:
-    """Failures of five kinds, each with the trace that Flink printed."""
+    """Failures of five kinds, each with the stack trace that Flink printed."""
     places = (
         "operator/user-code-exception/npe-1.16.0",
         "rocksdb/bad-table-magic/flip-1.16.0",
@@ -130,7 +131,7 @@ def _traced(chance: random.Random) -> Iterator[Said]:
 
 
 def _session(chance: random.Random) -> Iterator[Said]:
-    """Three jobs that fail again and again on a record, which the exception quotes."""
+    """Three jobs that repeatedly fail on a record, which the exception quotes."""
     logs = "sql/expression-failed/**/*standalonesession*.log"
     failed = _event(logs, "switched from RUNNING to FAILED", "For input string: '")
     restarting = _event(logs, "switched from state RUNNING to RESTARTING")
@@ -147,7 +148,7 @@ def _session(chance: random.Random) -> Iterator[Said]:
 
 
 def _loggers(chance: random.Random) -> Iterator[Said]:
-    """Each event has its own logger and exception class, as if generated at run time."""
+    """Each event has a unique logger and exception class, as if generated at runtime."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
     header, _, trace = event.partition("\n")
     _, _, message = header.partition(" - ")

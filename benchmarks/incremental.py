@@ -2,13 +2,13 @@
 
     python -m benchmarks.incremental [--runs 30]
 
-Recorded logs get new dates for each hour. Four deployments continue in the same files: one is
+Recorded logs are given new dates for each hour. Four deployments continue in the same files: one is
 healthy, one has a failure that recurs each hour, and two alternate between healthy and failing.
-Each hour adds one new deployment. Two unmeasured runs into a different warehouse warm up the JVM;
-the first run of the warehouse, which creates its tables, is not measured either. The output
-contains the wall time of each run, in total and per new megabyte, and the ratio of the means of the
-last five and the first five runs. At the end, the published incidents are compared with the
-incidents of a single run over all logs.
+Each hour adds one new deployment. Two runs into a different warehouse warm up the JVM; they are not
+measured, and neither is the first run into the measured warehouse, which creates its tables. The
+output contains the wall time of each run, in total and per new megabyte, and the ratio of the mean
+of the last five runs to the mean of the first five runs. At the end, the published incidents are
+compared with the incidents of a single run over all logs.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
 
 
 def dated(text: str, hour: int) -> str:
-    """A recorded log moved to a different hour, with new times and execution ids."""
+    """A recorded log moved to a different hour, with new timestamps and execution ids."""
     first = _TIME.search(text)
     assert first is not None, "a log without times"
     start = datetime.fromisoformat(first[0]).replace(tzinfo=UTC, minute=0, second=0)

@@ -1,7 +1,7 @@
-"""Measures how many examples are matched without the alternatives that were written for them.
+"""Measures how many examples match without the alternatives that were written for them.
 
-``python -m benchmarks.left_out [SUBSYSTEM]`` prints the shares, and for a subsystem each example
-that only its own alternatives match.
+``python -m benchmarks.left_out [SUBSYSTEM]`` prints the shares and, if a subsystem is given, each
+example that only its own alternatives match.
 """
 
 from __future__ import annotations

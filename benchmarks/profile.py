@@ -2,10 +2,10 @@
 
     python -m benchmarks.profile --megabytes 256 --trace-share 0.01
 
-First it samples the in-process runner on one core: seconds by stage, and by function.  Time in
-libraries counts for the calling function of flink-triage.  Then it measures a run on Spark into a
-new warehouse: seconds from each failpoint to the next, as the driver reaches them.  The start of
-the session is timed separately.
+The profiler first samples the in-process runner on one core and prints the seconds by stage and by
+function. Time in libraries is attributed to the calling function of flink-triage. It then measures
+a run on Spark into a new warehouse and prints the seconds from each failpoint to the next, as the
+driver reaches them. Session startup is timed separately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Measures how often the root cause line of a labelled excerpt is parsed as a root cause.
+"""Measures how often the root cause line of a labeled excerpt is parsed as a root cause.
 
-An ``index.tsv`` contains the line. It counts as found if it is the root cause of a parsed chain or
-the message of an event, even if no signature matches it.
+The line is listed in an ``index.tsv``. It counts as found if it is the root cause of a parsed chain
+or the message of an event, even if no signature matches it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
 _BLANKS = re.compile(r"\s+")
 # A shorter string would be found in nearly every line.
 _MIN_CHARS = 12
-# A frame after the label, so that the label alone is parsed as a stack trace.
+# A frame that is appended to the label, so that the label alone is parsed as a stack trace.
 _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 
 @dataclass(frozen=True, slots=True)
 class RootLine:
-    """The labelled line, and whether it was found; ``near`` is the most similar parsed text."""
+    """The labeled line, and whether it was found; ``near`` is the most similar parsed text."""
 
     path: Path
     wanted: str
@@ -42,7 +42,7 @@ class RootLine:
 
 
 def root_lines(tree: Path) -> list[RootLine]:
-    """All excerpts below ``tree`` whose label contains a line."""
+    """The results for all excerpts below ``tree`` whose label contains a line."""
     wanted = list(_named_lines(tree))
     if not wanted:
         return []
@@ -104,7 +104,7 @@ def _one_line(text: str) -> str:
 
 
 def _says(candidate: str, wanted: str) -> bool:
-    """Whether one contains the other, because labels may be shorter than messages."""
+    """Whether either text contains the other, because labels may be shorter than messages."""
     if len(candidate) < min(_MIN_CHARS, len(wanted)):
         return False
     return wanted in candidate or candidate in wanted

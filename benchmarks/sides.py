@@ -1,12 +1,12 @@
-"""The sides of the benchmark; each is a separate process, from the start of Python to its end.
+"""The sides of the benchmark; each is a separate process, from the start of Python to process exit.
 
     python -m benchmarks.sides run --corpus corpus/ --output out/ --master 'local[2]'
 
-``run`` and ``diagnose`` are flink-triage.  The peers do less with the same bytes: ``copy`` writes
-the lines into a Delta table, ``rlike`` keeps lines that match one of eight expressions, ``udf``
-keeps lines with a literal of the signatures by a plain Python function, ``ripgrep`` counts lines
-with such a literal, ``drain3`` mines templates, and ``bare`` starts a session, writes one row and
-reads it.
+``run`` and ``diagnose`` are flink-triage. The peers do less with the same bytes: ``copy`` writes
+the lines into a Delta table; ``rlike`` keeps lines that match one of eight expressions; ``udf``
+uses a plain Python function to keep lines that contain a literal of the signatures; ``ripgrep``
+counts lines with such a literal; ``drain3`` mines templates; and ``bare`` starts a session, writes
+one row and reads it.
 """
 
 from __future__ import annotations

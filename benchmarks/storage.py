@@ -1,6 +1,7 @@
-"""Compares reading and scanning logs in an object store with the same files on a local disk.
+"""Compares reading and scanning logs in an object store and on a local disk.
 
-Each side is read once before it is timed, the sides alternate, and all figures are printed:
+Both sides contain the same files. Each side is read once before it is timed, the sides alternate,
+and all figures are printed:
 
     python -m benchmarks.storage --local /logs --uri s3a://bucket/logs --turns 3
 """

@@ -1,4 +1,4 @@
-"""Measures the wall time, CPU time and largest process memory of a command."""
+"""Measures the wall time, CPU time and peak process memory of a command."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ POLL_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``jvm_bytes`` and ``python_bytes`` are of the largest single process of the kind.
+    """``jvm_bytes`` and ``python_bytes`` are the peaks of the largest process of each kind.
 
-    ``processor_seconds`` include all processes whose parent waited for them, but not the workers
-    that a JVM kills at its end.
+    ``processor_seconds`` includes all processes whose parent waited for them, but not the workers
+    that a JVM kills when it exits.
     """
 
     seconds: float
@@ -30,7 +30,7 @@ class Measured:
 
 
 def measure(command: Sequence[str]) -> Measured:
-    """Run the command to its end.
+    """Run the command until it exits.
 
     On failure, print its output and raise ``CalledProcessError``.
     """
