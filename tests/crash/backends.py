@@ -1,7 +1,7 @@
-"""Where the tables of the crash tests are, by ``CRASH_BACKEND``: a folder, S3, or a schema.
+"""Locates the tables of the crash tests in a folder, S3 or a schema, by ``CRASH_BACKEND``.
 
-Whatever it is, the files of a warehouse are in a folder of this machine, where the tests copy it
-and read its tables without Spark.
+In all three cases, the files of a warehouse are in a local folder, so that the tests can copy the
+warehouse and read its tables without Spark.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ BACKEND = os.environ.get("CRASH_BACKEND", "local")
 assert BACKEND in BACKENDS, f"CRASH_BACKEND: got {BACKEND!r}, allowed: {', '.join(BACKENDS)}"
 BUCKET = "s3a://tables"
 
-only_local = pytest.mark.skipif(BACKEND != "local", reason="needs the lock of a local folder")
+only_local = pytest.mark.skipif(BACKEND != "local", reason="requires the lock of a local folder")
 
 
 @contextmanager
 def tables_below(folder: Path) -> Iterator[Path]:
-    """The folder for warehouses; workers that start within the block reach it."""
+    """The folder for warehouses; workers that start within the block have access to it."""
     if BACKEND != "s3":
         yield folder
         return
@@ -47,10 +47,10 @@ def place_of(spark: SparkSession, warehouse: Path) -> dict[str, str]:
 
 
 def _schema_of(spark: SparkSession, warehouse: Path) -> str:
-    """A schema that has the tables of the folder.
+    """A schema that contains the tables of the folder.
 
-    The catalog is that of the session, in memory; like any other it knows what drivers before this
-    one created.
+    The catalog is the in-memory catalog of the session. Like any other catalog, it must contain the
+    tables that earlier drivers created.
     """
     schema = "s_" + re.sub(r"\W", "_", warehouse.name)
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{warehouse}'")

@@ -1,10 +1,10 @@
-"""What the processes of a run do at its failpoints: append to a trail, and obey an order.
+"""Lets the processes of a run record each failpoint that they reach, and obey an order there.
 
-The variable names the file of the order.  At ``point kill GROUP`` the process that reaches the
-point kills, with SIGKILL, the process group and its own.  At ``point pause`` the first process that
-reaches the point renames the file and waits until it is removed; others go on.  The file can be
-written again while the process lives, so that one start of the JVM serves many orders; an empty
-file orders nothing.
+The environment variable contains the path of the order file. With the order ``point kill GROUP``,
+the process that reaches the point sends SIGKILL to process group ``GROUP`` and to its own group.
+With ``point pause``, the first process that reaches the point renames the file and waits until it
+is removed; other processes continue. The file can be rewritten while the process is running, so
+that one JVM startup serves many orders; an empty file contains no order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flink_triage.spark import failpoints
 
 VARIABLE = "CRASH_ORDER"
 POLL_SECONDS = 0.02
-# The rig may have died.
+# The rig may have terminated.
 MAX_PAUSE_SECONDS = 60
 
 
@@ -35,7 +35,7 @@ def trail_of(order: Path) -> Path:
 
 
 def taken(order: Path) -> Path:
-    """What an order to pause is renamed to by the process that pauses."""
+    """The path to which the pausing process renames the order."""
     return order.with_name(f"{order.name}.taken")
 
 
@@ -52,7 +52,7 @@ def _obey(point: str, _subject: str) -> None:
             order.rename(taken(order))
             _wait(taken(order))
         else:
-            # Python workers of Spark are in a group of their own.
+            # Spark's Python workers are in a separate process group.
             os.killpg(int(action[1]), signal.SIGKILL)
             os.killpg(os.getpgid(0), signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""Starts the worker in a session of its own, orders its death, and looks on from outside."""
+"""Starts a worker in a separate session, kills it on request, and observes it from outside."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.crash.orders import POLL_SECONDS, VARIABLE, taken, trail_of
 from tests.crash.workload import numbers_in, rows_of, write
 
 WORKER = Path(__file__).with_name("worker.py")
-# Its sitecustomize installs the hook in every Python of the session.
+# Its sitecustomize module installs the hook in every Python process of the session.
 SITE = Path(__file__).with_name("site")
 PROJECT = Path(__file__).parents[2]
 ANSWERS = ("ready", "done", "held", "failed")
 
 
 class Worker:
-    """One process with its JVM and Python workers, all in one session of the kernel."""
+    """One process with its JVM and Python workers, all in one kernel session."""
 
     def __init__(self, folder: Path, settle_seconds: float = 10.0) -> None:
         folder.mkdir(exist_ok=True)
@@ -52,9 +52,9 @@ class Worker:
         self.process.stdin.flush()
 
     def answer(self) -> str:
-        """``done``, ``held`` or ``failed``; empty when the process has died."""
+        """``done``, ``held`` or ``failed``; empty if the process has terminated."""
         assert self.process.stdout is not None
-        # The JVM has the same output, and its warnings are no answers.
+        # The JVM shares the output, and its warnings are not answers.
         for line in self.process.stdout:
             if line.strip() in ANSWERS:
                 return line.strip()
@@ -69,7 +69,7 @@ class Worker:
         return trail.read_text().split() if trail.exists() else []
 
     def run_and_die(self, logs: Path, warehouse: Path, point: str, work: str = "run") -> bool:
-        """Whether the run came to the point, and was killed there."""
+        """Whether the run reached the point and was killed there."""
         self.order.write_text(f"{point} kill {self.process.pid}")
         is_killed = self.run(logs, warehouse, work) == ""
         self.kill()
@@ -78,7 +78,7 @@ class Worker:
     def run_and_pause(
         self, logs: Path, warehouse: Path, points: Sequence[str], meanwhile: Callable[[], None]
     ) -> str:
-        """The answer of a run that waits at each point, in this order, during ``meanwhile``."""
+        """The answer of a run that waits at each point, in this order, while ``meanwhile`` runs."""
         self.order.write_text(f"{points[0]} pause")
         with ThreadPoolExecutor(1) as pool:
             answer = pool.submit(self.run, logs, warehouse)
@@ -101,7 +101,7 @@ class Worker:
         self.kill()
 
     def kill(self) -> None:
-        """Kill all that is left of the session, and wait until it is gone."""
+        """Kill all remaining processes of the session, and wait until they have terminated."""
         session = self.process.pid
         while members := _members(session):
             for member in members:
@@ -113,7 +113,7 @@ class Worker:
 
 
 def _members(session: int) -> list[int]:
-    """Living processes of the session, by /proc."""
+    """The running processes of the session, according to /proc."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -128,7 +128,7 @@ def _members(session: int) -> list[int]:
 
 
 class Crowd:
-    """Workers that are told to run at the same moment, and logs below ``folder`` that grow."""
+    """Workers that start runs at the same time, and logs below ``folder`` that grow."""
 
     def __init__(self, folder: Path, workers: Sequence[Worker]) -> None:
         self.logs, self.workers = folder / "logs", workers
@@ -142,11 +142,11 @@ class Crowd:
             self.number += 10
 
     def run_rounds(self, warehouse: Path, guard: str, rounds: int) -> Counter[str]:
-        """How the runs ended; after each round one more reads what is left."""
+        """Count the runs by outcome; after each round, one more run reads the remaining input."""
         answers: Counter[str] = Counter()
         for _ in range(rounds):
             for worker in self.workers:
-                # Each finds other logs than the one before it.
+                # Each worker finds more logs than the previous one.
                 self._grow()
                 worker.tell(self.logs, warehouse, guard)
             answers.update(worker.answer() for worker in self.workers)
@@ -157,9 +157,10 @@ class Crowd:
 
 
 class Reader(threading.Thread):
-    """Looks at the published events of the warehouses all the time; keeps what must never be.
+    """Continuously reads the published events of the warehouses; records invalid states.
 
-    Either none, or all events of the first run, or all of the second: anything else is half a run.
+    A valid state has no events, all events of the first run, or all events of the second run. Any
+    other state is a partially published run.
     """
 
     def __init__(self, allowed: list[set[int]]) -> None:
@@ -185,7 +186,7 @@ class Reader(threading.Thread):
                     seen = sum(r["run_id"] == run["run_id"] for r in rows_of(warehouse, table))
                     if seen != count:
                         self.wrong.append(f"{table}: {seen} rows of {count}")
-        except Exception as error:  # whatever a reader is told is what this looks for
+        except Exception as error:  # any error of a reader is a finding
             self.wrong.append(f"{warehouse.name}: {error!r}")
             return
         if found not in self.allowed:

@@ -1,8 +1,8 @@
 """Writes numbered events to logs and rotates them, as loggers and logrotate do.
 
 The process takes ``[folder, modes, seed, seconds, bytes_per_second, keep]`` as JSON and writes one
-log per mode until the time is over.  The seed decides what is written and at which byte a log is
-rotated; time and rate decide how much.
+log per mode until the time is up. The seed determines the content and the byte offsets at which a
+log is rotated; time and rate determine the amount.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from typing import BinaryIO
 
 from tests.crash.workload import NUMBER, START, event
 
-# Each writer has a range of so many numbers.
+# Each writer has a range of this many numbers.
 NUMBERS = 150_000
 # A buffered appender writes whole buffers, so that a file may end within an event.
 CHUNK_BYTES = 8192
-# A file is copied or compressed in so many steps, one per tick.
+# A file is copied or compressed in this many steps, one per tick.
 PARTS = 4
 TICK_SECONDS = 0.05
 HEADER = re.compile(rf"^\S+ \S+ WARN .*{NUMBER.pattern}", re.MULTILINE)
-# Longer than the 64 KiB by which a run recognizes a file.
+# Longer than the first 64 KiB, by which a run identifies a file.
 HEAD = "".join(f"# classpath entry {n}: /opt/flink/lib/flink-part-{n}.jar\n" for n in range(1_500))
 NOISE = "{} INFO  com.acme.orders.Sink [] - Wrote {} rows to partition {}.\n"
 
 
 def rename(log: Path, keep: int, count: int) -> Iterator[str]:
-    """``.1`` is the newest, as with logback, logrotate and log4j2's ``fileIndex="min"``."""
+    """``.1`` is the newest, as with Logback, logrotate and ``fileIndex="min"`` in Log4j 2."""
     yield from _shift(log)
     log.rename(f"{log}.1")
     yield "log is missing"
@@ -44,9 +44,10 @@ def rename(log: Path, keep: int, count: int) -> Iterator[str]:
 
 
 def rename_upwards(log: Path, keep: int, count: int) -> Iterator[str]:
-    """The highest number is the newest: log4j2's and so Flink's default, ``fileIndex="max"``.
+    """The highest number is the newest, as with ``fileIndex="max"``, the Log4j 2 and Flink default.
 
-    When all numbers are in use, the oldest file is deleted and the others move down by one.
+    When all numbers are in use, the oldest file is deleted and the numbers of the others decrease
+    by one.
     """
     older = [path for path in (Path(f"{log}.{n}") for n in range(1, keep + 1)) if path.exists()]
     if len(older) == keep:
@@ -73,7 +74,7 @@ def copy_and_truncate(log: Path, keep: int, count: int) -> Iterator[str]:
 
 
 def rename_and_compress(log: Path, keep: int, count: int) -> Iterator[str]:
-    """Rename, then compress ``.1`` while the log is written to, as log4j2 does in a thread."""
+    """Rename, then compress ``.1`` while the log is written, as Log4j 2 does in a thread."""
     yield from rename(log, keep, count)
     plain = Path(f"{log}.1")
     with Path(f"{plain}.gz").open("wb", buffering=0) as raw, gzip.open(raw, "wb") as packed:
@@ -101,7 +102,7 @@ def upload_and_delete(log: Path, keep: int, count: int) -> Iterator[str]:
 
 
 def rename_with_same_head(log: Path, keep: int, count: int) -> Iterator[str]:
-    """Rename; each file begins with the same bytes, as with a header in log4j2's layout."""
+    """Rename; each file begins with the same bytes, as with a header in a Log4j 2 layout."""
     yield from rename(log, keep, count)
     log.write_text(HEAD)
 
@@ -179,7 +180,7 @@ class Writer:
         self.buffer = self.buffer[size_bytes:]
 
     def rotate(self) -> Iterator[str]:
-        """Rotate in steps; yields the state of the files after each of them."""
+        """Rotate in steps; yields the state of the files after each step."""
         with self.log.open("ab", buffering=0) as file:
             self._write(file, len(self.buffer))
         self.count += 1

@@ -1,8 +1,8 @@
-"""Six processes on one warehouse at the same moment, while its logs grow.
+"""Tests six processes that write to one warehouse at the same time, while its logs grow.
 
-Without the lock and without the order of publishing the same rounds double events: the check can
-see what it is there to see.  Only with ``CRASH=all``; otherwise two processes of the tests of
-killed runs do the same once.
+As a control, the same rounds without the lock and without the publication order duplicate events,
+which proves that the check detects duplicates. These tests run only with ``CRASH=all``; otherwise,
+the tests of killed runs start two processes at the same time once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Runs that SIGKILL ends, at named points and at any time; each is then run again.
+"""Tests runs that are killed with SIGKILL, at failpoints and at random times, and then repeated.
 
-Afterwards every numbered event is published once, the tables hold what one undisturbed run wrote,
-and nothing of the dead is left.  ``CRASH=all`` tries every point, and deaths in recovery; otherwise
-one point is tried.  ``CRASH_BACKEND`` says where the tables are.
+Afterwards, every numbered event is published once, the tables contain the output of one
+uninterrupted run, and no leftovers of the killed run remain. ``CRASH=all`` tests every failpoint,
+and kills during recovery; otherwise, one failpoint is tested. ``CRASH_BACKEND`` selects the
+location of the tables.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ POINTS = (
     "append.runs",
     "appended.runs",
 )
-# The second death is that of the run that was to make good the first, and so on.
+# The second kill hits the run that recovers from the first kill, and so on.
 IN_RECOVERY = (
     ("committed", "opened"),
     ("appended.events", "append.log_files"),
@@ -79,7 +80,7 @@ if IS_WHOLE:
 
 
 class Rig:
-    """The logs, a warehouse after their first state, and what an undisturbed second run wrote."""
+    """The logs, a warehouse of their first state, and the output of an uninterrupted second run."""
 
     def __init__(self, folder: Path, tables: Path) -> None:
         self.folder, self.tables, self.logs = folder, tables, folder / "logs"
@@ -102,14 +103,14 @@ class Rig:
         self.reader.start()
 
     def living(self) -> Worker:
-        """A worker that lives: the one that made good the last death serves for the next."""
+        """A running worker; it recovers from the last kill and then serves for the next one."""
         if self.worker is None:
             self.worker = self.spares.pop().result()
             self._start_one()
         return self.worker
 
     def _start_one(self) -> None:
-        """The next one gets ready while this one works; none is started that has nothing to do."""
+        """Start the next worker while the current one runs, unless it would have nothing to do."""
         if self.started <= DEATHS:
             self.started += 1
             folder = self.folder / f"worker-{self.started}"
@@ -125,7 +126,7 @@ class Rig:
         return Path(shutil.copytree(self.template, self.tables / name))
 
     def make_good(self, warehouse: Path) -> None:
-        """Run again: to do the work, or only what a kill left undone."""
+        """Run again, to do all of the work or only the part that a kill left unfinished."""
         self.living().order.write_text("")
         assert self.living().run(self.logs, warehouse) == "done"
 
@@ -158,7 +159,7 @@ def test_two_runs_at_once_lose_and_double_nothing(rig: Rig) -> None:
 
 @pytest.mark.skipif(BACKEND != "s3", reason="CRASH_BACKEND=s3")
 def test_two_drivers_at_once_on_s3_lose_nothing(rig: Rig) -> None:
-    """They may publish events twice: nothing keeps them apart, and docs/running.md says so."""
+    """They may publish events twice: no lock separates them, as documented in docs/running.md."""
     tables = rig.tables / "at-once"
     crowd = Crowd(rig.folder / "at-once", [rig.living(), rig.spares[0].result()])
     answers = crowd.run_rounds(tables, "locked", 1)
@@ -238,7 +239,7 @@ def test_the_reader_looked_and_never_saw_half_a_run(rig: Rig) -> None:
 
 
 def test_the_reader_can_see_half_a_run(rig: Rig) -> None:
-    """The control: a published run some of whose rows are missing, or there twice."""
+    """The control: a published run with missing or duplicate rows."""
     for damage in ("less", "more"):
         warehouse = rig.copy(f"half-{damage}")
         events = DeltaTable(str(folder_of(warehouse, "events")))

@@ -1,8 +1,8 @@
-"""Logs that rotate between, beside and within runs.
+"""Tests logs that rotate between runs, concurrently with runs, and within runs.
 
-Every event that is readable when the last run starts is published, and none is published twice.
-``CRASH=all`` gives each way to rotate three minutes and tries every point of a run; otherwise all
-ways share ten seconds, and one point is tried.
+Every event that is readable when the last run starts is published, and no event is published twice.
+With ``CRASH=all``, each rotation mode is tested for three minutes and at every failpoint of a run;
+otherwise, all modes share ten seconds, and one failpoint is tested.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ IS_WHOLE = os.environ.get("CRASH") == "all"
 SEED = int(os.environ.get("CRASH_SEED", "20261125"))
 MODES = tuple(ROTATIONS)
 SETTLE_SECONDS = 10.0 if IS_WHOLE else 3.0
-# The modes that share a writer process; how long it writes, how much to each log, and how many
-# rotated files it keeps in the modes that delete old ones.
+# The modes that share a writer process; how long and how fast the process writes to each log; and
+# how many rotated files it keeps in the modes that delete old files.
 BESIDE_RUNS = tuple((mode,) for mode in MODES) if IS_WHOLE else (MODES,)
 SECONDS, BYTES_PER_SECOND, KEEP = (180, 1_500_000, 30) if IS_WHOLE else (10, 300_000, 12)
 BEFORE_PUBLISHING = POINTS[: POINTS.index("append.runs") + 1]
-# A run begins after so many steps of a rotation, which is finished at the first point; at every
-# other point there is a whole rotation.
+# A run begins after this many steps of a rotation, which is finished at the first failpoint; at
+# every other failpoint, there is a complete rotation.
 WITHIN_RUNS: list[tuple[int, tuple[str, ...]]] = (
     [
         *((0, (point,)) for point in BEFORE_PUBLISHING),
@@ -47,15 +47,15 @@ WITHIN_RUNS: list[tuple[int, tuple[str, ...]]] = (
     else [(4, ("planned", "stage.range"))]
 )
 FILE_BYTES = 200_000
-# More than a run sees rotations, so that no file is deleted before it was read.
+# More than the number of rotations during a run, so that no file is deleted before it is read.
 FILES_KEPT = 4
 QUIET = 999_999
-# What is read does not depend on where the tables are.
+# The events that are read do not depend on the location of the tables.
 pytestmark = only_local
 
 
 class Rig:
-    """A worker, and a warehouse that has its tables."""
+    """A worker, and a warehouse whose tables exist."""
 
     def __init__(self, folder: Path) -> None:
         self.worker = Worker(folder / "worker", SETTLE_SECONDS)
@@ -77,11 +77,11 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """How many events of one writer were published, and how many of them wrongly.
+    """The number of published events of one writer, and the number of errors among them.
 
     ``lost``: readable but not published.  ``doubled``: in more than one row.  ``miscounted``: its
-    `occurrences` do not add up to one.  ``torn``: shorter or longer than it was written.
-    ``unread``: deleted before a run read it, which is allowed.
+    `occurrences` do not add up to one. ``torn``: shorter or longer than written. ``unread``:
+    deleted before a run read it, which is allowed.
     """
 
     published: int
@@ -97,7 +97,7 @@ class Account:
 
 
 def account_of(folder: Path, warehouse: Path, numbers: range) -> Account:
-    """Compare the published events of a writer with its files, once it has stopped."""
+    """Compare the published events of a writer with its files after it has stopped."""
     files = readable(folder)
     assert set(files.values()) == {1}
     events = [published for published in events_in(warehouse) if published.number in numbers]
@@ -154,7 +154,7 @@ def finish(worker: Worker, logs: Path, warehouse: Path) -> None:
 
 
 class Rotating:
-    """A log of each mode that was rotated, read by a run, and appended to."""
+    """One log per mode that was rotated, read by a run, and appended to."""
 
     def __init__(self, folder: Path, rig: Rig, scenario: str) -> None:
         self.worker, self.logs, self.warehouse = rig.worker, folder / "logs", rig.copy(folder)
@@ -187,7 +187,7 @@ class Rotating:
                 next(writer.steps, None)
 
     def rotate(self) -> None:
-        """Finish a rotation that has begun, or do a whole one; then write nothing, less or more."""
+        """Finish a rotation in progress or do a complete one; then write a random amount."""
         for writer in self.writers:
             if not writer.is_rotating:
                 writer.steps = writer.rotate()

@@ -1,6 +1,6 @@
-"""A process that works each time it is told to: ``[inputs, warehouse, guard, work]``.
+"""A process that executes each order ``[inputs, warehouse, guard, work]`` from standard input.
 
-Its argument is after how many seconds without a write a file is settled.
+Its argument is the number of seconds without a write after which a file is settled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.crash.backends import BACKEND, BUCKET, place_of
 
 
 class Unlocked(Warehouse):
-    """As where no lock is to be had: only the order of publishing keeps runs apart."""
+    """A warehouse without a lock, so that only the publication order separates runs."""
 
     @property
     def local_path(self) -> Path | None:
@@ -37,7 +37,7 @@ GUARDS = {"locked": Warehouse, "unlocked": Unlocked, "unguarded": Unlocked}
 
 
 def number_of_its_own(runs: Sequence[PublishedRun]) -> int:
-    """For the control: without it, two runs that read the same files commit the same number."""
+    """For the control: a unique number, so that concurrent runs never commit the same number."""
     return time.time_ns()
 
 

@@ -1,4 +1,4 @@
-"""Logs with numbered events, and what the published tables say of them, read without Spark."""
+"""Writes logs with numbered events, and reads their published tables without Spark."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from typing import Any, NamedTuple
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-# The stored tables that a run derives from its batch, and where they lie.
+# The stored tables that a run derives from its batch, and their locations.
 TABLES = ("log_files", "events", "stack_traces", "log_volume", "diagnosed")
 STATE = ("batches", "log_files")
 JOB = "d1dfe4261f7c4f3fa0f0d6a5b5c2e7aa"
 NUMBER = re.compile(r"event (\d{6})")
 START = datetime(2026, 3, 1, 6)
-# Long ago, so that no last event is held back.
+# Old enough that no last event is held back.
 QUIET_SINCE = 1_770_000_000
-# Of a run they may differ between two that did the same.
+# These columns may differ between two equivalent runs.
 OF_THE_RUN = ("run_id", "whole_run_id", "started_at", "finished_at")
 
 
 def event(number: int) -> str:
-    """A notable event: every fourth has a stack trace, every eighth one that a signature names."""
+    """A notable event: every fourth has a stack trace, and every eighth matches a signature."""
     at = (START + timedelta(seconds=20 * number)).strftime("%Y-%m-%d %H:%M:%S,123")
     name = f"event {number:06}"
     if number % 4:
@@ -63,14 +63,14 @@ def settle(path: Path) -> None:
 
 
 def write_first(logs: Path) -> set[int]:
-    """Two deployments; returns the numbers of all events that there are."""
+    """Write two deployments; return the numbers of all events."""
     write(logs / "orders" / "jobmanager.log", range(40))
     write(logs / "clicks" / "taskmanager.log", range(40, 80))
     return set(range(80))
 
 
 def write_more(logs: Path) -> set[int]:
-    """An append, a rotation with gzip, a new deployment; returns the numbers of all events."""
+    """Append, rotate with gzip, and add a deployment; return the numbers of all events."""
     write(logs / "orders" / "jobmanager.log", range(80, 100), is_appended=True)
     rotated = logs / "clicks" / "taskmanager.log"
     packed = rotated.with_name("taskmanager.log.1.gz")
@@ -89,7 +89,7 @@ def folder_of(warehouse: Path, name: str) -> Path:
 
 
 def rows_of(warehouse: Path, name: str) -> list[dict[str, Any]]:
-    """All rows of a table; none where it is not there yet."""
+    """All rows of a table; empty if the table does not exist yet."""
     folder = folder_of(warehouse, name)
     if not any((folder / "_delta_log").glob("[0-9]*.json")):
         return []
@@ -97,7 +97,7 @@ def rows_of(warehouse: Path, name: str) -> list[dict[str, Any]]:
 
 
 def published(warehouse: Path) -> dict[str, list[str]]:
-    """The published rows of each table, as sorted JSON without what names the run."""
+    """The published rows of each table, as sorted JSON without columns that identify the run."""
     runs = rows_of(warehouse, "runs")
     counted = {run["run_id"] for run in runs}
     found = {"runs": _as_json(runs)}
@@ -118,7 +118,7 @@ def _without_run(value: Any) -> Any:
 
 
 def numbers_in(warehouse: Path) -> Counter[int]:
-    """How often each number stands among the published events."""
+    """The number of times that each number occurs among the published events."""
     return Counter(found.number for found in events_in(warehouse))
 
 
@@ -129,7 +129,7 @@ class PublishedEvent(NamedTuple):
 
 
 def events_in(warehouse: Path) -> list[PublishedEvent]:
-    """The published events that have a number."""
+    """The published events with a number."""
     runs = {row["run_id"] for row in rows_of(warehouse, "runs")}
     if not runs:
         return []
@@ -156,6 +156,6 @@ def unpublished_rows(warehouse: Path) -> dict[str, int]:
 
 
 def live_files(warehouse: Path, name: str) -> list[str]:
-    """The data files that the newest version of a table consists of."""
+    """The data files of the newest version of a table."""
     table = DeltaTable(str(folder_of(warehouse, name)))
     return sorted(file.split("/")[-1] for file in table.file_uris())

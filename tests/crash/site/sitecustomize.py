@@ -1,4 +1,4 @@
-"""Imported by each Python that the rig starts, and so by Spark's workers: see ``PYTHONPATH``."""
+"""Imported, through ``PYTHONPATH``, by each Python process of the rig, including Spark workers."""
 
 from tests.crash.orders import install
 
