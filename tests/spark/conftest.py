@@ -22,7 +22,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def settled() -> Options:
-    """No last event is held back, however fresh the test's files are."""
+    """Options with which no last event is held back, even in files that were just written."""
     return Options(settings=Settings(settle_seconds=-1e9))
 
 
@@ -33,7 +33,7 @@ def recorded_logs() -> Path:
 
 @pytest.fixture
 def data_files() -> Callable[[Path], set[str]]:
-    """The files of a warehouse that hold rows or commits."""
+    """A function that returns the files of a warehouse that contain rows or commits."""
 
     def listed(warehouse: Path) -> set[str]:
         return {

@@ -1,6 +1,7 @@
-"""What diagnosing a deployment does in Spark's workers, by order of a test.
+"""Injects faults into the diagnosis of deployments in Spark workers.
 
-The variable names a file of lines ``deployment fault``; it can be written again between runs.
+The environment variable contains the path of a file with lines ``deployment fault``, which can be
+rewritten between runs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class Faults:
 
 @contextlib.contextmanager
 def faults_in_workers(spark: SparkSession, order: Path) -> Iterator[Faults]:
-    """Workers that start in the block follow the order; others have another environment."""
+    """Workers that start within the block inject the faults; others have another environment."""
     environment = spark.sparkContext.environment
     before = dict(environment)
     paths = (PROJECT / "tests" / "spark" / "site", PROJECT / "pipeline", PROJECT)

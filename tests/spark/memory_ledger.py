@@ -1,4 +1,4 @@
-"""The ledger as a list of rows, and a planner's run over real files; no session is started."""
+"""A ledger as a list of rows, and planner runs over real files; no session is started."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flink_triage.spark.tables.schemas import LOG_FILES
 
 @dataclass
 class MemoryLedger:
-    """What `TableLedger` answers, out of rows in the order in which runs published them."""
+    """Returns the same entries as `TableLedger`, from rows in the order of their publication."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ def plan_over(
     look: Callable[[Wanted], Look] | None = None,
 ) -> WorkPlan:
     def look_in_test_time(wanted: Wanted) -> Look:
-        # Tests set the time of a change; the kernel's own is that of today.
+        # Tests set the modification time; the change time of the kernel would be the current time.
         found = look_at(wanted, settings)
         return replace(found, changed_at=found.modified_at)
 
@@ -79,7 +79,7 @@ def plan_over(
 def rows_after(
     plan: WorkPlan, tasks: Sequence[RangeTask], summaries: Sequence[Mapping[str, Any]]
 ) -> list[Row]:
-    """Rows of the ledger after the plan was carried out, with a summary of each task."""
+    """Rows of the ledger after the plan was executed, with a summary of each task."""
     return [
         finished_row(row, summaries[row["first_range"] :][: row["range_count"]])
         for row in planned_rows(plan, tasks)

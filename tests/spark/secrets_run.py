@@ -1,7 +1,8 @@
-"""A run in a process of its own that looks for words in all that Spark left on disk while it runs.
+"""A run in a separate process that searches all files that Spark wrote to disk for words.
 
-Called as ``secrets_run.py INPUT WAREHOUSE OUTPUT``, with the words, one a line, on stdin; prints a
-JSON list of ``[place, word]`` found.  What Spark removes when it stops is still there.
+The script is called as ``secrets_run.py INPUT WAREHOUSE OUTPUT``, with one word per line on
+standard input, and prints the matches as a JSON list of ``[place, word]``. It searches before Spark
+stops, while temporary files still exist.
 """
 
 from __future__ import annotations

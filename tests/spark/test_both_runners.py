@@ -1,4 +1,4 @@
-"""Every log of the project through both runners: one result; and the tables by plain Spark SQL."""
+"""Compares the results of both runners for every log, and queries the tables with Spark SQL."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DOWN_TO_THE_LINE = """
 
 @pytest.fixture(scope="module")
 def warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables of a run over all logs of the project."""
+    """The tables of a run over all logs of the project."""
     folder = tmp_path_factory.mktemp("all")
     run(spark, [str(LOGS)], str(folder), OPTIONS)
     return folder
@@ -68,8 +68,8 @@ def test_both_runners_hold_as_much_of_a_deployment_and_say_the_same(
 ) -> None:
     logs = tmp_path / "logs"
     for form, size in {"disconnects": 200_000, "session": 200_000, "jobs": 1_500_000}.items():
-        # Alone, and together; in ranges that are cut inside of files, some of which hold too much
-        # by themselves.
+        # Each form is a separate deployment and part of a common one. Ranges split files, and some
+        # ranges alone exceed the limit.
         for folder in (logs / form, logs / "all" / form):
             write_flood(form, folder, size)
     settings = replace(OPTIONS.settings, max_observations=most, range_bytes=250_000)
@@ -90,7 +90,7 @@ def test_both_runners_hold_as_much_of_a_deployment_and_say_the_same(
 
 
 def by_deployment(part: Any) -> Any:
-    """Lists of incidents as one list per deployment, so that a difference names its own."""
+    """Lists of incidents as one list per deployment, so that a difference shows its deployment."""
     if not isinstance(part, list):
         return part
     grouped: dict[str, list[Any]] = {}
@@ -130,14 +130,14 @@ def test_the_log_holds_at_the_offset_what_the_match_says(joined: list[Row]) -> N
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Offsets are those of what was packed."""
+    """The decompressed file, because offsets count decompressed bytes."""
     return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
 
 
 def holds_words(event: str, excerpt: str) -> bool:
-    """Whether the first words of an excerpt, which are neither cut nor masked, are the event's.
+    """Whether the event contains the first words of an excerpt, which are not truncated or masked.
 
-    JSON has class and message of a throwable in fields of their own, in any order.
+    JSON logs contain the class and the message of a throwable in separate fields, in any order.
     """
     words = excerpt.split()[:4]
     if event.startswith("{"):

@@ -1,4 +1,4 @@
-"""The plan of what is new, on real files; no session is started."""
+"""Tests the plan of unread bytes on real files; no session is started."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def starts(planned: WorkPlan) -> dict[str, int]:
 
 
 def consume(folder: Path, ledger: MemoryLedger, but: int = 0) -> MemoryLedger:
-    """The ledger after a run that read all that was new, ``but`` for some bytes held back."""
+    """The ledger after a run that read all new bytes, except ``but`` held-back bytes."""
     return MemoryLedger([*ledger.rows, *read(plan(folder, ledger), but)])
 
 
 def read(planned: WorkPlan, but: int = 0) -> list[Row]:
-    """Rows of the ledger after the plan was carried out."""
+    """Rows of the ledger after the plan was executed."""
     tasks = cut_ranges(planned.work, SETTINGS, NOW)
     return rows_after(planned, tasks, [summary(task, but) for task in tasks])
 
@@ -256,7 +256,7 @@ def test_the_heads_of_many_files_are_not_held(folder: Path) -> None:
     for number in range(count):
         (folder / f"tm-{number}.log").write_text(f"{number}\n{FIRST}")
     for entries in (NOTHING, MemoryLedger(consume(folder, NOTHING).rows[:1])):
-        plan(folder, entries)  # what is made once does not count
+        plan(folder, entries)  # objects that are created once do not count
         gc.collect()
         tracemalloc.start()
         try:
@@ -313,7 +313,7 @@ def test_a_refused_path_is_said_once() -> None:
 
 
 def test_an_edit_that_keeps_size_and_time_or_head_and_window_is_not_noticed(folder: Path) -> None:
-    """The price of not reading again what was read."""
+    """A known limitation, because bytes that were read are not read again."""
     log = folder / "jm.log"
     entries = consume(folder, NOTHING)
     times = log.stat()
@@ -325,7 +325,7 @@ def test_an_edit_that_keeps_size_and_time_or_head_and_window_is_not_noticed(fold
     assert starts(plan(folder, entries)) == {"jm.log": len(FIRST)}
 
 
-# --- a rotation under way: what was looked at may move between the looks -------------------------
+# --- a rotation in progress: files may move between two looks ------------------------------------
 
 
 def just_now(folder: Path) -> datetime:
@@ -355,7 +355,7 @@ def test_of_a_new_file_and_its_fresh_copy_one_is_read(folder: Path) -> None:
 
 
 def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder: Path) -> None:
-    """A rotation by rename between two looks of one listing."""
+    """A rotation by renaming between two looks at one listing."""
     (folder / "jm.log.1").write_text(OTHER)
     entries = consume(folder, NOTHING)
     files = listed(folder)
@@ -371,7 +371,7 @@ def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder
 
 
 def test_files_that_rotate_between_two_looks_are_left_to_the_next_run(folder: Path) -> None:
-    """Each path then has what was read at another path, and not what was found at first."""
+    """Each path then has content that was read at another path, not the content found first."""
     log = folder / "jm.log"
     for number in (3, 2, 1):
         (folder / f"jm.log.{number}").write_text(OTHER.replace("LINE", f"LINE of {number}"))
@@ -398,12 +398,12 @@ def test_files_that_rotate_between_two_looks_are_left_to_the_next_run(folder: Pa
     assert starts(planned) == {"jm.log": 0}
     deferred = sorted(Path(path).name for path in planned.deferred)
     assert deferred == ["jm.log.1", "jm.log.2", "jm.log.3", "jm.log.4"]
-    # The next run finds all that was read, and what was written between the two rotations.
+    # The next run finds all content that was read, and the lines written between the rotations.
     assert starts(plan(folder, before)) == dict.fromkeys(("jm.log", "jm.log.1"), 0)
 
 
 def test_what_was_rewritten_twice_has_two_ids(folder: Path) -> None:
-    """A content that was out of sight comes back and is rewritten, like its successor before."""
+    """Content that was not visible reappears and is rewritten, as its successor was before."""
     log, rotated, aside = folder / "jm.log", folder / "jm.log.1", folder.parent / "aside"
     ledger = consume(folder, NOTHING)
     log.rename(aside)

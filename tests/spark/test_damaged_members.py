@@ -1,4 +1,4 @@
-"""What a run reads of files that end in damage, and of files that a storage error ends."""
+"""Tests runs over files that end in damaged data, and files that end in a storage error."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, UTC)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LINE = "2026-01-01 00:00:00,{:03} ERROR a.B [] - the disk failed at {:07}\n"
-# In a member of the directory: after the signature, versions, flags, method and time.
+# Offsets in a directory entry: after the signature, versions, flags, method and time.
 CHECKSUM_AT, SIZE_AT = 16, 24
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run published of one path, and what it reported."""
+    """The rows that a run published for one path, and its report."""
 
     plan: WorkPlan
     event_count: int
@@ -109,7 +109,7 @@ def test_the_part_of_a_damaged_member_that_can_be_read_is_read_once(
 
 
 class _Failing(io.RawIOBase):
-    """A file whose bytes from ``end`` on cannot be read now."""
+    """A file whose bytes from ``end`` on temporarily cannot be read."""
 
     def __init__(self, path: str, end: int) -> None:
         self._file, self._end = open(path, "rb"), end  # noqa: SIM115

@@ -1,4 +1,4 @@
-"""Examines files in tasks and on the driver, with the same results in the same order."""
+"""Tests that tasks examine files with the same results, in the same order, as the driver."""
 
 from __future__ import annotations
 

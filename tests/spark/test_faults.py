@@ -1,4 +1,4 @@
-"""Storage that fails under a run: one clear line, old state readable, the next run converges."""
+"""Tests storage failures during a run: one clear error, readable tables, complete recovery."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.crash.workload import (
 )
 
 IS_WHOLE = os.environ.get("CRASH") == "all"
-# A tmpfs gives out pages of 4 KiB and refuses the write that asks for one more than it has.  A run
-# of this size writes about 60 files of a page or two: each step is a few writes further.
+# A tmpfs allocates pages of 4 KiB and rejects a write that exceeds its size. A run of this size
+# writes about 60 files of one or two pages: each step allows a few more writes.
 STEP_PAGES = int(os.environ.get("DISK_STEP_PAGES", "4" if IS_WHOLE else "80"))
 PAGE_BYTES = 4096
 
@@ -40,7 +40,7 @@ def mount(*arguments: str) -> None:
 
 @contextmanager
 def small_disk(folder: Path, size_bytes: int) -> Iterator[Path]:
-    """A file system of that size."""
+    """A file system of this size."""
     folder.mkdir(exist_ok=True)
     mount("-t", "tmpfs", "-o", f"size={size_bytes}", "none", str(folder))
     try:
@@ -61,7 +61,7 @@ def problem_of(spark: SparkSession, logs: Path, warehouse: Path) -> str:
 def states(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, Path, Path]:
-    """Logs in their second state, a warehouse after the first, and one after both."""
+    """Logs in their second state, a warehouse after the first state, and one after both."""
     folder = tmp_path_factory.mktemp("faults")
     logs, first, both = folder / "logs", folder / "first", folder / "both"
     write_first(logs)

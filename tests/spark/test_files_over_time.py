@@ -1,7 +1,7 @@
-"""What happens to log files in a year, in any order, against a model of a few lines.
+"""Tests random sequences of log file operations against a simple model.
 
-The ledger, the plan, the probe, the reading and the hashing are the pipeline's own; only the tables
-are lists here.  No session is started.
+The ledger, planning, probing, reading and hashing are those of the pipeline; only the tables are
+replaced by lists. No session is started.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from flink_triage.spark.tables.row_codec import observations_of
 from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 OPTIONS = Options()
-# Two packs that take turns: the second names what every event of these logs says.
+# Two packs that alternate: a signature of the second pack matches every event of these logs.
 SLOW = "test/slow"
 BUILT_IN = pack_of(OPTIONS)
 NAMING = build_pack(
@@ -67,11 +67,11 @@ ANALYZERS = {pack.digest: Analyzer(pack, OPTIONS.settings, UTC) for pack in (BUI
 SETTLE = OPTIONS.settings.settle_seconds
 NUMBER = re.compile(rb"event (\d{6}) ")
 LOGGER = re.compile(rb"\.r(untime|\d{6})\.")
-# One deployment's files are as a container runtime leaves them, which are read line by line.
+# The files of one deployment have the format of a container runtime and are read line by line.
 PREFIX = {"orders": b"", "clicks": b"2026-01-01T00:00:00.000000000Z stdout F "}
 HEADER = re.compile(rb"^(?:\S+Z stdout F )?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
 DAWN = datetime(2026, 1, 1, tzinfo=UTC)
-# Enough INFO lines to make a file larger than the head by which it is known.
+# Enough INFO lines to make a file larger than the head that identifies it.
 BULK = tuple(
     b"2026-01-01 00:00:%02d,000 INFO  org.apache.flink.runtime.Filler [] - line %05d of many\n"
     % (n % 60, n)
@@ -89,7 +89,7 @@ paths = st.sampled_from(PATHS)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run would publish: ledger rows, and the numbered events that it read."""
+    """The output of a run: ledger rows, and the numbered events that it read."""
 
     ledger: tuple[Row, ...]
     events: tuple[Observation, ...]
@@ -97,7 +97,7 @@ class Outcome:
 
 @dataclass
 class Store:
-    """The published tables; ``runs`` counts the runs, each of which came after the one before."""
+    """The published tables; ``runs`` counts the runs, each of which follows the previous one."""
 
     ledger: MemoryLedger = field(default_factory=MemoryLedger)
     events: list[Observation] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Store:
 
     @property
     def named(self) -> Counter[int]:
-        """Events that are known to say that something was slow."""
+        """Events in which the signature for slow events matched."""
         return Counter(
             number_of(o) for o in self.events if any(m.signature == SLOW for m in o.matches)
         )
@@ -124,7 +124,7 @@ class Store:
         return True
 
     def match_again(self, pack: SignaturePack) -> None:
-        """As a rematch publishes it, without the logs."""
+        """Publish the result of a rematch, without reading the logs."""
         matcher = Matcher(pack)
         found = [rematch(event, None, matcher, pack) for event in self.events]
         assert not any(again.unknown_count for again in found)
@@ -160,7 +160,7 @@ def execute(logs: Path, store: Store, now: datetime, pack: SignaturePack) -> Out
     return Outcome(tuple(ledger), tuple(numbered))
 
 
-# --- the model: whole contents instead of hashes, everything read again at each run --------------
+# --- the model: whole contents instead of hashes, everything reread in each run ------------------
 
 
 @dataclass(frozen=True)
@@ -174,21 +174,21 @@ class Known:
 
 @dataclass
 class Model:
-    # The newest of each stream; the last that was put under a path is the path's own.
+    # The newest content of each stream; the last content inserted for a path is its current one.
     known: dict[int, Known] = field(default_factory=dict)
     numbers: Counter[int] = field(default_factory=Counter)
-    # Those that the pack named when they were read, or when all were matched again.
+    # Events that the pack matched when they were read, or when all events were matched again.
     named: Counter[int] = field(default_factory=Counter)
     is_naming: bool = False
     streams: int = 0
-    # Copies that the last run left to the next one.
+    # Copies that the last run deferred to the next run.
     deferred: set[str] = field(default_factory=set)
 
     def match_again(self) -> None:
         self.named = self.numbers.copy() if self.is_naming else Counter()
 
     def run(self, disk: dict[str, tuple[bytes, bytes, int]], now: int) -> None:
-        """``disk`` has of each path its text, its bytes, and when it was written to."""
+        """``disk`` maps each path to its text, its bytes and its modification time."""
         own = {known.path: known for known in self.known.values()}
         before = list(self.known.values())
         taken: set[int] = set()
@@ -260,7 +260,7 @@ class Model:
 
 
 def begin_alike(one: bytes, other: bytes) -> bool:
-    """As far as both reach, by the lengths at which heads are compared."""
+    """Whether both start alike, compared at the head lengths that both reach."""
     common = [step for step in HEAD_STEPS if step <= min(len(one), len(other))]
     return bool(common) and one[: common[-1]] == other[: common[-1]]
 
@@ -278,24 +278,24 @@ class LogFolder(RuleBasedStateMachine):
         self.half: dict[str, bytes] = {}
         self.half_number: dict[str, int] = {}
         self.readable: set[int] = set()
-        # Read while half of it stood there, in a file that had long been quiet.
+        # Events that were read while incomplete, in a file that had already settled.
         self.torn: set[int] = set()
         self.pack = BUILT_IN
 
     def teardown(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
 
-    # What the rules are made of.
+    # Building blocks of the rules.
 
     def _event(self, path: str) -> bytes:
         self.number += 1
-        # Of equal events in a minute of a file only the first ten have a row of their own.
+        # Only the first ten of equal events in a minute of a file have separate rows.
         at = DAWN + timedelta(minutes=self.number)
         text = f"{at:%Y-%m-%d %H:%M:%S},000 WARN  org.apache.flink.runtime.Task [] - event "
         return PREFIX[path.split("/")[0]] + f"{text}{self.number:06} was slow\n".encode()
 
     def _bulk(self, path: str) -> bytes:
-        # Unlike that of any other file: two that agree in head and window are one to the plan.
+        # Unique for each file: the plan treats two files with equal head and window as one.
         own = f"line {self.number:06}-".encode()
         prefix = PREFIX[path.split("/")[0]]
         return b"".join(prefix + line.replace(b"line ", own) for line in BULK)
@@ -331,7 +331,7 @@ class LogFolder(RuleBasedStateMachine):
         return disk
 
     def _free(self, name: str) -> str:
-        """The next generation's name, as an appender would give it."""
+        """The name of the next generation, as an appender would choose it."""
         taken = {file.removesuffix(".gz") for file in self._files()}
         return next(f"{name}.{n}" for n in range(1, 1000) if f"{name}.{n}" not in taken)
 
@@ -349,7 +349,7 @@ class LogFolder(RuleBasedStateMachine):
     @rule(path=paths)
     def write_half_a_line(self, path: str) -> None:
         event = self._event(path)
-        # In the middle of the number, so that no half tells it.
+        # Cut in the middle of the number, so that neither half contains it.
         cut = event.index(b"- event ") + 11
         self._write(path, self.half.pop(path, b"") + event[:cut])
         self.half[path] = event[cut:]
@@ -398,12 +398,12 @@ class LogFolder(RuleBasedStateMachine):
         if path in self._files() and path not in self.half:
             text = self._path(path).read_bytes()
             renumbered = re.sub(NUMBER, lambda old: self._another(path, int(old[1])), text)
-            # Also in its head: an edit between head and window goes unnoticed.
+            # Change the head as well: an edit between the head and the window is not detected.
             renumbered = re.sub(LOGGER, f".r{self.number:06}.".encode(), renumbered)
             self._write(path, renumbered, is_appended=False)
 
     def _another(self, path: str, old: int) -> bytes:
-        """The words of a new event instead of the old one's; torn where that was."""
+        """The words of a new event that replaces the old one; torn if the old one was torn."""
         words = NUMBER.search(self._event(path))
         assert words is not None
         if old in self.torn:
@@ -462,7 +462,7 @@ class LogFolder(RuleBasedStateMachine):
     @rule(path=paths)
     @precondition(lambda self: bool(self._files()))
     def run_twice_at_once(self, path: str) -> None:
-        """Two runs begin after the same run; what is published second has to be thrown away."""
+        """Two runs begin after the same run; the one that publishes second must be discarded."""
         self.clock += 1
         base = self.store.runs
         now = DAWN + timedelta(seconds=self.clock)
@@ -494,7 +494,7 @@ class LogFolder(RuleBasedStateMachine):
 
     @rule()
     def forget_what_the_ledger_held_before(self) -> None:
-        """What upkeep leaves of the ledger: the newest row of each content."""
+        """Apply the effect of maintenance on the ledger: keep the newest row of each content."""
         newest = {(row["file_id"], row["generation"]): row for row in self.store.ledger.rows}
         self.store.ledger.rows = [
             row
@@ -543,7 +543,7 @@ def test_whatever_happens_to_the_files_each_event_is_read_as_the_model_says() ->
 
 
 def test_a_changed_pack_reaches_what_was_read_before_it() -> None:
-    """One way through the machine that few random ones take, so that each run of it counts."""
+    """A fixed sequence that random sequences rarely contain, so that every test run covers it."""
     machine = LogFolder()
     machine.begin()
     for is_changed in (True, True, False):

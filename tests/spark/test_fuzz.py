@@ -1,6 +1,6 @@
-"""Damaged logs in batches through Spark: it ends, and says what one process says.
+"""Tests batches of damaged logs: a Spark run ends with the result of the in-process runner.
 
-``FUZZ_BATCHES`` and ``FUZZ_SEED`` choose how many, and which.
+``FUZZ_BATCHES`` and ``FUZZ_SEED`` determine the number of batches and their content.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def batch_of(number: int, folder: Path) -> Path:
 def said(result: Result, part: str) -> object:
     told = to_json(result)[part]
     if part == "coverage" and any("zip:" in q.reason for q in result.coverage.quarantined):
-        # The ledger knows no size of a member that cannot be opened.
+        # The ledger does not contain the size of a member that cannot be opened.
         del told["files"], told["bytes"]
     return told
 
@@ -54,7 +54,8 @@ def test_both_runners_say_the_same_of_damaged_logs(
     expected = run_local([str(inputs)], options)
     run(spark, [str(inputs)], str(tmp_path / "warehouse"), options)
     found = read_result(spark, str(tmp_path / "warehouse"))
-    # A log that became an archive is several files, or none that is safe to read.
+    # A log that was turned into an archive counts as several files, or as no file if it is unsafe
+    # to read.
     assert expected.coverage.files > LOGS_PER_BATCH // 2
     for part in ("coverage", "unknown", "incidents", "effective_config"):
         assert said(found, part) == said(expected, part), part

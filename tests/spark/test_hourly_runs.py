@@ -1,4 +1,4 @@
-"""Hourly runs over logs that grow: the answer of one reading, and the same incidents throughout."""
+"""Tests that hourly runs over growing logs report the same incidents as one run over all logs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     spark: SparkSession, tmp_path: Path, settled: Options
 ) -> None:
     fleet, warehouse = tmp_path / "fleet", Warehouse(str(tmp_path / "warehouse"))
-    # A trouble that comes back, a day of rest in which all is over for good, the same trouble; and
-    # in the end logs that come a day late.
+    # A recurring failure, a day without failures after which all incidents are closed, the same
+    # failure again, and finally logs that arrive a day late.
     runs, ids = [], []
     for hours in ((0,), (1, 2), (26,), (27,), (3,)):
         for hour in hours:
@@ -31,7 +31,7 @@ def test_runs_by_the_hour_say_what_one_reading_says(
         assert hourly.told(found) == hourly.told(expected), hours
         assert found.effective_config == expected.effective_config, hours
         ids.append([i.incident_id for i in found.incidents if i.deployment == "totals"])
-    # One incident while it comes back within hours, whatever is learnt of it; then another.
+    # One incident while the failure recurs within hours; then a second incident.
     assert ids[0] == ids[1]
     assert len(ids[0]) == 1
     assert set(ids[0]) < set(ids[2]) == set(ids[3])
@@ -42,7 +42,7 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     written = warehouse.published(spark, INCIDENTS).where("deployment = 'totals'").collect()
     assert [row["run_id"] for row in written if row["is_closed"]].count(runs[2]) == 1
     assert not [row for row in written if row["run_id"] == runs[3] and row["is_closed"]]
-    # What was carried is not needed: everything is in the events.
+    # The carried state is not required: the events contain all information.
     diagnose_again(spark, warehouse, settled)
     assert hourly.told(read_result(spark, warehouse)) == hourly.told(expected)
 

@@ -1,4 +1,4 @@
-"""The jars are fetched by a real Ivy, from a folder, and used only with their published digests."""
+"""Tests that Ivy fetches jars from a folder, and that only jars with published digests are used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Publish = Callable[[Jar, bytes, str], None]
 
 @pytest.fixture
 def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    """Add a jar and its SHA-1 to a repository, from which Ivy fetches."""
+    """A function that adds a jar and its SHA-1 checksum to the repository used by Ivy."""
     repository = tmp_path / "repository"
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(SETTINGS.format(root=f"{repository.as_uri()}/"), "utf-8")

@@ -1,4 +1,4 @@
-"""Two runs on one warehouse, in two processes; no session is started."""
+"""Tests two runs on one warehouse, in two processes; no session is started."""
 
 from __future__ import annotations
 

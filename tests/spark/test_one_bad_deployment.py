@@ -1,4 +1,4 @@
-"""On Spark: a deployment that cannot be diagnosed is reported, the others are published."""
+"""Tests that a deployment that cannot be diagnosed on Spark does not affect the others."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ NO_REGEX = "{literal: was slow and nobody said so}"
 
 
 class Fleet:
-    """Four deployments, or more, and their warehouse."""
+    """Four or more deployments and their warehouse."""
 
     def __init__(self, spark: SparkSession, folder: Path, faults: Faults) -> None:
         self.spark, self.folder, self.faults = spark, folder, faults
@@ -93,7 +93,7 @@ class Fleet:
         return read_result(self.spark, self.warehouse)
 
     def told(self) -> dict[str, list[tuple[object, ...]]]:
-        """The incidents that one run over all logs tells of."""
+        """The incidents that a single run over all logs reports."""
         return incidents_of(run_local([self.logs], self.options))
 
 
@@ -116,7 +116,7 @@ def fleet(spark: SparkSession, tmp_path: Path) -> Iterator[Fleet]:
 
 
 def test_of_twenty_deployments_the_bad_ones_are_reported_and_recover(fleet: Fleet) -> None:
-    """Three with hostile logs are published as well; three cannot be diagnosed."""
+    """Three deployments with hostile logs are published; three cannot be diagnosed."""
     for number in range(12):
         fleet.write(f"job-{number:02}")
     bomb = "".join(map(event, range(20))).encode() + b"a" * (512 * MIB)
@@ -149,7 +149,7 @@ def test_of_twenty_deployments_the_bad_ones_are_reported_and_recover(fleet: Flee
     headline = "20 deployments · 16 diagnosed (16 critical) · 1 healthy · 3 not diagnosed"
     assert render(first, "text").startswith(headline)
 
-    # Nothing of theirs has changed: they are reported again, and not tried again.
+    # Their input has not changed: they are reported again, but their diagnosis is not retried.
     fleet.faults.set({})
     fleet.write("clicks")
     second = fleet.run()
@@ -165,7 +165,7 @@ def test_of_twenty_deployments_the_bad_ones_are_reported_and_recover(fleet: Flee
     assert failures_of(third) == {"slow": SLOW, "large": LARGE}
     assert incidents_of(third)["orders"] == fleet.told()["orders"]
 
-    # Signatures that were changed are a reason to try again, without a new line of a log.
+    # Changed signatures cause a retry, even without new log lines.
     fleet.use_signature(NO_REGEX)
     fourth = fleet.run()
     assert failures_of(fourth) == {}
@@ -189,7 +189,7 @@ def test_what_was_told_before_a_failure_counts_until_the_deployment_recovers(
     assert failures_of(failed) == {"orders": SLOW}
     assert incidents_of(failed) == incidents_of(before)
     assert incidents_of(failed)["orders"] != fleet.told()["orders"]
-    # The news are told of in whichever way the deployment is diagnosed next.
+    # The new events are reported, regardless of how the deployment is diagnosed next.
     assert read_table(fleet.spark, fleet.warehouse, "incidents").count() > 0
     fleet.faults.set({})
     fleet.write("orders")

@@ -1,4 +1,4 @@
-"""How a run is spread over tasks and shuffles changes nothing that it finds."""
+"""Tests that the number of tasks and shuffle partitions does not affect the result of a run."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_ranges_and_partitions_change_nothing(
 def test_members_of_a_bundle_are_cut_into_ranges_too(
     spark: SparkSession, logs: Path, tmp_path: Path
 ) -> None:
-    """Also one whose name is no UTF-8, which neither Arrow nor JSON holds."""
+    """One member has a name that is not UTF-8, which neither Arrow nor JSON can represent."""
     bundle = tmp_path / "in" / "bundle.tar"
     bundle.parent.mkdir()
     with tarfile.open(bundle, "w") as archive:

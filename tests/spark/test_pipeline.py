@@ -1,4 +1,4 @@
-"""Runs on real Spark and Delta, over a recorded log."""
+"""Tests runs on Spark and Delta over a recorded log."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def logs(tmp_path: Path, recorded_logs: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def once(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same logs with one that is none, and a warehouse after one run; both only to be read."""
+    """The same logs and a file that is not a log, and a warehouse after one run; both read-only."""
     folder = tmp_path_factory.mktemp("once")
     logs, warehouse = folder / "orders", folder / "warehouse"
     shutil.copytree(Path(__file__).parents[1] / "logs" / NPE, logs, copy_function=shutil.copyfile)
@@ -195,7 +195,7 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     own.parent.mkdir(parents=True)
     own.write_text(SESSION_EXPIRED)
     options = replace(settled, signature_directories=(tmp_path / "own",))
-    # What is found is what reading the logs again finds.
+    # The result equals the result of reading the logs again.
     expected = run_local([str(log.parent)], options)
     shutil.rmtree(log.parent)
     before, told = read_result(spark, warehouse), list[str]()
@@ -203,7 +203,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     after = read_result(spark, warehouse)
     assert before.incidents[0].diagnoses[0].signature == "operator/user-code-exception"
     assert after.incidents[0].diagnoses[0].signature == "acme/session-expired"
-    # For a warehouse's first run nothing is news; here the incident was told before.
+    # In the first run of a warehouse, incidents have no status; here, the incident was reported
+    # before.
     assert [i.status for i in after.incidents] == ["ongoing"]
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
@@ -221,7 +222,7 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
         (first, "operator/user-code-exception", before.run.signature_set),
         (second, "acme/session-expired", after.run.signature_set),
     }
-    # A later run goes on from what was found, and the same pack finds nothing else.
+    # A later run continues from this state, and the same pack finds nothing else.
     log.parent.mkdir()
     log.write_text("".join(map(failed_reading, range(5))))
     run(spark, [str(log.parent)], warehouse, options)
@@ -243,7 +244,7 @@ def test_rotation_and_gzip_add_no_event(
     assert warehouse.published(spark, EVENTS).count() == before
     expected = run_local([str(logs)], settled).coverage
     assert read_result(spark, warehouse).coverage == expected
-    # A sum over the files counts what was renamed once.
+    # A sum over the files counts renamed content once.
     files = {row["path"] for row in read_table(spark, warehouse, "log_files").collect()}
     assert files == {str(path) for path in logs.iterdir()}
 

@@ -1,4 +1,4 @@
-"""Files that rotate while a run plans and reads: each line is read once. No session is started."""
+"""Tests that each line is read once if files rotate during a run; no session is started."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RUNS = 5
 
 
 class Rotating:
-    """A folder whose log is rotated by chance whenever a run opens a file of it."""
+    """A folder whose log is rotated at random whenever a run opens one of its files."""
 
     def __init__(self, folder: Path, seed: int, *, has_same_head: bool) -> None:
         self.folder, self.random = folder, random.Random(seed)
@@ -77,7 +77,7 @@ class Rotating:
         self.ledger.rows += rows_after(planned, tasks, summaries)
 
     def summary(self, task: RangeTask) -> Row:
-        """What a task tells of a range, having read all complete lines of its file."""
+        """The summary of a task that read all complete lines of the file."""
         self.something_happens()
         try:
             with OpenFile(task.file, SETTINGS.max_file_bytes) as file:

@@ -1,4 +1,4 @@
-"""Values of the model to Arrow and back; no session is started."""
+"""Tests the conversion of model values to Arrow and back; no session is started."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ VALUES: dict[str, object] = {
 
 
 def filled(kind: type, **given: object) -> object:
-    """A value of ``kind`` with no field left at its default, so that a lost field is seen."""
+    """A value of ``kind`` without default values in any field, so that a lost field is detected."""
     values = {field.name: VALUES.get(str(field.type)) for field in fields(kind)} | given
     assert None not in values.values(), f"{kind.__name__}: a field of a type that is new here"
     return kind(**values)
@@ -198,7 +198,7 @@ OWN = Table("own", "", (RUN_ID, Column("at", TIME, ""), Column("side", SIDE, "")
 
 
 def stored(*columns: StructField) -> StructType:
-    """The schema of a table that has the columns besides ``run_id``."""
+    """The schema of a table with these columns in addition to ``run_id``."""
     told = {"comment": f"table version {TABLE_VERSION}"}
     return StructType([StructField("run_id", StringType(), metadata=told), *columns])
 

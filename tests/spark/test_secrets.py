@@ -1,4 +1,4 @@
-"""Nothing of a secret is in any byte that a run on Spark writes: tables, reports, local folders."""
+"""Tests that no byte that a Spark run writes (tables, reports, local folders) contains a secret."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import flink_triage
 from tests.secrets.carriers import CARRIERS, log_of
 from tests.secrets.shapes import SECRETS
 
-# Not secret and in every event: what finds this would find the others.
+# This text is not secret and occurs in every event: the search must find it.
 KNOWN = "com.acme.orders.Client"
-# Compressed blocks could not be searched, and cleaned ones would be gone.
+# Compressed blocks could not be searched, and cleaned-up blocks would no longer exist.
 KEPT = " ".join(
     f"--conf {key}=false"
     for key in (
@@ -33,7 +33,7 @@ KEPT = " ".join(
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a search through all that the run left found of the canaries, and of ``KNOWN``."""
+    """The occurrences of the canaries and of ``KNOWN`` in all files that the run left."""
     folder = tmp_path_factory.mktemp("secrets")
     texts = [secret.text for secret in SECRETS.values()]
     for number, carrier in enumerate(CARRIERS.values()):

@@ -1,4 +1,4 @@
-"""A session of our own follows what a run has to do; what others set stays."""
+"""Tests that only sessions started by this program are configured for the amount of data."""
 
 from __future__ import annotations
 

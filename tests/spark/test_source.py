@@ -1,4 +1,4 @@
-"""Logs as a data source: the same events as a run stores."""
+"""Tests that the data source returns the same events that a run stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that grow between two runs, whatever carries them: the answer is that of one run."""
+"""Tests that two runs over growing logs, in any carrier format, have the result of one run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_logs_cut_anywhere_and_read_in_two_runs_say_what_one_run_says(
         for log in sorted((recorded_logs / DEPLOYMENT / "logs").glob("*.log")):
             written[inputs / form / log.name] = carry(log.read_bytes())
     for number, (path, data) in enumerate(written.items()):
-        # Inside a line, and mostly inside a stack trace: these logs end in little else.
+        # Cut inside a line, which is usually inside a stack trace at the end of these logs.
         path.write_bytes(data[: len(data) * 2 // 3 + 7 * number])
     run(spark, [str(inputs)], warehouse, WRITTEN_TO)
     for path, data in written.items():

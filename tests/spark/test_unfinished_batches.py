@@ -1,4 +1,4 @@
-"""Batches that were committed and not published: finished by the next run, or left out by name."""
+"""Tests that committed, unpublished batches are finished by the next run or skipped on request."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 def logs(
     spark: SparkSession, warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """Logs whose only run ended right after its commit."""
+    """Logs whose only run was killed right after its commit."""
     write(tmp_path / "logs" / "orders" / "jobmanager.log", NUMBERS)
 
     def killed(*_: object) -> None:
@@ -94,7 +94,7 @@ def test_each_file_of_a_batch_has_the_summaries_of_its_ranges(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(batch, "FILES_PER_PARCEL", 2)
-    # Files without a range, such as links, have no number of their own.
+    # Files without a range, such as links, do not use a range number.
     ranges = {"a": (0, 2), "b": (0, 0), "c": (2, 1), "d": (0, 0), "e": (3, 1), "f": (0, 0)}
     files = [
         {"path": path, "first_range": first, "range_count": count}

@@ -1,4 +1,4 @@
-"""A file that goes away while it is read, and is back for the next run: nothing is told twice."""
+"""Tests that a file that is truncated during a read and then restored is not reported twice."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOGS = (
 
 @dataclass(frozen=True)
 class Run:
-    """What a run would publish."""
+    """The output of a run."""
 
     events: list[dict[str, object]]
     traces: dict[str, int]
@@ -107,7 +107,7 @@ def places(events: Iterable[dict[str, object]]) -> list[tuple[object, ...]]:
 
 
 def inside(tasks: Sequence[RangeTask]) -> RangeTask:
-    """A range with others of its file before and behind it."""
+    """A range that is neither the first nor the last of its file."""
     return next(t for t in tasks[1:] if not t.is_first and not t.is_last)
 
 

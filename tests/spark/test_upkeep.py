@@ -1,4 +1,4 @@
-"""Many small runs, then upkeep: the same rows in fewer files, and old ones gone when asked for."""
+"""Tests that maintenance after many small runs merges files and deletes old rows on request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def warehouse(spark: SparkSession, logs: Path) -> Path:
-    """The tables of logs that grew, after a run at each growth."""
+    """The tables of logs that grew, with one run after each change."""
     log = logs / "orders" / "jobmanager.log"
     for number in range(RUNS_BEFORE):
         write(log, range(10 * number, 10 * number + 10), is_appended=log.exists())
@@ -56,7 +56,7 @@ def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
     before, result = published(warehouse), read_result(spark, str(warehouse))
     assert len(live_files(warehouse, "events")) >= RUNS_BEFORE
     data = folder_of(warehouse, "events") / live_files(warehouse, "events")[0]
-    # What a dead writer left goes once no writer can be at work on it.
+    # Files of a killed writer are removed once no writer can still be using them.
     old, fresh = data.with_name("part-old.parquet"), data.with_name("part-fresh.parquet")
     for orphan in (old, fresh):
         shutil.copy(data, orphan)
@@ -79,7 +79,7 @@ def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
     _made_older(spark, stored, f"run_id = '{first}'")
     maintain(spark, stored, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter(range(10, 10 * RUNS_BEFORE))
-    # Even the newest run is old now.
+    # Now even the newest run is old.
     _made_older(spark, stored, "true")
     maintain(spark, stored, Upkeep(keep_days=30))
     assert numbers_in(warehouse) == Counter()
@@ -87,7 +87,7 @@ def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
     assert kept.stack_traces
     for name in ("incidents", "stack_traces", "unknown", "effective_config"):
         assert getattr(kept, name) == getattr(result, name), name
-    # What was read is still known to have been.
+    # The ledger still shows which content was read.
     assert run(spark, [str(logs)], stored) == result.run.run_id
 
 
@@ -116,7 +116,7 @@ def test_files_that_are_gone_are_forgotten_and_others_stay_known(
 
 
 def known(spark: SparkSession, warehouse: Warehouse) -> list[str]:
-    """The names of the files whose contents the ledger holds."""
+    """The names of the files in the ledger."""
     rows = warehouse.read(spark, LOG_FILES).select("path", "file_id", "generation").distinct()
     return sorted(Path(row["path"]).stem for row in rows.collect())
 

@@ -1,7 +1,7 @@
-"""Tables of other releases: an earlier one's are read and brought up to date, others are refused.
+"""Tests tables of other releases: compatible tables are upgraded, and others are rejected.
 
-``python -m tests.spark.test_versions`` writes ``warehouse-v1.tar.gz`` anew; it is what a release
-that wrote table version 1 left behind, so that is done once per table version.
+``python -m tests.spark.test_versions`` regenerates ``warehouse-v1.tar.gz``, which contains the
+tables of a release with table version 1. It is run once per table version.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def logs_of_the_fixture(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def template(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Logs, and what this release left of them."""
+    """Logs, and the tables that this release writes for them."""
     folder = tmp_path_factory.mktemp("template")
     run(spark, [str(logs_of_the_fixture(folder))], str(folder / "warehouse"))
     return folder
@@ -47,7 +47,7 @@ def warehouse(template: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def grown(template: Path) -> Path:
-    """The logs, in which more is written than the warehouse has."""
+    """The logs, with more content than the warehouse contains."""
     logs = logs_of_the_fixture(template)
     write(logs / "orders" / "jobmanager.log", range(12, 20), is_appended=True)
     return logs
@@ -77,7 +77,7 @@ def rewrite(
     version: str = CURRENT,
     **changed: str,
 ) -> None:
-    """The table as another build would have made it: without columns, or with others, as SQL."""
+    """Rewrite the table as another build would: without columns, or with SQL expressions."""
     rows = spark.read.format("delta").load(warehouse.location(name))
     for place in dropped:
         column, _, field = place.partition(".")
@@ -149,7 +149,7 @@ def test_what_an_earlier_release_lacks_is_added(
     result = read_result(spark, stored)
     rewrite(spark, stored, "events", "first_user_frame", "product")
     rewrite(spark, stored, "runs", tool_version="'0.0.1'")
-    # A report reads them as they are.
+    # A report reads the tables without upgrading them.
     assert read_result(spark, stored).incidents == result.incidents
     assert stored.read(spark, EVENTS).where("product IS NOT NULL").isEmpty()
     assert stored.bring_up_to_date(spark) == ["events.first_user_frame", "events.product"]

@@ -1,4 +1,4 @@
-"""Imported by each Python worker whose ``PYTHONPATH`` begins with this folder."""
+"""Imported by each Python worker whose ``PYTHONPATH`` starts with this folder."""
 
 from tests.spark.faults import install
 
