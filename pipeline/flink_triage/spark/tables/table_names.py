@@ -28,13 +28,13 @@ from flink_triage.spark.tables.table_spec import Column, Table
 BATCHES = Table(
     "batches",
     "State: the content and the read positions of each run; all other tables are derived from it. "
-    "Rows are removed some days after their run was published",
+    "Rows are removed several days after their run was published",
     (
         RUN_ID,
         BATCH,
         Column("kind", TEXT, "header, file, summary, event, trace or volume"),
         DEPLOYMENT,
-        Column("rows", pa.binary(), "The header as JSON; else rows of the kind, an Arrow stream"),
+        Column("rows", pa.binary(), "The header as JSON, or rows of the kind as an Arrow stream"),
     ),
     partitioned_by=("batch", "kind"),
     kind="state",
