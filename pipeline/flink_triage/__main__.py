@@ -1,6 +1,6 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; ends quietly on Ctrl-C.
 
-During the imports, a handler ends the process at once: nothing is open yet, and a
+During the imports, a handler ends the process immediately: nothing is open yet, and a
 ``KeyboardInterrupt`` raised inside an import causes a traceback or a broken module.
 """
 

@@ -1,7 +1,7 @@
 """Analyzes the events of one byte range: the work of one task, in both runners.
 
-``Analyzer`` is created once per process and keeps everything expensive: the compiled scanner and
-matcher, and the analyses of earlier texts.
+``Analyzer`` is created once per process and caches all objects that are expensive to create: the
+compiled scanner and matcher, and the analyses of earlier texts.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All results of the range at once; see ``read``."""
+        """All results of the range in one portion; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
         return RangeResult(

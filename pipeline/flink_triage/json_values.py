@@ -52,7 +52,7 @@ def encode_time(at: datetime) -> str:
 def decode(kind: type[T], value: Any, where: str) -> T:
     """Convert a result of `encode` back to a ``kind``.
 
-    Fields that ``kind`` does not have are ignored, fields with a default may be missing. Raises
+    Fields that ``kind`` does not have are ignored; fields with a default may be missing. Raises
     `CorruptStateError` with the path of the first invalid value, the value and the allowed values;
     ``where`` is the prefix of the path.
     """

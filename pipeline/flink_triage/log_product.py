@@ -94,7 +94,7 @@ _LINES_OF_SERVERS = (
     ),
     # The Apache server.
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
-    # nginx: the process and its thread behind the level.
+    # nginx: the process and the thread follow the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
 # Programs around Kafka, whose clients fail with the same messages as Flink.
@@ -104,7 +104,7 @@ _NAMES_KAFKA = re.compile(
 _MAX_CHARS = 4096
 # Flink's SQL client, before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
-# The state change of a task, even if everything that identifies Flink was cut off.
+# A task state change, even if everything that identifies Flink was truncated.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
 

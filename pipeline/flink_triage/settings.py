@@ -11,7 +11,7 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Properties of the logs that only the user knows, and data that must not be stored.
+    """Properties of the logs that cannot be detected, and data that must not be stored.
 
     ``encoding`` applies to files that are not UTF-8 and have no byte order mark. ``layouts`` are
     regexes of header lines, tried before the built-in layouts. With ``redacts_personal``, names of

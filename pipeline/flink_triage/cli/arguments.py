@@ -174,7 +174,7 @@ def _timezone(name: str) -> tzinfo:
 def _time(flag: str, value: str | None, now: datetime) -> datetime | None:
     """The time in a flag, in the zone of ``now`` unless it has its own zone.
 
-    A time of day is its last occurrence that is not after ``now``.
+    A time of day denotes its most recent occurrence that is not after ``now``.
     """
     if value is None:
         return None

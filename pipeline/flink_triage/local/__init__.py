@@ -1,9 +1,9 @@
 """The in-process runner: diagnoses log files without a JVM, and stores nothing.
 
-The stages and the byte ranges are those of a Spark run. Small inputs are read in this process,
-large inputs in a pool of processes. Each process in the pool reads and diagnoses whole deployments,
-so that observations are not sent to a different process. A deployment that makes up a large part of
-the input is split by byte ranges and diagnosed in this process.
+The stages and the byte ranges are the same as in a Spark run. Small inputs are read in this
+process, large inputs in a pool of processes. Each process in the pool reads and diagnoses whole
+deployments, so that observations are not sent to a different process. A deployment that makes up a
+large part of the input is split by byte ranges and diagnosed in this process.
 """
 
 from __future__ import annotations

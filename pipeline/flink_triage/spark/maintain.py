@@ -181,9 +181,9 @@ def _forget_missing(
 ) -> None:
     """Delete the ledger rows of deleted files that were last changed before ``before``.
 
-    A file counts as deleted if its path has different content, or if an input of recent runs
-    contains its path but is listed without it. An input that cannot be listed here, or is empty,
-    may be temporarily unavailable, so the rows of its files are kept.
+    A file counts as deleted if its path has different content, or if an input of a recent run
+    covers its path but no longer contains the file. An input that cannot be listed here, or is
+    empty, may be temporarily unavailable, so the rows of its files are kept.
     """
     old = [run.run_id for run in runs if run.finished_at < before]
     if not old or not warehouse.exists(spark, LOG_FILES):
@@ -206,7 +206,7 @@ def _forget_missing(
 
 
 def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) -> set[str]:
-    """The inputs of runs published since that time, or of the newest run if there are none."""
+    """The inputs of the runs published since ``since``, or else of the newest run."""
     rows = warehouse.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
     since = min(since, max(row["finished_at"] for row in rows))
     told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)

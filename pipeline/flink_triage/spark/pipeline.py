@@ -174,7 +174,7 @@ def _finished(
     progress: Progress,
     skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
-    """Publish the batches that were committed but not published; returns the published runs."""
+    """Publish the batches that were committed but not published; return the published runs."""
     runs = published_runs(spark, warehouse)
     added = warehouse.bring_up_to_date(spark)
     if added or not runs or runs[-1].tool_version != __version__:

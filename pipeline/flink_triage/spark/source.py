@@ -1,6 +1,6 @@
 """Reads notable events of logs with ``spark.read.format("flink_logs").load(path)``.
 
-The source is read-only and needs no warehouse or ledger; it is meant for notebooks and SQL.  It
+The source is read-only and requires no warehouse or ledger; it is meant for notebooks and SQL. It
 returns the same events as a run; one task reads each file, so that ``line`` counts from its start.
 """
 

@@ -1,4 +1,4 @@
-"""Ignores failed lookups of the ResourceManager that soon succeeded.
+"""Ignores failed lookups of the ResourceManager that soon succeed on retry.
 
 Processes that start together look for each other for some time. For each attempt, the RPC system
 may also log that the address did not respond.
@@ -16,7 +16,7 @@ from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.conditions import is_logger
 
-# Loggers that report an unreachable address; akka's before Flink 1.18.
+# Loggers that report an unreachable address; before Flink 1.18, these are Akka loggers.
 _RPC_LOGGERS = (
     "org.apache.pekko.remote.ReliableDeliverySupervisor",
     "org.apache.pekko.remote.transport.netty.NettyTransport",

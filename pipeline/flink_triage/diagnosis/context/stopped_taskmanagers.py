@@ -1,7 +1,7 @@
-"""Finds signals to TaskManagers that the JobManager then reports as lost.
+"""Finds signals received by TaskManagers that the JobManager then reports as lost.
 
-A TaskManager that receives SIGTERM may end before it unregisters. The JobManager then misses its
-heartbeat, as if the process or its host had failed.
+A TaskManager that receives SIGTERM may exit before it unregisters. Its heartbeat then times out on
+the JobManager, as if the process or its host had failed.
 """
 
 from __future__ import annotations

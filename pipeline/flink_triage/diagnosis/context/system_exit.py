@@ -37,9 +37,10 @@ _MAX_MESSAGE_CHARS = 8192
 def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
     """Add matches with ``meaning: system-exit`` to lines about such an end.
 
-    These are the first line of the shutdown hooks, the JobManager's line about a task that failed
-    because of the exit (there the match replaces ``taskmanager-stopped``), and the last line of the
-    process's output, which gets the time of the end. Lines from a cluster shutdown are excluded.
+    These lines are the first line of the shutdown hooks, the JobManager's line about a task that
+    failed because of the exit (where the match replaces ``taskmanager-stopped``), and the last line
+    of the process's output, which is assigned the time of the exit. Lines from a cluster shutdown
+    are excluded.
     """
     exited = pack.with_meaning("system-exit")
     closings = _unasked_closings(moments) if exited else []

@@ -1,4 +1,4 @@
-"""Ignores replies to REST clients about a job that the JobManager does not know.
+"""Ignores replies to REST clients about a job that is unknown to the JobManager.
 
 Open browser tabs and scripts keep polling for a job that ended long ago. No job is affected.
 """

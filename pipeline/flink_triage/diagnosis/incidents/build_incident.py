@@ -47,7 +47,7 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` if no action is needed: no job failed, and no serious problem is ongoing.
+    ``None`` if no action is required: no job failed, and no serious problem is ongoing.
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)

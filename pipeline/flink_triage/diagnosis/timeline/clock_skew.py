@@ -25,7 +25,7 @@ _MAX_TEXT_CHARS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Skew:
-    """The clock of a TaskManager's file relative to the JobManager's; negative if it is behind.
+    """The clock of a TaskManager's file relative to the JobManager's; negative if it lags.
 
     ``at_least`` and ``at_most`` are the bounds from ``pairs`` pairs of lines, or ``None``.
     """

@@ -72,10 +72,10 @@ Facts = dict[str, dict[str, tuple[Statement, Statement]]]
 class Generation:
     """Starts without a running job between them, in time order.
 
-    ``facts`` are their facts, by kind; a kind without facts is taken from the previous generation.
-    ``lines`` are the ids of all moments that state the facts. ``ran`` contains the lines that show
-    a running job: a completed checkpoint, or the beginning of a run and a later line. It is empty
-    if no job ran.
+    ``facts`` maps each kind to the facts of these starts; a kind without facts is taken from the
+    previous generation. ``lines`` contains the ids of all moments that state these facts. ``ran``
+    contains the lines that show a running job: a completed checkpoint, or the beginning of a run
+    and a later line. It is empty if no job ran.
     """
 
     starts: list[Moment] = field(default_factory=list)
@@ -137,10 +137,10 @@ class Starts:
         return Lane(None, self.job_names.get(job_id, job_id))
 
     def is_shared(self, at: datetime, until: datetime) -> bool:
-        """Whether several clusters run at once, so that a start may not replace the previous one.
+        """Whether several clusters run concurrently.
 
-        This is the case if a job of one JobManager continues, up to ``until``, after the last start
-        of another JobManager.
+        If so, a start does not necessarily replace the previous one. Clusters run concurrently if a
+        job of one JobManager continues, up to ``until``, after the last start of a different one.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)

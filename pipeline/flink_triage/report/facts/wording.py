@@ -1,6 +1,6 @@
 """Describes incidents in phrases that all formats share: start, place, state, coverage.
 
-The functions are pure and never raise, whatever a log contains.
+The functions are pure and never raise an exception, regardless of the log's content.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def clock(at: datetime | None, day_of: datetime | None = None) -> str:
 
 
 def duration(start: datetime | None, end: datetime | None) -> str | None:
-    """``34 s``, ``2 min 5 s``, ``3 h 12 min``, ``2 d 4 h``; ``None`` if either end is unknown."""
+    """A duration such as ``34 s``, ``2 min 5 s`` or ``2 d 4 h``; ``None`` if either end is
+    unknown."""
     if start is None or end is None:
         return None
     seconds = max(0, round((_utc(end) - _utc(start)).total_seconds()))

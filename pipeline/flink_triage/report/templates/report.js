@@ -1,5 +1,5 @@
 "use strict";
-// The page is complete without this script; it only adds copying, filtering and unfolding.
+// The page is complete without this script, which only adds copying, filtering and unfolding.
 (function () {
   const make = (name, text, act) => {
     const element = document.createElement(name);
@@ -8,7 +8,7 @@
     return element;
   };
 
-  // A trace is copied as it was logged, without the words that the page adds to it.
+  // A trace is copied as it was logged, without the text that the page adds to it.
   const wordsOf = (source) => {
     const lines = [...source.querySelectorAll("[data-line]")].filter((line) => !line.closest(".again"));
     if (!lines.length) { return source.textContent; }
@@ -19,7 +19,7 @@
     }).join("\n");
   };
 
-  // navigator.clipboard is missing where the page is opened as a file in some browsers.
+  // In some browsers, navigator.clipboard is not available if the page is opened as a file.
   const copy = async (source) => {
     try {
       await navigator.clipboard.writeText(wordsOf(source));
@@ -54,7 +54,7 @@
   });
   document.getElementById("tools").append(toggle);
 
-  // A link to a part unfolds it; a link that begins with "filter" sets the filter.
+  // A link to a section unfolds it; a link that begins with "filter" sets the filter.
   const unfoldTarget = () => {
     const target = document.getElementById(location.hash.slice(1));
     if (target instanceof HTMLDetailsElement) { target.open = true; target.scrollIntoView(); }
@@ -108,7 +108,7 @@
     shown.textContent = isOn ? count + " of " + rows.length + " deployments" : "";
     return isOn ? wanted : null;
   };
-  // The filter stands in the address, so that what is seen can be sent to someone else.
+  // The filter is part of the URL, so that the filtered page can be shared.
   const changed = () => {
     const wanted = apply();
     const query = new URLSearchParams();

@@ -68,7 +68,7 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
 
     If the batch read no log, all events of each deployment are diagnosed. New events are read from
     the batch, so their append to `events` may still be running. The appended rows are read back to
-    find the deployments that still need a full diagnosis.
+    find the deployments that still require a full diagnosis.
     """
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"

@@ -153,7 +153,7 @@ def plan_work(
     """The part of ``files`` that is not in the ledger; pure except for ``ledger`` and ``look``.
 
     ``refused`` are paths that the listing could not use. ``salt`` makes the ids of new files differ
-    from those of other runs.
+    from the ids in other runs.
     """
     planner = _Planner(now, settle_seconds, salt)
     planner.refuse_all(refused, ledger.at([bad.path for bad in refused]))
@@ -202,7 +202,7 @@ def _known_profile(entries: Sequence[LedgerEntry]) -> FileProfile | None:
 
 
 def _by_deployment(entries: Iterable[LedgerEntry]) -> Mapping[str, list[LedgerEntry]]:
-    """The entries of each deployment, the one with the most bytes read first."""
+    """The entries of each deployment, in descending order of the bytes read."""
     found: dict[str, list[LedgerEntry]] = defaultdict(list)
     for entry in entries:
         if entry.deployment is not None:

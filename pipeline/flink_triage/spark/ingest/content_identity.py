@@ -137,7 +137,7 @@ class OpenFile:
     def read_at(self, offset: int, size: int) -> bytes:
         """``size`` decompressed bytes from ``offset``; fewer if the file ends or is truncated.
 
-        For an offset before the previous one, a compressed file is read from its start again.
+        If ``offset`` is before the previous offset, a compressed file is reread from its start.
         """
         if self.is_plain:
             self.raw.seek(offset)

@@ -1,7 +1,7 @@
 """Reads numbered byte ranges into staged Arrow rows, in a Python task.
 
 A range is verified, scanned and marked through one open file handle. The staged rows therefore
-describe the bytes that were read, even if the path is renamed or replaced meanwhile.
+describe the bytes that were read, even if the path is renamed or replaced in the meantime.
 """
 
 from __future__ import annotations

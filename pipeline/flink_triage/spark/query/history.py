@@ -92,7 +92,7 @@ def compare(
     after: Period,
     deployments: Sequence[str] = (),
 ) -> Comparison:
-    """Causes that are new, worse, better or gone, and changed options; worst first.
+    """Causes that are new, worse, better or no longer present, and changed options; worst first.
 
     Raises ``UsageError`` if nothing is published, or if a run or deployment is unknown.
     """

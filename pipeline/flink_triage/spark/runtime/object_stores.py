@@ -27,7 +27,7 @@ FROM_ENVIRONMENT = (
 def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
     """The options ``spark.hadoop.fs.…`` of the session, or else the driver's environment.
 
-    Empty if no input is a URI.  A machine role or a workload identity needs no options, because
+    Empty if no input is a URI. A machine role or a workload identity requires no options, because
     each worker has its own.
     """
     if not any(map(is_uri, inputs)):

@@ -25,11 +25,11 @@ def rows_in_tasks(spark: SparkSession, work: Iterable[bytes]) -> DataFrame:
 
 
 def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
-    """Function for ``mapInArrow``: generator ``name`` of ``module`` on batches and ``shipped``.
+    """Function for ``mapInArrow`` that calls generator ``name`` of ``module`` with ``shipped``.
 
     The function does not refer to modules of this package, so that a worker can first put the
-    driver's copy of the package on its path; an installed wheel has priority. For the same reason,
-    ``shipped`` are bytes or lists of bytes.
+    driver's copy of the package on its path; an installed wheel takes precedence. For the same
+    reason, ``shipped`` are bytes or lists of bytes.
     """
     package_root = str(Path(flink_triage.__file__).parent.parent)
     folder = str(Path.cwd())

@@ -1,6 +1,6 @@
 """Packs rows of one kind into a parcel, an Arrow stream that Spark moves as one opaque value.
 
-Workers stage rows as parcels, which are opened where the rows of a table are needed.
+Workers stage rows as parcels, which are opened where table rows are required.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _opened(parcel: bytes, schema: pa.Schema, standing: Standing) -> pa.Table:
 
 
 def _joined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Join small tables: each batch handed to the JVM has a fixed cost."""
+    """Join small tables: each batch that is passed to the JVM has a fixed cost."""
     waiting: list[pa.Table] = []
     row_count = byte_count = 0
     for table in tables:

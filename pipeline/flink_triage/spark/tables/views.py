@@ -139,7 +139,7 @@ VIEWS: Mapping[str, str] = {
 }
 # The ledger: also contents whose path now has different content (``is_current`` is false).
 CONTENTS = "contents"
-# Queries for the program itself, besides the views.
+# Queries for internal use, in addition to the views.
 CURRENT: Mapping[str, str] = {
     **VIEWS,
     DEPLOYMENTS.name: _DEPLOYMENTS,

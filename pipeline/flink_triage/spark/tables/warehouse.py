@@ -132,7 +132,7 @@ class Warehouse:
         return found
 
     def unpublished(self) -> UsageError:
-        """The error for a command that needs a published run."""
+        """The error for a command that requires a published run."""
         return UsageError(f"{self.location('runs')}: no run has been published here")
 
     def _load(self, spark: SparkSession, table: Table) -> DataFrame:
@@ -218,7 +218,7 @@ class Warehouse:
     def create_views(self, spark: SparkSession) -> tuple[str, ...]:
         """Create the views of the published, current rows; return their names.
 
-        In a schema they are permanent; for a folder they are temporary views of the session.
+        In a schema, the views are permanent; for a folder, they are temporary views of the session.
         """
         names = {name: self._source(spark, table) for name, table in STORED.items()}
         kind = "VIEW" if self.directory is None else "TEMPORARY VIEW"
