@@ -73,12 +73,12 @@ def without_example(signature: Signature, text: str) -> Signature:
 
 
 def without_example_and_conditions(signature: Signature, text: str) -> Signature:
-    """Only its title, its cause and its other examples."""
+    """The signature with only its title, its cause and its other examples."""
     return replace(without_example(signature, text), alternatives=())
 
 
 def without_examples(signature: Signature, text: str) -> Signature:
-    """Only its title, its cause and its conditions."""
+    """The signature with only its title, its cause and its conditions."""
     return replace(signature, examples=replace(signature.examples, match=()))
 
 

@@ -105,7 +105,7 @@ def _checkpoints(job: str, chance: random.Random) -> Iterator[str]:
 
 
 def _loop(chance: random.Random, trace_share: float) -> Iterator[Said]:
-    """A client that loses its broker, with checkpoints; ``trace_share`` of events have a trace."""
+    """A client that loses its broker, and checkpoints; a ``trace_share`` of events has a trace."""
     job = f"{chance.getrandbits(128):032x}"
     traces, steady, checkpoints = _traces(), _steady(), _checkpoints(job, chance)
     lost = _event("kafka/**/*.log", "NetworkClient", " Node ", " disconnected.")

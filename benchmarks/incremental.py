@@ -94,7 +94,7 @@ def write_hour(fleet: Path, hour: int) -> int:
 
 
 def hourly_runs(spark: SparkSession, folder: Path, count: int) -> Iterator[tuple[int, float]]:
-    """(new bytes, wall seconds) of each of ``count`` runs over a fleet that grows in ``folder``."""
+    """Yield (new bytes, wall seconds) for ``count`` runs over a fleet that grows in ``folder``."""
     for hour in range(count):
         written = write_hour(folder / "fleet", hour)
         started = time.perf_counter()

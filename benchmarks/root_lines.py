@@ -99,7 +99,7 @@ def _typed(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The label on one line; spaces, line ends and quotes differ, as labels were copied by hand."""
+    """The label on one line; spaces, line ends and quotes may differ from the log's."""
     return _BLANKS.sub(" ", text.replace("\\n", " ").replace('"', "")).strip()
 
 

@@ -68,7 +68,7 @@ def grains_of(keep: int) -> tuple[Grain, ...]:
 
 
 def period_of(at: datetime | None, minutes: int | None) -> int | None:
-    """The number of the period of ``minutes`` that contains ``at``, counted from 1970."""
+    """The number of the period of ``minutes`` that contains ``at``, counted from the Unix epoch."""
     if at is None or minutes is None:
         return None
     return int(at.timestamp() // (60 * minutes))

@@ -1,8 +1,9 @@
 """Renders changes as HTTP request bodies, within the limits of each receiver.
 
-Slack: 50 blocks per message and 3,000 characters per section, ``&<>`` escaped
-(docs.slack.dev/messaging/formatting-message-text).  Alertmanager: ``POST /api/v2/alerts``; an alert
-is over if ``endsAt`` is in the past.  Control characters in log text are removed.
+Slack allows 50 blocks per message and 3,000 characters per section, and requires ``&<>`` to be
+escaped (docs.slack.dev/messaging/formatting-message-text). Alertmanager accepts ``POST
+/api/v2/alerts``; an alert is resolved if its ``endsAt`` is in the past. Control characters in log
+text are removed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ TIMEOUT_SECONDS = 10.0
 
 
 def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
-    """The address of the receiver, from the environment only, because an address is a secret.
+    """The receiver's address, read only from the environment, because an address is a secret.
 
     Raises ``UsageError`` if it is missing, or is not an http or https URL.
     """

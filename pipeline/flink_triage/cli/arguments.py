@@ -1,4 +1,4 @@
-"""Flags that several commands share, and their conversion to options of the stages."""
+"""Defines the flags that several commands share, and converts them to options of the stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``compare`` and ``history``: causes in the tables of all runs, and their changes."""
+"""The commands ``compare`` and ``history``: causes in the tables of all runs, and changes."""
 
 from __future__ import annotations
 

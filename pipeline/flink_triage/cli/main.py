@@ -36,7 +36,7 @@ from flink_triage.report.facts.sanitize import clean
 from flink_triage.settings import DEFAULT_SETTINGS
 from flink_triage.signatures.schema_check import hint
 
-# A full disk, an exhausted quota, and the limit of ``ulimit -f``.
+# The errors for a full disk, an exhausted quota, and the limit of ``ulimit -f``.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -290,7 +290,7 @@ class _PrintCompletion(argparse.Action):
 
 
 class _Terminated(BaseException):
-    """SIGTERM: open resources are closed, as for Ctrl-C."""
+    """Raised on SIGTERM, so that open resources are closed, as on Ctrl-C."""
 
 
 def _end_on_sigterm() -> None:

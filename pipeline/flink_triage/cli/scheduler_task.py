@@ -4,9 +4,10 @@ A Databricks ``python_wheel_task`` calls a function, ignores its return value, a
 ``sys.exit``, even ``sys.exit(0)``, as a failure. For the tasks that follow, this task sets task
 values (``{{tasks.<key>.values.<name>}}``), which are strings:
 
-- ``exit_code``: always, even if the task fails
-- ``run_id``, ``is_new``, ``worst_severity``: of the result that the command wrote.  ``is_new`` is
-  ``true`` if this task published the result, ``false`` if there was nothing new to read.
+- ``exit_code`` is always set, even if the task fails.
+- ``run_id``, ``is_new`` and ``worst_severity`` describe the result that the command wrote.
+  ``is_new`` is ``true`` if this task published the result, and ``false`` if there was nothing new
+  to read.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def piped_inputs(
 
 
 def _copy(path: str, source: BinaryIO, file: BinaryIO, max_bytes: int) -> None:
-    """Copy ``source``; half of the free space stays free."""
+    """Copy ``source``, leaving at least half of the free disk space unused."""
     free = shutil.disk_usage(os.path.dirname(file.name)).free // 2
     left = min(max_bytes, free)
     while block := source.read(_CHUNK):

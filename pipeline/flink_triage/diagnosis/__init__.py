@@ -210,7 +210,7 @@ def diagnose(
     flink_version: str | None = None,
     deployments: Iterable[str] = (),
 ) -> tuple[tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]]:
-    """Diagnose every deployment among ``observations``: incidents, unknown failures, configs.
+    """Diagnose every deployment: return the incidents, unknown failures and configurations.
 
     ``deployments`` are reported even if their logs contain no notable event.
     """

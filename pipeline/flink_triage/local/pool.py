@@ -31,7 +31,7 @@ _BENCH: Bench | None = None
 
 @contextmanager
 def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
-    """A mapper over ``workers`` processes, each with a bench like this; 1 uses this process.
+    """A mapper over ``workers`` processes, each with such a bench; if 1, this process.
 
     Items are started in the given order.
     """

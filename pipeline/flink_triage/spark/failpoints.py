@@ -1,4 +1,4 @@
-"""Named places in a run at which tests interfere, for example by killing the process."""
+"""Named points in a run at which tests can interfere, for example by killing the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ hook: Callable[[str, str], None] = _do_nothing
 
 
 def failpoint(name: str, subject: str = "") -> None:
-    """Mark that the run reached the place ``name`` while processing ``subject``.
+    """Mark that the run reached the point ``name`` while processing ``subject``.
 
     Does nothing unless a test has set ``hook``.
     """

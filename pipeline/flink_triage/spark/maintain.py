@@ -118,7 +118,7 @@ def _has_unused_files(
 ) -> bool:
     """Whether VACUUM could remove files; always true if the table is not in a local folder.
 
-    VACUUM takes four fifths of the maintenance of a small table and usually removes nothing.
+    VACUUM takes four fifths of the maintenance time of a small table and usually removes nothing.
     """
     if warehouse.local_path is None:
         return True

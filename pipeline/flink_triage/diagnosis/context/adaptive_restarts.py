@@ -1,4 +1,4 @@
-"""Finds cancellations with which the adaptive scheduler restarts a job after a task failure.
+"""Finds cancellations by which the adaptive scheduler restarts a job after a task failure.
 
 The adaptive scheduler cancels and recreates a job after a task failure. It does the same to rescale
 a job, but without a preceding failure.

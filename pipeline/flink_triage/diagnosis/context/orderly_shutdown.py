@@ -51,7 +51,7 @@ class _End:
 
 
 def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Mark lines from the first signal on, if the JobManager also received one.
+    """Mark the lines from the first signal on if the JobManager also received a signal.
 
     Before its own signal, a process may still fail independently and log an error; such errors are
     not marked. Neither are lines of a process without a signal, or lines after a restart in the

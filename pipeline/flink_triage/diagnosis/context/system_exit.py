@@ -35,7 +35,7 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Add matches with ``meaning: system-exit`` to lines about such an end.
+    """Add matches with ``meaning: system-exit`` to the lines about such an exit.
 
     These lines are the first line of the shutdown hooks, the JobManager's line about a task that
     failed because of the exit (where the match replaces ``taskmanager-stopped``), and the last line
@@ -128,7 +128,7 @@ def _is_fatal(observation: Observation) -> bool:
 
 
 def _noticed(moment: Moment, closings: Sequence[_Closing]) -> _Closing | None:
-    """The end to which a line of the JobManager refers."""
+    """The shutdown to which a JobManager line refers."""
     observation, at = moment.observation, moment.at
     if observation.process == "taskmanager" or observation.occurrences == 0:
         return None

@@ -16,7 +16,7 @@ _REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
 def ignore_unknown_job_requests(
     moments: Sequence[Moment], pack: SignaturePack
 ) -> dict[int, Moment]:
-    """Remove the matches of replies of REST handlers.
+    """Remove the matches in REST handler replies.
 
     If the logs contain no lifecycle line of a process or job, the matches are kept: in that case,
     the replies are all that a diagnosis can explain.

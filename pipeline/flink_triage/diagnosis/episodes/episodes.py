@@ -45,8 +45,8 @@ class Attempt:
 class Episode:
     """A period of failures of one job, or of the cluster if ``job_id`` is ``None``.
 
-    ``parts`` are the episodes of single jobs that were joined because one fault affected all of
-    them. ``aftermath`` are later effects that did not fail a job.
+    ``parts`` contains the episodes of single jobs that were merged because one fault affected all
+    of them. ``aftermath`` contains later effects that did not fail a job.
     """
 
     job_id: str | None
@@ -130,7 +130,7 @@ class _History:
         return cls(moments, [m.at for m in moments], checkpoints, [m.at for m in checkpoints])
 
     def between(self, start: datetime, end: datetime | None) -> Sequence[Moment]:
-        """Moments of [start, end), or of [start, ...) for ``None``."""
+        """Moments in [start, end), or all moments from ``start`` on if ``end`` is ``None``."""
         first = bisect_left(self.times, start)
         return self.moments[first : None if end is None else bisect_left(self.times, end)]
 

@@ -45,7 +45,7 @@ def first_unknown(episode: Episode, pack: SignaturePack) -> Moment | None:
 
 @lru_cache(maxsize=1024)
 def _library_of(type_name: str | None) -> str:
-    """``org.apache.kafka`` of ``org.apache.kafka.common.errors.DisconnectException``."""
+    """``org.apache.kafka`` for ``org.apache.kafka.common.errors.DisconnectException``."""
     return ".".join((type_name or "").split(".")[:3])
 
 

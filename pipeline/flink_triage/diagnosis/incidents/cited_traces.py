@@ -34,7 +34,7 @@ def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
 def cut_trace(text: str, limit: int) -> str:
     """Head and tail of a long trace, with the number of omitted characters on a line in between.
 
-    The tail gets a quarter, because the root cause comes last.
+    The tail gets a quarter of ``limit``, because the root cause comes last.
     """
     if len(text) <= limit:
         return text

@@ -1,1 +1,1 @@
-"""Ranks the candidates of each episode by how likely they are the root cause."""
+"""Ranks the candidates of each episode by their likelihood of being the root cause."""

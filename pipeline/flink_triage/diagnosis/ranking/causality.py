@@ -83,7 +83,7 @@ def causes_of(
     afterwards: Container[str],
     overcome: Container[str],
 ) -> dict[str, set[str]]:
-    """The signatures of this episode that explain each signature, directly or through others."""
+    """The signatures of this episode that explain each signature, directly or indirectly."""
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
@@ -191,8 +191,8 @@ def was_beside(
 ) -> bool:
     """Whether ``candidate`` was only logged, and a different trigger failed the job each time.
 
-    The trace of the failure contains its root cause, and the causal graph the triggers that lead to
-    it. Faults of the whole cluster are excluded, because they may be logged anywhere.
+    The trace of the failure contains the root cause, and the causal graph contains the triggers
+    that lead to it. Faults of the whole cluster are excluded, because they may be logged anywhere.
     """
     signature = candidate.signature
     if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:

@@ -137,7 +137,7 @@ def _last_failure(case: Case) -> Points | None:
 
 
 def _takes_turns(case: Case) -> bool:
-    """Whether a different serious trigger failed the job before, equally often."""
+    """Whether a different serious trigger failed the job earlier, and equally often."""
     candidate = case.candidate
     return is_serious_trigger(candidate) and any(
         is_serious_trigger(other)

@@ -1,4 +1,4 @@
-"""Ranks episodes, and joins the episodes of several jobs that share a fault.
+"""Ranks episodes, and merges the episodes of several jobs that share a fault.
 
 A lost TaskManager, an unavailable file system or a JobManager without leadership fails every job
 that depends on it, immediately or within a checkpoint interval. This is one incident: its episodes

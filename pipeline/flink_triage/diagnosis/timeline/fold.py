@@ -41,7 +41,7 @@ class Folder:
         self._new: list[Observation] = []
 
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
-        """Add observations; return the number kept so far, without those not yet folded.
+        """Add observations; return the number kept so far, excluding those not yet folded.
 
         ``coarseness`` is that of the ``Folder`` from which they were taken; it applies to all
         observations.
@@ -144,8 +144,8 @@ def _fold_to(
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
     """Keep ``keep`` groups; of the others, keep the first (with the count) and last observation.
 
-    Only the names determine which groups are kept, so that a part of the observations never omits a
-    group that the whole keeps.
+    Only the names determine which groups are kept, so that folding a subset of the observations
+    never omits a group that folding all of them keeps.
     """
     others = [observation for name in sorted(groups)[keep:] for observation in groups.pop(name)]
     groups[_OTHERS] = _ends(sorted(others, key=_moment), 2)

@@ -109,7 +109,7 @@ class Generation:
         statements[fact.value] = first, statement
 
     def repeats(self, what: ChangeKind, before: Generation | None) -> bool:
-        """Whether all starts state the same as the last one of the generation ``before``."""
+        """Whether all starts state the same facts as the last start of generation ``before``."""
         if before is None:
             return False
         values = before.values(what, _END, _END)

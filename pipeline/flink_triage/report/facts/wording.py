@@ -64,8 +64,7 @@ def clock(at: datetime | None, day_of: datetime | None = None) -> str:
 
 
 def duration(start: datetime | None, end: datetime | None) -> str | None:
-    """A duration such as ``34 s``, ``2 min 5 s`` or ``2 d 4 h``; ``None`` if either end is
-    unknown."""
+    """A duration such as ``34 s``, ``2 min 5 s`` or ``2 d 4 h``; ``None`` if it is unknown."""
     if start is None or end is None:
         return None
     seconds = max(0, round((_utc(end) - _utc(start)).total_seconds()))

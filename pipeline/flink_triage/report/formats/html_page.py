@@ -126,8 +126,8 @@ class IncidentView:
 class Row:
     """A row of the table of deployments; ``anchor`` is ``None`` if the page has no section for it.
 
-    ``more`` are the other incidents of the deployment. ``signatures`` are the signatures at rank 1
-    of all incidents; the filter searches them.
+    ``more`` contains the other incidents of the deployment. ``signatures`` contains the rank-1
+    signatures of all incidents; the filter searches them.
     """
 
     incident: Incident

@@ -237,7 +237,8 @@ def _by_events(
 ) -> DataFrame:
     """Rows of ``DIAGNOSED_ROWS`` for the deployments in ``states``, from ``events``.
 
-    ``states``: deployment, and the state to continue from; null for a full diagnosis.
+    ``states`` contains each deployment and the state to continue from, or null for a full
+    diagnosis.
     """
     touched = _of_deployments(events, states).select(*EVENT_COLUMNS, "state")
     # Without notable events, a deployment is reported as healthy.

@@ -200,7 +200,7 @@ class OpenFile:
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
-    """Up to ``size`` bytes. A damaged member of a zip ends at the damage, like a damaged gzip."""
+    """Up to ``size`` bytes. A damaged zip member ends at the damage, as in gzip."""
     parts = []
     with contextlib.suppress(DamagedMember):
         while size > 0 and (part := stream.read(min(size, _READ_BYTES))):

@@ -1,8 +1,8 @@
 """Finds recurring causes in the tables, and compares two periods.
 
 A cause is the root of an incident: a signature, or the fingerprint of a root cause without a
-signature. Occurrences are counted from events at their own times, so an incident that spans both
-periods counts in each for the events of that period.
+signature. Occurrences are counted by event timestamp, so an incident that spans both periods counts
+in each period for the events of that period.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads the options of the object stores of the inputs from the session.
+"""Reads the object store options for the inputs from the session.
 
 Spark and Delta use Hadoop's file systems, while the logs are read through Arrow's. The Hadoop
 options of the session are therefore translated for Arrow.

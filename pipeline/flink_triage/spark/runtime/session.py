@@ -45,7 +45,7 @@ DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-# Marks a session that we started, with the amount of data that it was started for.
+# Marks a session that this program started, with the amount of data that it is configured for.
 OWN_SESSION = "spark.flinkTriage.ownSession"
 # Settings for planning and running queries, by amount of data.
 QUERIES: dict[str, dict[str, str]] = {
@@ -88,12 +88,12 @@ def get_session(
 
     ``spark`` or an active session is used unchanged; on Databricks and with Spark Connect
     (``remote``, or ``SPARK_REMOTE``) nothing is configured.  With ``spark-submit``, its command
-    line determines the master, memory and jars; only missing options that Delta needs are added.
+    line determines the master, memory and jars; only missing options that Delta requires are added.
     Otherwise a local session (or one on ``master``) with Delta is started for a job over
     ``size_bytes`` of logs or tables, None if unknown; a session for little data starts twice as
-    fast.  For a ``warehouse`` on ``s3a://``, the S3A jars and options are added.
-    Raises ``EnvironmentProblem`` if Java, the jars or the server are missing, or if Spark is older
-    than `OLDEST_SPARK`.
+    fast. For a ``warehouse`` on ``s3a://``, the S3A jars and options are added. Raises
+    ``EnvironmentProblem`` if Java, the jars or the server are missing, or if Spark is older than
+    `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)
     # Client and server may have different versions, and both must be recent enough.

@@ -174,8 +174,8 @@ class Warehouse:
         """Append ``rows`` once: a second append for the same batch (and ``part``) writes nothing.
 
         The append is a Delta transaction whose version is the batch number: Delta silently skips a
-        version that is not above the last one of the application. Conflicts with other writers are
-        retried a few times.
+        version that does not exceed the application's last version. Conflicts with other writers
+        are retried a few times.
         """
         application = f"flink-triage/{part}" if part else "flink-triage"
         writer = rows.select(*table.column_names).write.format("delta").mode("append")
