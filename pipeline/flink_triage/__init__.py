@@ -47,12 +47,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import names on first use: Spark workers require the stages, but not the CLI or reports."""
+    """Load on first use: a Spark worker needs the stages, but no command line and no report."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    # These names are used interactively, so notebooks should display results richly.
+    # People and notebooks use the names of this module, so results get a rich display.
     importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 

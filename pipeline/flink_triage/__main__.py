@@ -1,6 +1,6 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; ends quietly on Ctrl-C.
 
-During the imports, a handler ends the process immediately: nothing is open yet, and a
+During the imports, a handler ends the process at once: nothing is open yet, and a
 ``KeyboardInterrupt`` raised inside an import causes a traceback or a broken module.
 """
 
@@ -20,11 +20,11 @@ _RETRY_SECONDS = 0.01
 def main() -> int:
     """Run the command on ``sys.argv``; return its exit code."""
     if sys.argv[1:] == ["--version"]:
-        # Importing everything else that the command requires takes a second.
+        # Everything else that the command needs takes a second to import.
         print(f"flink-triage {__version__}")
         return 0
     handler = signal.getsignal(signal.SIGINT)
-    # A shell starts background processes with SIGINT ignored; in that case, it stays ignored.
+    # A shell starts background processes with SIGINT ignored; it stays ignored then.
     is_heard = handler is signal.default_int_handler
     if is_heard:
         signal.signal(signal.SIGINT, _end)
@@ -36,7 +36,7 @@ def main() -> int:
             signal.signal(signal.SIGINT, _interrupt)
         code = command()
         if is_heard:
-            # Only the interpreter shutdown remains.
+            # Only the shutdown of the interpreter remains.
             signal.signal(signal.SIGINT, _end)
             signal.signal(signal.SIGALRM, _end)
     except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt``, or retry later if a finalizer would swallow it."""
+    """Raise ``KeyboardInterrupt``, or retry later in a finalizer, which would swallow it."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)

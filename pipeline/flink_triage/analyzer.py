@@ -1,7 +1,7 @@
 """Analyzes the events of one byte range: the work of one task, in both runners.
 
-``Analyzer`` is created once per process and caches all objects that are expensive to create: the
-compiled scanner and matcher, and the analyses of earlier texts.
+``Analyzer`` is created once per process and keeps everything expensive: the compiled scanner and
+matcher, and the analyses of earlier texts.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
 from flink_triage.traces import extract, fingerprint, first_user_frame
 
-# Maximum number of cached analyses of texts without a known shape; each takes a few KB.
+# Number of distinct texts without a known shape whose analysis is kept; each takes a few KB.
 _CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Results for some events of a byte range; ``recurring`` counts traces in ``told``."""
+    """Results of some events of a byte range; ``recurring`` are traces that the caller knows."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -67,7 +67,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class RangeResult(Portion):
-    """All results for one byte range; ``scan.events`` is empty, see ``observations`` instead."""
+    """All results of one byte range; ``scan.events`` is empty, its events are in observations."""
 
     scan: RangeScan
 
@@ -75,8 +75,8 @@ class RangeResult(Portion):
 class Analyzer:
     """Scans, parses, fingerprints and matches one byte range at a time.
 
-    If ``is_recalling`` is false, every event is parsed and matched from scratch. This mode defines
-    the correct result, but is much slower.
+    If ``is_recalling`` is false, every event is parsed and matched again; this defines the correct
+    result, but is much slower.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Analyzer:
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """Signatures that were disabled while this process was running."""
+        """Signatures that were switched off while this process ran."""
         return self._matcher.skipped
 
     def analyze(
@@ -110,7 +110,7 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All results of the range in one portion; see ``read``."""
+        """All results of the range at once; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
         return RangeResult(
@@ -129,11 +129,10 @@ class Analyzer:
     ) -> Iterator[Portion]:
         """Yield the results of the range in portions; ``tally`` accounts for every byte.
 
-        If ``coarseness`` is set, events that a ``Folder`` of this coarseness would fold may already
-        be folded into counts. Traces whose full fingerprints are in ``told`` are only counted; the
-        caller adds the fingerprints of a portion to ``told`` before it requests the next portion.
-        ``raw`` is the open file, positioned at its start, if the caller has already opened it; it
-        stays open. Use ``collector_at_rest`` when reading many ranges.
+        Events that a folder of this ``coarseness`` (if given) would count may already be counted.
+        Traces whose full fingerprints are in ``told`` are only counted; the caller adds
+        those of a portion to ``told`` before it requests the next one. ``raw`` is the file if it is
+        already open, at its start; it is left open. To read many ranges, use ``collector_at_rest``.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:
@@ -236,7 +235,7 @@ class Analyzer:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Disable garbage collection while creating many long-lived values; saves 20 % of the time."""
+    """Disable garbage collection while creating many long-lived values: 20 % less time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -247,7 +246,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 class _Seen:
-    """A distinct trace of a range and its count; ``trace`` is None if the caller has it."""
+    """A distinct trace of a range and its count; without ``trace`` if the caller knows it."""
 
     __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 

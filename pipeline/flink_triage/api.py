@@ -1,6 +1,6 @@
 """The Python API: ``import flink_triage as ft; result = ft.diagnose("logs/")``.
 
-The command line, the jobs and the notebooks call only these functions. Functions that require Spark
+The command line, the jobs and the notebooks call only these functions. Functions that need Spark
 are in `flink_triage.spark`, and the package exports them under the same names: ``ft.run``,
 ``ft.read_result``, ``ft.read_table``.
 """
@@ -41,12 +41,12 @@ def diagnose(
     progress: Progress = lambda done, total: None,
     **fields: Unpack[OptionFields],
 ) -> Result:
-    """Diagnose log files and directories in this process; writes nothing and does not require Java.
+    """Diagnose log files and directories in this process; writes nothing and does not need Java.
 
-    ``fields`` are fields of ``flink_triage.Options`` that override ``options``: ``group_by``,
+    ``fields`` are the fields of ``flink_triage.Options`` and override ``options``: ``group_by``,
     ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
     ``progress`` is called with the number of bytes read so far and in total. Raises ``UsageError``
-    if no files are found, and ``SignaturePackError`` if a signature directory is missing; an
+    if no files are found, and ``SignaturePackError`` if a directory of signatures is missing; an
     invalid signature file is skipped, see ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)

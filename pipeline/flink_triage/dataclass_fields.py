@@ -1,4 +1,4 @@
-"""Caches the field names of dataclasses whose instances are visited by the tens of thousands."""
+"""Caches the field names of dataclasses, for values that are visited in tens of thousands."""
 
 from __future__ import annotations
 

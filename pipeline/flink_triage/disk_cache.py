@@ -1,6 +1,6 @@
-"""Caches objects that are slow to build, in the user's cache directory, for later starts.
+"""Caches objects that are slow to build at each start, in the user's cache directory.
 
-The cache is optional: an entry that is missing, unreadable or not private is rebuilt.
+The cache is optional: an entry that is missing, unreadable or not private is built again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-# Number of entries kept per kind: enough for several projects and the previous version.
+# Number of entries kept per kind: packs of several projects, and of the previous version.
 _MOST_OF_A_KIND = 24
 
 
@@ -23,7 +23,7 @@ def cache_directory() -> Path:
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """The data stored under the key; ``None`` if it is missing or not private to this user."""
+    """The data stored under the key; ``None`` if other users could have written it."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()
@@ -53,7 +53,7 @@ def _private_directory() -> Path:
 
 
 def private_directory(path: Path) -> Path:
-    """Create a directory that only this user can open; raise ``OSError`` if it is not private."""
+    """A directory that only this user can open, created if it is missing; ``OSError`` if not."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

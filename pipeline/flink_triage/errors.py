@@ -1,4 +1,4 @@
-"""Every error that flink-triage raises intentionally.
+"""Every error that flink-triage raises on purpose.
 
 FlinkTriageError
 ├── UsageError              exit 2: wrong flags, no files to read
@@ -7,7 +7,7 @@ FlinkTriageError
 ├── OutputHeldError         exit 5: another run holds the output
 └── CorruptStateError       exit 4: foreign, newer or damaged tables
 
-A message states the problem, its location, the invalid value, and the allowed values.
+A message states what is wrong, where, the value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flink_triage import exit_codes
 
 
 class FlinkTriageError(Exception):
-    """Root of the tree; ``exit_code`` is the exit code of the command for this error."""
+    """Root of the tree; ``exit_code`` is what the command returns for it."""
 
     exit_code = exit_codes.BUG
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-# Kinds of lifecycle events that the diagnosis counts or reads individually, and that are rare or
-# carry a value.
+# Kinds of lifecycle events that the diagnosis counts or reads one by one, and that are rare or have
+# a value.
 KEPT_KINDS = frozenset(
     {
         "config",
@@ -29,7 +29,7 @@ KEPT_KINDS = frozenset(
         "entrypoint-fatal",
     }
 )
-# Kinds that every process logs identically at every startup.
+# Kinds that every process logs identically at each start.
 SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
@@ -37,10 +37,10 @@ SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "c
 class Grain:
     """Keeps ``keep`` events of each kind per period of ``minutes``.
 
-    ``minutes`` is ``None`` if a single period covers all time; ``drops`` lists the details that do
-    not distinguish kinds. Compared with a finer grain, a coarser grain has a period that is a
-    multiple of the finer one, drops at least the same details, and keeps a subset of the events.
-    The finest grain keeps all of ``KEPT_KINDS``. The last grain limits the number of kinds.
+    ``minutes`` is ``None`` for all time; ``drops`` are the details that do not separate kinds.
+    Compared to a finer grain, the minutes of a coarser grain are a multiple, it drops at least the
+    same details, and it keeps a subset of the events. The finest grain keeps all of ``KEPT_KINDS``.
+    The last grain limits the number of kinds.
     """
 
     minutes: int | None
@@ -68,7 +68,7 @@ def grains_of(keep: int) -> tuple[Grain, ...]:
 
 
 def period_of(at: datetime | None, minutes: int | None) -> int | None:
-    """The number of the period of ``minutes`` that contains ``at``, counted from the Unix epoch."""
+    """The number of the period of ``minutes`` that contains ``at``, counted from 1970."""
     if at is None or minutes is None:
         return None
     return int(at.timestamp() // (60 * minutes))

@@ -52,7 +52,7 @@ def encode_time(at: datetime) -> str:
 def decode(kind: type[T], value: Any, where: str) -> T:
     """Convert a result of `encode` back to a ``kind``.
 
-    Fields that ``kind`` does not have are ignored; fields with a default may be missing. Raises
+    Fields that ``kind`` does not have are ignored, fields with a default may be missing. Raises
     `CorruptStateError` with the path of the first invalid value, the value and the allowed values;
     ``where`` is the prefix of the path.
     """
@@ -69,7 +69,7 @@ def shown(value: Any) -> str:
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """The msgspec error message, with the invalid value and all allowed values added."""
+    """The message of msgspec, with the invalid value and all allowed values."""
     reason, _, place = message.partition(" - at ")
     kind = _known(kind)
     for name, index in _STEPS.findall(place):
@@ -88,7 +88,7 @@ def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
 
 
 def _known(kind: Any) -> Any:
-    """Return ``X`` for ``X | None``."""
+    """``X`` of ``X | None``."""
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = [one for one in get_args(kind) if one is not type(None)]
     return kind

@@ -1,7 +1,7 @@
 """Determines the product that logged an event: ``flink``, ``other`` or ``None``.
 
-Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and log the same
-messages there when they fail. Remedies for Flink do not apply to those products.
+Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and fail there
+with the same messages. The remedies for Flink do not apply to them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from flink_triage.model import Product, StackTrace
 from flink_triage.traces import origin_of
 from flink_triage.traces.packages import PRODUCTS
 
-# Class prefixes of products that embed the same libraries as Flink.
+# Products that embed the same libraries as Flink; class prefixes of their own code.
 _OTHER_PRODUCTS = PRODUCTS["other"]
-# Logger prefixes of servers. They also occur in frames if a server's exception reached a client.
+# Loggers of servers; also in frames, if the exception of a server reached a client.
 _SERVERS = (
     *PRODUCTS["server"],
-    # Elasticsearch and OpenSearch abbreviate their own logger names like this.
+    # Elasticsearch and OpenSearch abbreviate their own loggers like this.
     *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
-# The last part of Spark's logger names, which is all that Spark's own layout prints.
+# Spark's loggers by the last part of their names, which is all that its own layout prints.
 _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
@@ -32,10 +32,10 @@ _OF_SPARK = re.compile(
     r"|\w{0,20}MicroBatch\w{0,30}|(?:WholeStage)?Code[Gg]en\w{0,20}|OneForOneBlockFetcher"
     r"|RetryingBlockTransferor|MemoryStore|TorrentBroadcast|LiveListenerBus|DiskBlockManager)"
     r"(?:\$.*)?"
-    # Logger names as Hadoop's own tools print them: "tools.DistCp", "mapreduce.Job".
+    # The form in which Hadoop's own tools print their loggers: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
-# Thread names of servers, and of programs that use the same libraries as Flink.
+# Threads of servers and of programs around the libraries that Flink uses.
 _THREADS = re.compile(
     r"(?:SinkRunner-PollingRunner|PollableSourceRunner|lifecycleSupervisor-|conf-file-poller-)"
     r"|Executor task launch worker|task-result-getter-\d|dag-scheduler-event-loop"
@@ -94,7 +94,7 @@ _LINES_OF_SERVERS = (
     ),
     # The Apache server.
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
-    # nginx: the process and the thread follow the level.
+    # nginx: the process and its thread behind the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
 # Programs around Kafka, whose clients fail with the same messages as Flink.
@@ -104,7 +104,7 @@ _NAMES_KAFKA = re.compile(
 _MAX_CHARS = 4096
 # Flink's SQL client, before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
-# A task state change, even if everything that identifies Flink was truncated.
+# The state change of a task, even if everything that identifies Flink was cut off.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
 
@@ -132,14 +132,14 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
-    # A class name without a package may have been abbreviated by the layout.
+    # A class without a package may be a name that the layout abbreviated.
     if any("." in f.class_name and origin_of(f.class_name) == "user" for f in frames):
         return "other"
     return None
 
 
 def product_of_thread(thread: str | None) -> Product | None:
-    """The product according to a thread name; only threads of other programs are recognized."""
+    """The product according to the name of a thread; only threads of other programs are known."""
     return "other" if thread is not None and _THREADS.match(thread) else None
 
 
@@ -158,7 +158,7 @@ def _is_line_of_server(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger's name, as in Spark's layout; names of two parts stay whole."""
+    """The last part of a logger's name, as in Spark's layout, or all of a name with two parts."""
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 

@@ -48,7 +48,7 @@ def rematch(
     *,
     is_on_one_line: bool = False,
 ) -> Rematched:
-    """Match a stored event again; if its full text is known, the result equals that of a new read.
+    """Match a stored event again; if its full text is known, the result is that of reading it.
 
     ``known`` is the trace that its run stored for the fingerprint. Events that were folded into the
     observation count as unknown. ``is_on_one_line`` is set for logs of JSON lines.
@@ -72,13 +72,13 @@ def rematch(
 
 
 def _is_message(observation: Observation, exemplar: str) -> bool:
-    """Whether the exemplar is a whole message: the trace starts on the header line."""
+    """Whether the exemplar is a whole message: the trace started on the line of the header."""
     said = mask(observation.event.message.partition("\n")[0])
     return bool(said) and mask(exemplar.partition("\n")[0]).startswith(said)
 
 
 def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
-    """The trace with the event's own root cause message."""
+    """The trace with the event's own message of the root cause."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:
         return trace
@@ -104,7 +104,7 @@ def _cannot_differ(throwable: Throwable) -> bool:
 def _placed(
     observation: Observation, found: Sequence[Match], exemplar: str | None, is_on_one_line: bool
 ) -> tuple[Match, ...]:
-    """Matches with line offsets from an earlier match, or else from the trace."""
+    """Matches with their line offsets: as in an earlier match, otherwise as in the trace."""
     before = {(m.signature, m.alternative, m.excerpt): m.line_offset for m in observation.matches}
     event = replace(observation.event, continuation=exemplar)
 
@@ -120,7 +120,7 @@ def _placed(
 def _merged(
     observation: Observation, found: Sequence[Match], pack: SignaturePack
 ) -> tuple[Match, ...]:
-    """Keep earlier matches in the full text; new matches keep only captures from this event."""
+    """Keep earlier matches in the full text; new ones keep only captures of this event."""
     stored = {(m.signature, m.alternative): m for m in observation.matches}
     own = f"{observation.event.message}\n{observation.root_cause_message or ''}"
     merged = [

@@ -1,4 +1,4 @@
-"""Pickles dataclasses whose instances are sent by the tens of thousands."""
+"""Pickles dataclasses that are sent in tens of thousands."""
 
 from __future__ import annotations
 

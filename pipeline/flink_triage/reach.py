@@ -1,4 +1,4 @@
-"""Collects the origins of one observation's events, as sets that can be merged in any order."""
+"""Collects where the events of one observation were logged, as sets that merge in any order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SPREAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask; its 1-based index, as in logs, is ``None`` if only the task is known."""
+    """A subtask as in logs, from 1; ``None`` if only its task is known."""
 
     task: str
     subtask: int | None
@@ -22,7 +22,7 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most ``MAX_SPREAD`` each of subtasks, hosts and files."""
+    """At most ``MAX_SPREAD`` subtasks, hosts and files."""
 
     subtasks: frozenset[Subtask]
     hosts: frozenset[str]

@@ -1,4 +1,4 @@
-"""The options of a run, for both runners, and values derived from them."""
+"""The options of a run, in both runners, and values derived from them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
-# Below this layout confidence, a file may be arbitrary text instead of a log.
+# With a lower confidence in the layout, a file may be any text.
 LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run, for both runners.
+    """The options of a run, in both runners.
 
-    ``since`` and ``until`` are a half-open interval of time-zone-aware event times; events without
-    a time are kept.
+    ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
     """
 
     group_by: str = "directory"
@@ -49,9 +48,9 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, except currently ignored ones.
+    """The built-in signatures and those of ``options``, without currently ignored ones.
 
-    Signature files of ``options`` that have problems are skipped.
+    Files of ``options`` that have problems are skipped.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())
@@ -68,9 +67,9 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """Observations between ``since`` and ``until``, and those that a process logs at startup.
+    """Observations inside ``since``/``until``, and those that a process logs at its start.
 
-    One witness represents all other observations.
+    One witness represents all observations outside.
     """
     kept: list[Observation] = []
     outside: Observation | None = None

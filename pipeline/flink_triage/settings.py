@@ -11,7 +11,7 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Properties of the logs that cannot be detected, and data that must not be stored.
+    """Properties of the logs that only the user knows, and data that must not be stored.
 
     ``encoding`` applies to files that are not UTF-8 and have no byte order mark. ``layouts`` are
     regexes of header lines, tried before the built-in layouts. With ``redacts_personal``, names of
@@ -26,7 +26,7 @@ class Reading:
 @dataclass(frozen=True, slots=True)
 class Settings:
     reading: Reading = Reading()
-    # A range is one task: large enough for negligible startup cost, small enough to balance cores.
+    # A range is one task: start-up cost is negligible, but cores are still balanced.
     range_bytes: int = 64 * MIB
     # The rest of a longer line is only counted: a 500 MB line must not be kept in memory.
     max_line_bytes: int = 1 * MIB
@@ -36,25 +36,25 @@ class Settings:
     max_match_chars: int = 64 * KIB
     regex_timeout_seconds: float = 0.25
     signature_budget_seconds: float = 10.0
-    # A larger decompressed file is truncated and marked as partial.
+    # A larger decompressed file is cut and marked as partial.
     max_file_bytes: int = 64 * 1024 * MIB
-    # Data from a pipe is stored on disk; an endless pipe must not fill the disk.
+    # Data from a pipe is stored on disk; an endless pipe must not fill it.
     max_piped_bytes: int = 16 * GIB
-    # An archive with more members is not a support bundle.
+    # A larger archive is not a support bundle.
     max_archive_members: int = 10_000
-    # Evidence lines kept per diagnosis; the rest are only counted.
+    # Evidence lines kept per diagnosis; the rest is counted.
     max_evidence: int = 5
-    # Differences from the last healthy start kept per incident; the rest are only counted.
+    # Differences from the last healthy start kept per incident; the rest is counted.
     max_changes: int = 20
-    # Observations of one kind, file and minute that a diagnosis uses; the rest are only counted.
+    # Observations of one kind, file and minute that a diagnosis uses; the rest is counted.
     max_observations_per_key: int = 10
-    # Distinct traces of otherwise equal observations per minute; the rest are only counted.
+    # Distinct traces of otherwise equal observations per minute; the rest is counted.
     max_traces_per_key: int = 100
-    # Observations of a deployment that one process keeps (about 4 KB each); beyond this number,
-    # kinds cover longer periods with less detail.
+    # Observations of a deployment that one process keeps (about 4 KB each); above that, kinds cover
+    # longer periods with less detail.
     max_observations: int = 20_000
-    # Limits for diagnosing one deployment, in addition to the cost of reading its logs: a session
-    # cluster with 50,000 jobs takes a minute, and 300,000 distinct events take 1 GB.
+    # Limits for diagnosing one deployment, in addition to reading it: a session cluster with 50,000
+    # jobs takes a minute, and 300,000 distinct events take 1 GB.
     max_diagnosis_seconds: float = 300.0
     max_diagnosis_bytes: int = 2 * GIB
     # Ids of scoring and context rules to omit, to measure the effect of each.

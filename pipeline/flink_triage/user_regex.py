@@ -1,4 +1,4 @@
-"""Checks that a user's regex can be used, and that compiling it does not require much memory."""
+"""Checks that a user's regex can be used, and that compiling it does not need much memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import regex
 
 MAX_CHARS = 4096
-# Compilation expands fixed repetitions and uses about 270 bytes per character.
+# Compiling writes out fixed repetitions, with about 270 bytes per character.
 _MAX_WRITTEN_OUT = 100_000
 _TOKEN = re.compile(
     r"\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \{(?P<count>[0-9]{1,30})(?:,[0-9]*)?\} | .",
@@ -31,9 +31,8 @@ def problem_of_regex(pattern: str) -> str | None:
 
 
 def _written_out(pattern: str) -> int:
-    """Approximate number of characters with all minimum repetitions expanded."""
-    # The size of each open group, and the size of its last part, to which a repetition count
-    # applies.
+    """Approximate number of characters with all minimum repetitions written out."""
+    # The size of each open group, and the size of its last part, which a count repeats.
     sums, last = [0], 0
     for token in _TOKEN.finditer(pattern):
         if token["count"] is not None:

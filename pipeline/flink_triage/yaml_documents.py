@@ -81,7 +81,7 @@ class _Refused(Exception):
 
 
 def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
-    """The single document of a file, or its problems, which refer to the file as ``label``."""
+    """The single document of a file, or the reason why not; ``label`` is its name in problems."""
     try:
         # Read one byte more than allowed, because the file may have grown since it was listed.
         # Without O_NONBLOCK, opening a FIFO would wait for a writer.
