@@ -42,7 +42,9 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
         {"of": "elasticsearch", "code": "mapper_parsing_exception"},
     ],
     "mongodb": [{"of": "mongodb", "code": ["ChangeStreamHistoryLost", "DuplicateKey"]}],
-    "clickhouse": [{"of": "clickhouse", "code": "TOO_MANY_PARTS"}],
+    "clickhouse": [
+        {"of": "clickhouse", "code": ["TOO_MANY_PARTS", "KEEPER_EXCEPTION", "NOT_ENOUGH_SPACE"]}
+    ],
     "kubernetes": [{"of": "kubernetes", "status": "403", "code": "Forbidden"}],
 }
 OTHERS: Mapping[str, list[dict[str, object]]] = {
