@@ -35,6 +35,9 @@ _OF_SPARK = re.compile(
     # The form in which Hadoop's own tools print their loggers: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
+# Cassandra and other servers print the source file of a line instead of its logger ("%F:%L"),
+# which no layout of Flink's distribution does.
+_SOURCE_FILE = re.compile(r"[A-Z]\w{1,80}\.java")
 # Threads of servers and of programs around the libraries that Flink uses.
 _THREADS = re.compile(
     r"(?:SinkRunner-PollingRunner|PollableSourceRunner|lifecycleSupervisor-|conf-file-poller-)"
@@ -145,7 +148,9 @@ def product_of_thread(thread: str | None) -> Product | None:
 
 @lru_cache(maxsize=4096)
 def _is_server(logger: str) -> bool:
-    return logger.startswith(_SERVERS) or _OF_SPARK.fullmatch(_short(logger)) is not None
+    if logger.startswith(_SERVERS) or _SOURCE_FILE.fullmatch(logger) is not None:
+        return True
+    return _OF_SPARK.fullmatch(_short(logger)) is not None
 
 
 def _names_other(text: str) -> bool:

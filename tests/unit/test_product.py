@@ -45,6 +45,8 @@ AVRO = (
         (None, "29060#29060: *2193 connect() failed (111: Connection refused)", "other"),
         (None, "[core:error] [pid 35708:tid 43286] File does not exist: /htdocs/a", "other"),
         (None, "Source: Orders (1/2)#0: waits", None),
+        ("CompactionTask.java", "Compacted 4 sstables", "other"),
+        ("Task.java", "Orders (1/2)#0 (b2ae) switched from RUNNING to FAILED", "flink"),
         ("org.elasticsearch.client.RestClient", "request failed", None),
         ("org.apache.hadoop.hdfs.DFSClient", "Exception in createBlockOutputStream", None),
         (None, "end with state FAILED", None),
