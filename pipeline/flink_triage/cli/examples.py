@@ -50,7 +50,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "signatures": (
         ("flink-triage signatures list", "all signatures"),
         ("flink-triage signatures new logs/ --id acme/session-expired", "draft a signature"),
-        ("flink-triage signatures lint mine", "check your own with the built-in ones"),
+        ("flink-triage signatures lint mine", "check your own signatures"),
     ),
     "doctor": (
         ("flink-triage doctor", "before the first run on Spark"),
