@@ -1,7 +1,7 @@
-"""Parses a line of a startup banner into a property of the process's JVM.
+"""Parses one line of a startup banner into a property of the JVM.
 
-The lines are printed by EnvironmentInformation.logEnvironmentInfo of Flink 1.0 to 2.3. Program
-arguments are not read, because the line of one argument looks like any other text.
+Flink 1.0 to 2.3 prints these lines in EnvironmentInformation.logEnvironmentInfo. Program arguments
+are not parsed, because the line of an argument looks like any other text.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from flink_triage.model import Lifecycle
 
 KINDS = ("java-version", "jvm-option", "classpath")
 _JVM, _CLASSPATH = "JVM: ", "Classpath: "
-# Options are indented by four spaces, and so are program arguments. A "-D" among the arguments is
-# alone on its line, and its key is on the next line, so these literals do not match it.
+# JVM options and program arguments are both indented by four spaces. A "-D" argument is alone on
+# its line, and its key is on the next line, so these literals do not match it.
 LITERALS = (
     _JVM,
     _CLASSPATH,
@@ -25,16 +25,16 @@ LITERALS = (
     "    -agent",
     *(f"    -D{letter}" for letter in ascii_lowercase),
 )
-# Name, vendor, and the versions of the specification and the release.
+# JVM name, vendor, specification version, and release version.
 _VERSION = re.compile(r"JVM: (?P<value>\S.{0,200}? - \d[^\s/]{0,40}/[\w.+~:-]{1,100})")
 _OPTION = re.compile(r"-(?:X|D[a-z]|-add-|javaagent:|agent)")
 _MAX_OPTION_CHARS = 8192
 
 
 def parse_banner(message: str) -> Lifecycle | None:
-    """The Java version, a JVM option, or the jars of the classpath; ``None`` for other lines.
+    """The Java version, a JVM option, or the JARs on the classpath; ``None`` for other lines.
 
-    The jars are file names in the order of the classpath, joined by ``:``.
+    JARs are given as file names in classpath order, joined by ``:``.
     """
     line = message.strip(" ")
     if line.startswith(_CLASSPATH):
@@ -48,7 +48,7 @@ def parse_banner(message: str) -> Lifecycle | None:
 
 
 def _jars_of(classpath: str) -> str:
-    # On Windows "C:\flink\lib\a.jar;C:\flink\lib\b.jar".
+    # On Windows: "C:\flink\lib\a.jar;C:\flink\lib\b.jar".
     separator = ";" if ";" in classpath else ":"
     names = (path.replace("\\", "/").rpartition("/")[2] for path in classpath.split(separator))
     return ":".join(dict.fromkeys(name for name in names if name.endswith(".jar")))

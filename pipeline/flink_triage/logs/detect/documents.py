@@ -1,8 +1,7 @@
-"""Detects documents about failures among the files without log headers.
+"""Detects documents that discuss failures among the files without log headers.
 
-Runbooks, change logs, commented configurations, diffs, source code and alert rules quote the
-messages of failing programs. Unlike a person's description of an incident, they do not report a
-failure.
+Runbooks, changelogs, commented configuration files, diffs, source code, and alert rules quote error
+messages. Unlike a user's description of an incident, they do not report a failure.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from collections.abc import Sequence
 from flink_triage.logs.detect.prose import FAILURE
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 
-# The layout of a document.
+# The layout name of a document.
 DOCUMENT = "document"
 _MAX_LINES = 400
-# First lines that rule out a document: a pasted trace, or the rest of one.
+# A first line of one of these kinds rules out a document: it is part of a pasted stack trace.
 _OF_A_TRACE = {LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE}
 
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
-# The marker of a comment, which may contain a pasted trace.
+# A comment marker; the comment may contain a pasted stack trace.
 _MARK = re.compile(r"\s*(?:\*|//|#) (?=\s)")
 _COMMENT = re.compile(r"\s*(?:#(?!#)|//|--\s|;|\*\s|/\*)")
 _OPTION = re.compile(r"\s*[+-]?[a-z][\w-]{0,60}(?:\.[a-z0-9*][\w*-]{0,60}){1,12}\s*[:=]")
@@ -41,8 +40,8 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"\s*(?:A|Answer|\*\*A)\s*[:.]\s", re.IGNORECASE)
-# A sentence ends at a punctuation mark before a space, or at the line end: class names contain
-# dots.
+# A sentence ends at a punctuation mark followed by whitespace, or at the end of the line. A dot
+# alone does not end a sentence, because class names contain dots.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|in case|should|unless|where|every time|as soon as)\b", re.IGNORECASE
@@ -59,7 +58,7 @@ _OVER = re.compile(
     r"|prevent(?:s|ed|ing)?|protects?|keeps? (?:\w+ )?(?:clear|away|safe))\b",
     re.IGNORECASE,
 )
-# A report by a user who has the failure, regardless of conditions around it.
+# Wording of a user who reports a failure, even if the sentence also contains a condition.
 _TOLD = re.compile(
     r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
     r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
@@ -70,7 +69,7 @@ _TOLD = re.compile(
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
-# Section labels of a guide: symptoms and solutions.
+# Section labels of a troubleshooting guide: symptoms and solutions.
 _LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
 _SYMPTOM = re.compile(
     rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|(?:root )?causes?(?: analysis)?|reasons?)"
@@ -82,7 +81,7 @@ _SOLUTION = re.compile(
     rf"|remediations?|what to do|actions?|recommendations?)(?: (?:steps?|plan))?{_LABEL_END}",
     re.IGNORECASE,
 )
-# An entry of release notes: a list item that starts with an issue key.
+# A release note entry: a list item that starts with an issue key.
 _RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
 _MANUAL_HEADINGS = 3
 _MIN_QUESTIONS = _MIN_REFERENCES = 3
@@ -90,8 +89,9 @@ _MIN_NOTES = 5
 
 
 def is_document(lines: Sequence[str]) -> bool:
-    """Whether ``lines``, the head of a file without log headers, explain failures but report
-    none.
+    """Whether ``lines`` explain failures but do not report one.
+
+    ``lines`` is the head of a file without log headers.
     """
     told = [line for line in lines[:_MAX_LINES] if line.strip()]
     kinds = {kind_of(_MARK.sub("", line)) for line in told}
@@ -111,7 +111,7 @@ def is_document(lines: Sequence[str]) -> bool:
 
 
 def _is_configuration(lines: Sequence[str]) -> bool:
-    """Whether the lines are options or alert rules, with comments about failures."""
+    """Whether the lines are config options or alert rules with comments about failures."""
     options, rules = _count(_OPTION, lines), _count(_RULE, lines)
     others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]
     if options:
@@ -128,7 +128,7 @@ def _is_code(lines: Sequence[str]) -> bool:
 
 
 def _is_table(lines: Sequence[str]) -> bool:
-    """Whether the lines are rows below a heading that marks them as explanations."""
+    """Whether the lines are table rows below a header that marks them as explanations."""
     rule = next((i for i, line in enumerate(lines) if _TABLE_RULE.match(line)), 0)
     if rule == 0 or _EXPLAINS.search(lines[rule - 1]) is None:
         return False
@@ -137,7 +137,7 @@ def _is_table(lines: Sequence[str]) -> bool:
 
 
 def _is_reference(lines: Sequence[str]) -> bool:
-    """Whether the lines are questions and answers, release notes, or sections on throwables."""
+    """Whether the lines are questions and answers, release notes, or sections about throwables."""
     return (
         _count(_QUESTION, lines) >= _MIN_QUESTIONS
         or _count(_RELEASE_NOTE, lines) >= _MIN_NOTES
@@ -146,7 +146,7 @@ def _is_reference(lines: Sequence[str]) -> bool:
 
 
 def _is_labelled(lines: Sequence[str]) -> bool:
-    """Whether the lines are a guide whose sections are labelled as symptoms and solutions."""
+    """Whether the lines are a guide whose sections are labeled as symptoms and solutions."""
     is_guide = _count(_SYMPTOM, lines) and _count(_SOLUTION, lines)
     return bool(is_guide) and not any(_TOLD.search(line) for line in lines)
 
@@ -156,8 +156,9 @@ def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
 
 
 def _is_guide(lines: Sequence[str]) -> bool:
-    """Whether each failure in the prose is hypothetical, explained, or over."""
-    # Below headings, words such as "failed job" are the subject; a throwable is still a failure.
+    """Whether every failure mentioned in the prose is hypothetical, explained, or resolved."""
+    # Below headings, words such as "failed job" are only the topic. A throwable still counts as a
+    # failure.
     is_manual = _count(_HEADING, lines) >= _MANUAL_HEADINGS
     cases = 0
     for sentence in _SENTENCE_END.split("\n".join(lines)):
@@ -173,7 +174,7 @@ def _is_guide(lines: Sequence[str]) -> bool:
 
 
 def _is_case(sentence: str, at: int) -> bool:
-    # Messages also contain such words: only words before the message count.
+    # Error messages also contain such words, so only words before the message count.
     before = sentence[:at]
     return any(said.search(before) for said in (_CONDITION, _OVER)) or bool(
         _EXPLAINED.search(sentence)

@@ -1,4 +1,4 @@
-"""Detects the process, Flink version and host from the text and the file name of a log."""
+"""Detects the process, Flink version, and host of a log from its text and its file name."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ _STATED_VERSION = re.compile(
     r"(?:[-.][\w.]{1,40})?)[,)]|\bFlink (?:version|Version)[:= ]{1,3}"
     r"(?P<other>\d\.\d{1,2}(?:\.\d{1,2})?)"
 )
-# Without a banner, jar names in stack traces show the version: jars released with Flink itself, and
-# connectors, whose names end in the Flink version line that they are built for.
+# Without a banner, the version is derived from JAR names in stack traces. These are JARs released
+# with Flink itself, and connector JARs, whose names end in the Flink minor version that they are
+# built for.
 _JAR_VERSION = re.compile(
-    # The literal precedes the lookbehind, so that the regex engine can search for its letters.
+    # The literal precedes the lookbehind so that the regex engine can search for it as a prefix.
     r"flink-(?<![\w-]flink-)(?:(?:dist|runtime|core|clients|java|scala|streaming-(?:java|scala)"
     r"|connector-(?:base|files)|table-(?:api|common|planner|runtime)[a-z-]{0,40}"
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
-# Each match contains one of the words: searching for them first is much faster.
+# Every match contains one of these words. Searching for the words first is much faster.
 _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "operator",
@@ -54,7 +55,7 @@ _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend"),
     ),
 )
-# Loggers that exist in only one kind of process; used if there is no banner.
+# Loggers that exist in only one type of process; used if there is no banner.
 _LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
     (
         "jobmanager",
@@ -95,7 +96,7 @@ _NAMES: tuple[tuple[Process, re.Pattern[str]], ...] = (
 _STANDALONE_NAME = re.compile(
     r"^flink-[^-]{1,64}-(?:standalonesession|standalonejob|taskexecutor|client|historyserver|"
     r"kubernetes-\w{1,20}|sql-gateway)-(?:\d{1,6}-)?"
-    # Garbage collector logs have user-defined names, such as "….gc.log".
+    # Garbage collection logs have user-defined names, such as "….gc.log".
     r"(?P<host>.{1,253}?)(?:[-_.]gc)?\.(?:log|out|gc)(?:\.|$)"
 )
 
@@ -107,7 +108,7 @@ def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Proc
         for process, words, pattern in _PROCESSES
         if any(word in text for word in words)
     ]
-    # The first banner counts, and most logs start with it.
+    # The first banner counts. Most logs start with one, so the head is searched first.
     for end in sorted({min(_BANNER_CHARS, len(text)), len(text)}):
         banners = [
             (match.start(), process)

@@ -1,7 +1,7 @@
-"""Profiles the head of a file: compression, encoding, carrier, layout, process and Flink version.
+"""Profiles a file by its head: compression, encoding, carrier, layout, process, and Flink version.
 
-Content takes precedence over names: a TaskManager's log is identified by its banner, and by its
-file name only if it has no banner.
+Content takes precedence over names. For example, a TaskManager log is identified by its banner, and
+by its file name only if it has no banner.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from flink_triage.settings import Settings
 
 PROBE_BYTES = 256 * 1024
 _PROBE_LINES = 2000
-# This many first lines identify a file if the rest of its head continues in the same shape.
+# The number of leading lines that identify a file if the rest of its head has the same shape.
 _SAMPLE_LINES = 400
-# A file is read by its header shape only if its layout explains nearly all of its head.
+# A file is read by its header shape only if its layout matches nearly all of its head.
 _SHAPED_CONFIDENCE = 0.8
 
 _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -50,7 +50,7 @@ _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"FLR\x00", "Java Flight Recorder file"),
 )
 _CONTROL = bytes((*range(1, 7), *range(14, 27), 28, 29))
-# A result of flink-triage next to the logs: the log lines that it quotes are not events.
+# A result of flink-triage stored next to the logs: the log lines that it quotes are not events.
 _OWN_RESULT = re.compile(
     rb"\{\s*\"(?:tool\": \{\s*\"name\": \"flink-triage\"|schema_version\": \d+, \"run_id\":)"
 )
@@ -64,9 +64,9 @@ class _Head:
 
 
 def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
-    """The profile of ``file``, from its first 256 KiB; never raises because of the file's content.
+    """The profile of ``file``, based on its first 256 KiB; file content never causes an exception.
 
-    ``raw`` is the file if it is already open, positioned at its start; it is left open.
+    If the file is already open, pass it as ``raw``, positioned at its start; it is left open.
     """
     try:
         if raw is not None:
@@ -114,7 +114,7 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The result of reading a head's lines; ``texts`` are the lines without carrier prefixes."""
+    """The result of reading the head; ``texts`` are its lines without carrier prefixes."""
 
     carrier: str
     texts: Sequence[str]
@@ -136,7 +136,7 @@ def _by_all(lines: Sequence[str], path: str) -> _Told:
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
-    """The result from the first lines; ``None`` if the other lines could change or extend it."""
+    """The result for the first lines; ``None`` if the remaining lines could change or extend it."""
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
         return None
@@ -163,7 +163,7 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
 
 
 def _is_inside(line: str) -> bool:
-    """Whether a line looks like the continuation of an event."""
+    """Whether a line appears to continue an event."""
     return line[0] in "\t " or continues_trace(line) or is_throwable_header(line)
 
 
@@ -176,10 +176,10 @@ def _read_head(raw: BinaryIO, settings: Settings) -> _Head:
 
 
 def encoding_of(head: bytes, stated: str | None = None) -> str:
-    """``utf-8`` or a UTF-16/32 form, detected by the byte order mark or by the positions of NULs.
+    """``utf-8``, or a UTF-16 or UTF-32 variant detected by a byte order mark or NUL positions.
 
-    ``stated`` is the user's encoding for files that are neither. Non-ASCII text that is valid UTF-8
-    is always read as UTF-8, because no legacy encoding looks like it.
+    ``stated`` is the user-specified encoding for all other files. Non-ASCII text that is valid
+    UTF-8 is always read as UTF-8, because text in a legacy encoding is rarely valid UTF-8.
     """
     if head.startswith(codecs.BOM_UTF32_LE):
         return "utf-32-le"
@@ -217,7 +217,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
         return "binary: tar archive"
     if encoding != "utf-8":
         return None
-    # A crash leaves runs of NUL in a log; a binary file also has other control bytes.
+    # A crash leaves runs of NUL bytes in a log. A binary file also contains other control bytes.
     sample = head[: 64 * 1024]
     control = len(sample) - len(sample.translate(None, _CONTROL))
     if control * 50 > len(sample):
@@ -228,7 +228,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
 
 
 def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
-    # A document is kept in memory; a document above the limit is read line by line.
+    # An exported document is kept in memory; a document above the limit is read line by line.
     if size_bytes > MAX_EXPORT_BYTES:
         return None
     return export_kind(head.decode(encoding, errors="replace"))
@@ -245,7 +245,7 @@ def _head_lines(head: bytes, encoding: str) -> list[str]:
 def _layout_of(
     lines: Sequence[str], kinds: Sequence[HeaderKind | None]
 ) -> tuple[str, float, Shape | None]:
-    """Layout name, confidence, and the shape if the file can be read by it."""
+    """The layout name, its confidence, and the header shape if the file can be read by it."""
     names: Counter[str] = Counter()
     dated: list[str] = []
     starts: list[str] = []
@@ -281,13 +281,13 @@ def _layout_of(
     shape = shape_of(dated, starts, layout)
     if shape is None or undated > len(dated):
         return layout, confidence, None
-    # Nearly all lines that the general grammar reads as dated headers must fit the shape.
+    # Nearly all lines that the general grammar parses as dated headers must have the shape.
     strangers = sum(map(shape.is_header_text, others))
     return layout, confidence, shape if strangers * 100 <= len(dated) else None
 
 
 def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
-    """The share of lines that a user-defined layout explains; checks only the first lines."""
+    """The share of lines that match a user-defined layout; checks only the first lines."""
     sample = [line for line in lines[:400] if line.strip()]
     if not settings.reading.layouts or not sample:
         return 0.0

@@ -1,11 +1,11 @@
-"""Classifies text that is not a log: it may mention a failure, or report that no log was found."""
+"""Classifies text that is not a log: whether it reports a failure, or that no log was found."""
 
 from __future__ import annotations
 
 import re
 
 _MAX_CHARS = 16 * 1024
-# "no", "without" and similar words negate a word that follows within three words.
+# "no", "without", and similar words negate any of the next three words.
 _TAKEN_BACK = re.compile(
     r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
 )
@@ -18,12 +18,12 @@ FAILURE = re.compile(
     r"|(?:falls?|fell|goes|went|is) (?:over|down)|stops? (?:every|each)|stuck|corrupt(?:ed|ion)?"
     r"|mismatch|exceed(?:s|ed) the (?:maximum|limit))\b"
 )
-# A field value that means "none", as in `error: ""` and `"failed": 0`.
+# A field value that means "none", as in `error: ""` or `"failed": 0`.
 _IS_EMPTY = re.compile(
     r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
 )
-# Messages of programs that fetch logs but find none: kubectl, docker, yarn, aws, journalctl, and
-# Unix tools ("tail: cannot open ...: No such file or directory").
+# Messages of programs that tried to fetch logs but found none: kubectl, docker, yarn, aws,
+# journalctl, and Unix tools ("tail: cannot open ...: No such file or directory").
 _NO_LOG = re.compile(
     r"\s*(?:Error from server(?: \(\w+\))?: |Error response from daemon: "
     r"|Error: No such (?:container|object)"

@@ -1,1 +1,1 @@
-"""Extracts log lines from the text around them: prefixes, exports of log stores, Markdown."""
+"""Extracts log lines from their surroundings: prefixes, log store exports, and Markdown."""

@@ -19,10 +19,10 @@ from flink_triage.logs.text.trace_lines import continues_trace, is_throwable_hea
 class Peeled:
     """A line without its prefix.
 
-    ``source`` separates streams that share a file. If ``is_partial`` is set, the next line of the
-    same source continues this line; with ``may_end``, only if that line does not start a line of
-    its own. ``times`` are the transports' times as written, innermost last; they are parsed only on
-    demand, because most lines contain their own time.
+    ``source`` distinguishes streams that share a file. If ``is_partial`` is set, the next line from
+    the same source continues this line; if ``may_end`` is also set, only if that line does not
+    begin an event. ``times`` are the timestamps added by the transports, as written, innermost
+    last. They are parsed only on demand, because most lines contain their own timestamp.
     """
 
     text: str
@@ -38,9 +38,9 @@ class Peeled:
 
 Peel = Callable[[str], "Peeled | None"]
 
-# kubelet's CRI format: time, stream, F(ull) or P(artial), text.
+# The kubelet's CRI format: time, stream, F(ull) or P(artial), text.
 _CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
-# The second form is copied from Docker Desktop, the third is that of svlogd -tt.
+# The second form is from Docker Desktop, the third from `svlogd -tt`.
 _KUBECTL_TIME = re.compile(
     r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
     r"| \d\d:\d\d:\d\d(?= |$)|_\d\d:\d\d:\d\d(?:\.\d{1,9})?(?= |$))) ?(.*)$"
@@ -64,7 +64,7 @@ _SYSLOG_ISO = re.compile(
     r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
     re.DOTALL,
 )
-# fluentd's out_file (separated by tabs) and its stdout (separated by spaces).
+# The output of fluentd's out_file (separated by tabs) and stdout (separated by spaces) plugins.
 _FLUENTD = re.compile(
     r"^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S{0,20}(?: [+-]\d{4})?)[\t ][\w.*/-]{1,255}:?[\t ]"
     r"(\{.*\})$",
@@ -76,28 +76,28 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
-# The pod name of a Deployment: its name, the hash of its template, and five random characters.
+# The name of a Deployment's pod: Deployment name, pod template hash, and five random characters.
 _POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
-# The time that web consoles put before each line of a container, in the browser's language.
+# The timestamp that web consoles add to each line of a container log, in the browser's locale.
 _CONSOLE_TIME = re.compile(
     r"^(?:\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}),? (?:\u4e0a\u5348|\u4e0b\u5348)?"
     r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
     re.DOTALL,
 )
-# Client output as a scheduler prints it, with a time and a level before each line.
+# Client output printed by a scheduler, which adds a timestamp and a level to each line.
 _STAMPED = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
     re.DOTALL,
 )
-# Output of a Java process as a Python program prints it.
+# Output of a Java process, printed by a Python program.
 _PYTHON_LOGGING = re.compile(
     r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
 )
-# An element of an array, or a piece of a string literal in a program.
+# An array element, or a part of a string literal in source code.
 _JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)
-# Text in a comment of a program, a script or a query.
+# Text in a comment in source code, a script, or a query.
 _COMMENT = re.compile(r"^[ \t]{0,40}(?://|#|--|\*)(?: {0,3}(?=[\dA-Z\[])| ?)(.*)$", re.DOTALL)
 
 
@@ -118,11 +118,11 @@ def _peel_docker_json(line: str) -> Peeled | None:
     text = fields.get("log") if isinstance(fields, dict) else None
     if not isinstance(text, str) or "stream" not in fields:
         return None
-    # Docker cuts lines at 16 KiB; only the last piece ends with a newline. Shippers, which add
+    # Docker splits lines at 16 KiB; only the last part ends with a newline. Log shippers, which add
     # their own fields, may omit all newlines.
     return Peeled(
-        # JSON escapes restore characters that were cleaned from the line: colours, NULs, lone
-        # surrogates.
+        # Decoding JSON escapes may restore characters that were removed from the raw line: color
+        # codes, NULs, and lone surrogates.
         clean(text.removesuffix("\n")),
         str(fields["stream"]),
         not text.endswith("\n") and fields.keys() <= _DOCKER_FIELDS and "time" in fields,
@@ -158,9 +158,9 @@ def _peel_json_string(line: str) -> Peeled | None:
 
 
 def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
-    """A peel for a prefix with a source, if there is one more group, and a time, if ``is_timed``.
+    """A peel for a prefix; the last group of ``pattern`` is the text.
 
-    The last group is the text.
+    If ``is_timed``, the first group is the timestamp. A further group, if any, is the source.
     """
     first = 2 if is_timed else 1
     has_source = pattern.groups > first
@@ -185,12 +185,12 @@ def _indented(width: int) -> Peel:
 
 
 def _wrapped(width: int) -> Peel:
-    """A peel for a line as long as the terminal is wide, which continues on the next line."""
+    """A peel for a line of exactly the terminal width, which continues on the next line."""
     return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
 
 
-# Code in Markdown and in questions on the web; sorted by depth, so that the shallowest is found
-# first.
+# Indented code in Markdown and in questions on the web, sorted by depth so that the smallest
+# indentation is tried first.
 _INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
 
 CARRIERS: dict[str, Peel] = {
@@ -217,7 +217,8 @@ CARRIERS: dict[str, Peel] = {
     "comment": _prefix(_COMMENT),
     **_INDENTS,
 }
-# Some layouts and some prose also start with these prefixes, so the text after them must be a log.
+# Some layouts and some prose also start with these prefixes, so the text after the prefix must be
+# a log.
 _AMBIGUOUS = frozenset(
     {
         "json-line",
@@ -241,13 +242,13 @@ _DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
-# Usual widths of terminals; narrower text is wrapped between words.
+# Common terminal widths; narrower text is usually wrapped between words.
 _WIDTHS = range(60, 501)
 _WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
 
 
 def detect_carriers(lines: Sequence[str]) -> str:
-    """Names of the carriers around these lines, outermost first, joined by ``+``; or ``none``."""
+    """Names of the carriers of these lines, outermost first and joined by ``+``; or ``none``."""
     names: list[str] = []
     rest = [line for line in lines if line.strip() and line != "--"]
     while len(names) < _MAX_NESTED and rest and not mostly_plain(rest):
@@ -266,8 +267,9 @@ def detect_carriers(lines: Sequence[str]) -> str:
 def _wrap_width(lines: Sequence[str]) -> int | None:
     """The width at which a terminal wrapped these lines.
 
-    No line is longer, and lines of this length are rarely followed by a line that starts a new
-    event. A repeated message always has the same length, so two of these lines must differ.
+    No line exceeds this width, and a line of this width is rarely followed by a line that starts a
+    new event. At least two lines of this width must differ, because repetitions of one message all
+    have the same length.
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
@@ -282,7 +284,7 @@ def _wrap_width(lines: Sequence[str]) -> int | None:
 
 
 def begins_line(line: str) -> bool:
-    """Whether a line is the first line of an event, a line of a trace, or a row of a table."""
+    """Whether a line is the first line of an event, a stack trace line, or a table row."""
     return (
         line.startswith(("|", "+"))
         or _is_header(line)
@@ -313,9 +315,7 @@ def _detect_one(lines: Sequence[str], taken: Sequence[str]) -> str | None:
 
 
 def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]:
-    """The text after the prefix of each line, or an empty list if fewer than ``share`` have the
-    prefix.
-    """
+    """The text of each line after its prefix; empty if fewer than ``share`` have the prefix."""
     spare = len(lines) - max(1, share * len(lines))
     texts: list[str] = []
     for line in lines:
@@ -330,21 +330,21 @@ def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]
 
 
 def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether headers start at the indentation, and no header starts before it except on line 1.
+    """Whether headers start at the indentation, and none except on line 1 starts before it.
 
-    A copy that starts in the middle of a line lacks the indentation of that line.
+    If the copied text starts in the middle of a line, that line lacks its indentation.
     """
     return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
 
 
 def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
-    """Whether these lines have one more prefix, followed by a log."""
+    """Whether these lines have a further prefix that is followed by a log."""
     lines = [text for text in texts if text.strip()]
     return len(taken) < _MAX_NESTED and len(lines) > 1 and _detect_one(lines, taken) is not None
 
 
 def _is_counting(lines: Sequence[str]) -> bool:
-    """Whether the line numbers increase; years at the start of "2026-11-21 …" lines do not."""
+    """Whether the line numbers increase; the years of lines such as "2026-11-21 …" do not."""
     numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
     growing = sum(1 for one, other in pairwise(numbers) if one < other)
     return growing * 10 >= 8 * (len(numbers) - 1)
@@ -361,8 +361,8 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
     headers = sum(1 for text in sample if _is_header(text))
     traces = sum(1 for text in sample if continues_trace(text) or is_throwable_header(text))
     if name in ("kubectl-time", "stamped"):
-        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts; with a second time,
-        # or a time before each frame, the prefix is a carrier.
+        # "2024-01-01T10:00:00.123Z INFO x - m" and "... [INFO] m" are layouts. The prefix is a
+        # carrier if a second timestamp follows, or if each stack frame has a timestamp.
         times = sum(1 for text in sample if match_timestamp(text.lstrip("[")) is not None)
         frames = sum(1 for text in sample if text.lstrip().startswith(("at ", "Caused by:")))
         return times * 5 >= len(sample) or frames * 5 >= len(sample)
@@ -370,7 +370,7 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
 
 
 def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
-    """``line`` without the prefixes; a line that lacks one is returned unchanged."""
+    """``line`` without its prefixes; stops at the first prefix that is missing."""
     source, is_partial, may_end = "", False, False
     times: tuple[str, ...] = ()
     for peel in carriers:

@@ -1,9 +1,9 @@
 """Reads a file exported from a log store, and returns its records as JSON lines.
 
-Consoles and APIs of CloudWatch, Elastic, Loki and similar stores return one document instead of
-lines: a JSON array (often pretty-printed), an object around an array, or CSV whose quoted fields
-contain newlines. Many list the newest record first. The order is then reversed; otherwise a trace
-with one record per line would be upside down.
+The consoles and APIs of CloudWatch, Elastic, Loki, and similar stores return one document instead
+of lines: a JSON array (often pretty-printed), a JSON object that wraps an array, or CSV with
+newlines in quoted fields. Many of them return the newest record first. The order is then reversed;
+otherwise, a stack trace with one record per line would be upside down.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from flink_triage.logs.text.physical_lines import PhysicalLine
 JSON_EXPORT = "json-export"
 CSV_EXPORT = "csv-export"
 LOGCLI_EXPORT = "logcli-export"
-# A document is kept in memory; stores return some thousands of records at once.
+# A document is kept in memory. Stores return a few thousand records per request.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
-# Names of record arrays in stores; under any other name, the first element must look like a record.
+# Names that log stores use for the record array. For any other name, the first element must look
+# like a record.
 _WRAPPERS = frozenset(
     {
         "events",
@@ -60,20 +61,21 @@ _CSV_TIMES = frozenset(
     ("@timestamp", "timestamp", "time", "date", "_time", "ts", "tsns", "datetime",
      "_source.@timestamp", "@ingestiontime")
 )  # fmt: skip
-# Output of Loki's logcli: time, labels and line; newest first by default.
+# Output of Loki's logcli: time, labels, and line; newest first by default.
 _LOGCLI = re.compile(
     r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
 )
 _DELIMITERS = ",;\t"
 _TURNED_LINES = 100
 _MAX_HEAD_CHARS = 16 * 1024
-# A trace may fill a field; the default limit of the csv module is 128 KiB, for the whole process.
+# A field may contain a whole stack trace. The csv module's default limit, which applies to the
+# whole process, is 128 KiB.
 csv.field_size_limit(MAX_EXPORT_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """Characters [start, end) of the document, and their content."""
+    """One record: its characters [start, end) in the document, and its content."""
 
     start: int
     end: int
@@ -81,7 +83,7 @@ class _Record:
 
 
 def export_kind(text: str) -> str | None:
-    """The kind of export, or ``None`` if the first lines of the document do not identify one."""
+    """The export kind, or ``None`` if the first lines of the document do not identify one."""
     first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
     if _LOGCLI.match(first):
         return LOGCLI_EXPORT
@@ -94,13 +96,14 @@ def export_kind(text: str) -> str | None:
 
 
 def _is_json_document(first: str, rest: str) -> bool:
-    """Whether the text is one JSON document and not JSON lines: its first line is not a complete
-    object, or wraps many records.
+    """Whether the text is one JSON document rather than JSON lines.
+
+    In a JSON document, the first line is not a complete object, or it wraps many records.
     """
     try:
         fields = json.loads(first)
     except (ValueError, RecursionError):
-        # In JSON lines, a damaged first line is followed by complete objects.
+        # In JSON lines, a corrupt first line is followed by complete objects.
         following = rest.partition("\n")[0].lstrip()
         is_open = first.rstrip().endswith(("{", "[", ",")) and not following.startswith("{")
         names = (match["name"] for match in _NAMED.finditer(first, 0, 2000))
@@ -109,7 +112,7 @@ def _is_json_document(first: str, rest: str) -> bool:
 
 
 def _is_turned(text: str) -> bool:
-    """Whether the text is JSON lines with the newest record first."""
+    """Whether the text consists of JSON lines with the newest record first."""
     records: list[_Record] = []
     for line in text.split("\n")[:_TURNED_LINES]:
         try:
@@ -123,7 +126,7 @@ def _is_turned(text: str) -> bool:
 
 
 def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
-    """One line per record, as JSON, in chronological order; together the lines own every byte.
+    """One JSON line per record, in chronological order; the lines together cover every byte.
 
     A truncated document is read as far as possible.
     """
@@ -138,7 +141,7 @@ def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
 def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
     if encoding == "utf-8":
         _, errors = decode(data)
-        # Each byte that is not UTF-8 becomes one character, so that offsets match the file.
+        # Each invalid UTF-8 byte becomes one character, so that offsets match the file.
         return data.decode("utf-8", "surrogateescape"), errors
     text = data.decode(encoding, "replace")
     return text, text.count("\ufffd")
@@ -147,7 +150,7 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
 def _tiles(
     text: str, records: Sequence[_Record], size: int, encoding: str
 ) -> Iterator[PhysicalLine]:
-    """Each record owns the text before it; the last one also owns the text after it."""
+    """One line per record, which covers the text before it; the last also covers the rest."""
     offset, newlines = 0, 0
     done = 0
     for index, record in enumerate(records):
@@ -210,7 +213,7 @@ def _json_records(text: str) -> Iterator[_Record]:
 
 
 def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
-    """Position of the next array of records, found by its name or by its first element."""
+    """Position of the next record array, identified by its name or by its first element."""
     for match in _NAMED.finditer(text, position):
         if match["name"] in _WRAPPERS:
             return match.end()
@@ -227,7 +230,7 @@ def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | No
 
 
 def _inside_of_array(text: str, position: int) -> int | None:
-    """The column after the bracket of an array of records, or ``None`` for other text."""
+    """The position after the opening bracket of a record array, or ``None`` for other text."""
     if text[position : position + 1] != "[" or _INSIGHTS_ROW.match(text, position):
         return None
     following = _SKIPPED.match(text, position + 1)
@@ -236,7 +239,7 @@ def _inside_of_array(text: str, position: int) -> int | None:
 
 
 def _fields_of(value: Any, labels: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The record in a value, or ``None`` if the value is not a record or contains many."""
+    """The record in a value; ``None`` if the value is not a record or contains several records."""
     if isinstance(value, dict):
         if _wraps(value):
             return None
@@ -256,7 +259,7 @@ def _says_something(value: Any) -> bool:
 
 
 def _holds_records(value: Any, depth: int = 0) -> bool:
-    """Whether an object that is not a record itself contains an array of records."""
+    """Whether an object that is not itself a record contains an array of records."""
     if isinstance(value, list):
         return any(map(_says_something, value[:1]))
     if not isinstance(value, dict) or depth > _MAX_DEPTH or _says_something(value):
@@ -278,7 +281,7 @@ def _wraps(fields: Mapping[str, Any]) -> bool:
 
 
 def _csv_columns(first: str) -> tuple[str, list[str]] | None:
-    """Delimiter and column names, if the line is the header of a table of log events."""
+    """Delimiter and column names, if the line is the CSV header of a table of log events."""
     line = first.rstrip("\r")
     if len(line) > _MAX_HEAD_CHARS:
         return None
@@ -318,12 +321,12 @@ def _cells(row: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=delimiter), [])
     except csv.Error:
-        # A lone carriage return outside of quotes, or a cell beyond the reader's limit.
+        # The row has a lone carriage return outside of quotes, or a cell that exceeds the limit.
         return [row]
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
-    """Rows as character ranges; a newline inside quotes does not end a row."""
+    """The rows, as character ranges; a newline inside quotes does not end a row."""
     start, quotes = 0, 0
     while start < len(text):
         end, position = start, start

@@ -1,6 +1,4 @@
-"""Restores a pasted line to its original form: without Markdown, without a label, with whole
-frames.
-"""
+"""Restores a pasted line: removes Markdown and labels, and completes damaged stack frames."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 _RECORD = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 )
-# A frame that lacks its closing bracket or its whole source.
+# A stack frame that lacks its closing parenthesis or its whole source location.
 _METHOD = (
     r"(?:[\w.-]{1,60}(?:@[\w.-]{1,30})?/)?(?:[a-z]\w{0,60}\.){1,12}"
     r"[A-Z][\w$]{0,200}\.[\w$<>]{1,200}"
@@ -30,11 +28,11 @@ _CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s
 def unmarked(text: str) -> str:
     """The text without Markdown around the line, or around the class name at its start.
 
-    A single backtick opens or closes a quotation of several lines.
+    A single backtick begins or ends a quotation that spans several lines.
     """
     bare = text.lstrip()
     if bare.startswith("`"):
-        # Quoted within a line of Markdown.
+        # The text is quoted within a line of Markdown.
         return bare.lstrip("`")
     if bare.startswith("**"):
         begin, mark, rest = bare[2:].partition("**")
@@ -44,9 +42,9 @@ def unmarked(text: str) -> str:
 
 
 def whole_frame(text: str) -> str | None:
-    """The complete frame for a stack-trace line that lacks "at", the source or a bracket.
+    """The complete stack frame for a line that lacks "at", the source, or a parenthesis.
 
-    ``None`` for any other line, including complete frames.
+    ``None`` for any other line, including a complete frame.
     """
     if "." not in text or len(text) > _MAX_FRAME_CHARS:
         return None
@@ -59,7 +57,7 @@ def whole_frame(text: str) -> str | None:
 
 
 def record_behind_label(text: str) -> str | None:
-    """The log record after a label, without the quotes or the tag around it."""
+    """The log record after a label, without surrounding quotes or tags."""
     found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
     if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
         return None

@@ -1,9 +1,9 @@
 """Lists the log files inside an archive, each under the path ``archive!/member``, and opens them.
 
-Archives are tar (plain or compressed), zip, and the output of ``yarn logs``, which concatenates the
-files of all containers. They are detected by content. No file is unpacked under a name from the
-archive: a member is read as a stream, so it cannot be written anywhere. Memory usage does not
-depend on sizes stated in an archive; a hostile or damaged member is rejected with a reason.
+Supported archives are tar (plain or compressed), zip, and the output of ``yarn logs``, which
+concatenates the files of all containers. Archives are detected by content. Members are read as
+streams and never written to a path named by the archive. Memory usage does not depend on the sizes
+declared in an archive. A malicious or damaged member is rejected with a reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHUNK = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Index:
-    """``flat`` contains the plain bytes of the archive; ``None`` for zip."""
+    """The members of an archive; ``flat`` contains its decompressed bytes (``None`` for zip)."""
 
     places: dict[str, Place]
     refused: tuple[Member, ...]
@@ -43,19 +43,18 @@ class _Index:
 
 
 def split_member(path: str) -> tuple[str, str] | None:
-    """Archive and member of a path such as ``bundle.tgz!/logs/jm.log``; ``None`` for a file.
+    """Archive and member of a path such as ``bundle.tgz!/logs/jm.log``; ``None`` for a plain file.
 
-    The path must come from ``path_names.shown``, so that the name of a folder does not end in
-    ``!``.
+    The path must come from ``path_names.shown``, which ensures that no folder name ends in ``!``.
     """
     archive, separator, member = path.partition(SEPARATOR)
     return (on_disk(archive), member) if separator else None
 
 
 def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str | None] | None:
-    """The members in archive order, and the problem if a part of the archive is unreadable.
+    """The members in archive order, and the problem if part of the archive is unreadable.
 
-    ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read at all.
+    Returns ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read at all.
     """
     with open(path, "rb", buffering=0) as raw:
         kind, _ = _kind_of(raw)
@@ -68,7 +67,7 @@ def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str
 
 
 def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
-    """The bytes of a member, from its start; raises ``OSError`` like ``open``."""
+    """A byte stream at the start of a member; raises ``OSError`` like ``open``."""
     index = _index_of(path, settings)
     place = index.places.get(name) if index is not None else None
     if index is None or place is None:
@@ -78,7 +77,8 @@ def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
     return cast(BinaryIO, Part(index.flat, place.start, place.member.size_bytes))
 
 
-# A compressed archive is unpacked once per process, not once per member.
+# The number of indexes kept, so that a compressed archive is decompressed once per process and not
+# once per member.
 _MAX_KEPT = 4
 _kept: OrderedDict[tuple[str, int, int], _Index | None] = OrderedDict()
 
@@ -115,7 +115,7 @@ def _read_index(path: str, settings: Settings) -> _Index | None:
 
 
 def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
-    """``zip``, ``tar``, ``yarn``, or ``None`` for any other file; and whether it is compressed.
+    """``zip``, ``tar``, ``yarn``, or ``None`` for any other file, and whether it is compressed.
 
     ``raw`` is positioned at its start.
     """
@@ -133,7 +133,7 @@ def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
 
 
 def _spool(raw: BinaryIO, settings: Settings) -> tuple[BinaryIO, str | None]:
-    """Write the decompressed bytes to an unnamed file, which is removed with the process."""
+    """Write the decompressed bytes to an unnamed file, which is removed when the process exits."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     stream = DecompressedStream(raw, min(settings.max_file_bytes, free // 2))
     spool = tempfile.TemporaryFile(prefix="flink-triage-")  # noqa: SIM115
@@ -149,7 +149,7 @@ def _index(
     flat: BinaryIO | None = None,
     problem: str | None = None,
 ) -> _Index:
-    """List the members; ``problem`` is an already known problem of the bytes."""
+    """List the members; ``problem`` is a problem that was already found in the data, if any."""
     size = os.fstat(flat.fileno()).st_size if flat is not None else None
     places: dict[str, Place] = {}
     refused: list[Member] = []
@@ -168,7 +168,7 @@ def _index(
                 refused.append(member.refused(reason))
                 continue
             if size is not None and place.start + member.size_bytes > size:
-                # The archive ends inside this member: the available part is read.
+                # The archive ends inside this member, so only the available part is read.
                 problem = problem or "truncated"
                 place = place.cut(max(size - place.start, 0))
             places[member.name] = place

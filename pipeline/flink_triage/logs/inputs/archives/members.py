@@ -1,4 +1,4 @@
-"""Types shared by the archive formats: a member, its position, and why it is not read."""
+"""Types shared by the archive formats: members, their positions, and reasons to reject them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import BinaryIO
 
-# The longest path that Linux can open. The names of all members are kept in memory.
+# The maximum path length on Linux. The names of all members are kept in memory.
 MAX_NAME_BYTES = 4096
-# Length of the displayed part of a longer name.
+# The number of characters shown of a longer name.
 _SHOWN_NAME = 200
 
 
@@ -21,9 +21,9 @@ class ArchiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A file inside an archive; ``refusal`` is the reason for not reading it, or ``None``.
+    """A file inside an archive; ``refusal`` is the reason why it is not read, or ``None``.
 
-    ``is_seekable`` is false if everything before a part must be decompressed to read that part.
+    ``is_seekable`` is false if reading from an offset requires decompressing everything before it.
     """
 
     name: str
@@ -41,8 +41,8 @@ class Member:
 class Place:
     """A member and its position: bytes [start, start + size) of a flat archive.
 
-    In a zip, ``start`` is the offset of the member's own header; ``packed_bytes``, ``method``,
-    ``flags`` and ``checksum`` are copied from the directory.
+    In a zip, ``start`` is the offset of the member's local header; ``packed_bytes``, ``method``,
+    ``flags``, and ``checksum`` are copied from the central directory.
     """
 
     member: Member
@@ -57,7 +57,7 @@ class Place:
 
 
 def refusal_of(name: str) -> str | None:
-    """The reason for not reading a member with this name, or ``None``."""
+    """The reason to reject a member with this name, or ``None``."""
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         return "an absolute path inside an archive"
     if ".." in name.replace("\\", "/").split("/"):
@@ -75,7 +75,7 @@ def shortened(name: str) -> str:
 
 
 class Part(io.RawIOBase):
-    """Bytes [start, start + size) of a file with several readers, some in forked processes."""
+    """Bytes [start, start + size) of a file that has several readers, some in forked processes."""
 
     def __init__(self, flat: BinaryIO, start: int, size: int) -> None:
         self._flat = flat
@@ -100,7 +100,7 @@ class Part(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         left = max(self._size - self._position, 0)
         wanted = left if size < 0 else min(size, left)
-        # All readers of an open file share one position, also across a fork.
+        # All readers of an open file share one position, even across a fork.
         data = os.pread(self._flat.fileno(), wanted, self._start + self._position)
         self._position += len(data)
         return data

@@ -1,9 +1,9 @@
 """Lists the members of an uncompressed tar, in archive order.
 
-``tarfile`` parses the header of each member. The headers before it (long names, pax records) are
-read here, with limits, because ``tarfile`` reads them whole, recursively, and keeps every member
-with its own copy of the archive's pax records. After a damaged header, the next valid header is
-searched for.
+``tarfile`` parses the header of each member. This module reads the extension headers (long names,
+pax records) before it, with limits, because ``tarfile`` reads them completely and recursively, and
+keeps a copy of the archive's pax records for every member. After a damaged header, the listing
+continues at the next valid header.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flink_triage.logs.inputs.path_names import shown
 from flink_triage.settings import KIB, MIB
 
 _BLOCK = tarfile.BLOCKSIZE
-# Room for two names of 4 KiB, and the records that Solaris, macOS and SELinux add.
+# Sufficient for two names of 4 KiB and the records that Solaris, macOS, and SELinux add.
 _MAX_RECORDS_BYTES = 64 * KIB
 _RECORD = re.compile(rb"(\d{1,20}) ([^=\n]{1,255})=")
 _KNOWN_RECORDS = frozenset({b"path", b"size", b"mtime", b"GNU.sparse.name"})
@@ -39,14 +39,14 @@ _CHUNK = MIB
 
 @dataclass(slots=True)
 class _Announced:
-    """The content of the headers before a member; ``problem`` is why it cannot be used."""
+    """The content of the headers before a member; ``problem`` is the reason why it is unusable."""
 
     records: dict[bytes, bytes] = field(default_factory=dict)
     problem: str | None = None
 
 
 def tar_places(flat: BinaryIO) -> Iterator[Place]:
-    """Yield the members; raises ``ArchiveError`` at the end if headers were damaged."""
+    """Yield the members; raises ``ArchiveError`` at the end if any header was damaged."""
     offset, of_all, announced = 0, dict[bytes, bytes](), _Announced()
     damage: str | None = None
     while (block := _read_at(flat, offset, _BLOCK)).strip(b"\0"):
@@ -91,7 +91,7 @@ _BEFORE_A_MEMBER = (
 def _place(
     info: tarfile.TarInfo, offset: int, records: Mapping[bytes, bytes], problem: str | None
 ) -> Place | None:
-    """The member of a header; ``None`` for a folder."""
+    """The member that a header describes; ``None`` for a folder."""
     name, size, mtime = info.name, info.size, float(info.mtime)
     raw = records.get(b"GNU.sparse.name", records.get(b"path"))
     if raw is not None:
@@ -140,8 +140,9 @@ def _said(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
 
 
 def _behind_sparse_map(flat: BinaryIO, offset: int, block: bytes) -> int:
-    """The offset after the sparse map of old GNU tar; a flag in each block states whether it
-    continues.
+    """The offset after the sparse map of old GNU tar.
+
+    A flag in each block indicates whether another block follows.
     """
     is_continued = bool(block[482])
     while is_continued:
@@ -152,7 +153,7 @@ def _behind_sparse_map(flat: BinaryIO, offset: int, block: bytes) -> int:
 
 
 def _next_header(flat: BinaryIO, offset: int) -> int:
-    """Offset of the next block that looks like a header, or of the end."""
+    """Offset of the next block that looks like a header, or of the end of the file."""
     while data := _read_at(flat, offset, _CHUNK):
         for match in _MAGIC.finditer(data):
             if match.start() % _BLOCK == _MAGIC_AT:

@@ -1,4 +1,4 @@
-"""Splits the output of ``yarn logs`` into its sections, each a file of one container."""
+"""Splits the output of ``yarn logs`` into sections; each section is one file of a container."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ HEADING = re.compile(
 # Maximum length of a heading.
 _LONGEST = 4 * KIB
 _CHUNK = 4 * MIB
-# "node7.example.com_45454", optionally followed by the time of the upload.
+# "node7.example.com_45454", optionally followed by the upload time.
 _PORT = re.compile(r"(?:[_:]\d{1,20}){1,2}$")
 
 
 def yarn_places(flat: BinaryIO) -> Iterator[Place]:
-    """Yield the sections, which together cover the file. Each starts at its heading; the first one
-    also owns the text before it.
+    """Yield the sections, which together cover the file.
+
+    Each section starts at its heading; the first section also includes the text before it.
     """
     names: dict[str, int] = {}
     container, host = "unknown", None
@@ -48,13 +49,14 @@ def yarn_places(flat: BinaryIO) -> Iterator[Place]:
 
 
 def _headings(flat: BinaryIO) -> Iterator[tuple[int, re.Match[bytes] | None]]:
-    """Each heading with its offset, followed by the offset of the end."""
+    """Each heading with its offset, followed by ``None`` with the offset of the end of the file."""
     flat.seek(0)
     data, offset, start = b"", 0, 0
     while True:
         more = flat.read(_CHUNK)
         data += more
-        # A heading that starts later is searched for again with the text after it.
+        # A heading after this position may be incomplete; it is searched for again with the next
+        # block.
         sure = len(data) - _LONGEST if more else len(data)
         for match in HEADING.finditer(data, start):
             if match.start() >= sure:
@@ -64,7 +66,7 @@ def _headings(flat: BinaryIO) -> Iterator[tuple[int, re.Match[bytes] | None]]:
         if not more:
             yield offset + len(data), None
             return
-        # The byte before the start shows whether a line starts there.
+        # The byte before the start determines whether a line starts there.
         start = max(start, sure)
         kept = max(start - 1, 0)
         data, offset, start = data[kept:], offset + kept, start - kept

@@ -1,7 +1,7 @@
-"""Lists the members of a zip, and decodes a member in bounded memory.
+"""Lists the members of a zip, and decompresses a member in bounded memory.
 
-``zipfile`` reads the directory, once. Its bz2 and lzma decoding has no output limit, so members are
-opened here and decoded by ``compression``.
+``zipfile`` reads the central directory, once. Its bz2 and lzma decoders have no output limit, so
+this module opens members itself and uses ``compression`` to decompress them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flink_triage.logs.inputs.compression import DecompressedStream
 from flink_triage.logs.inputs.path_names import shown
 from flink_triage.settings import MIB
 
-# 10,000 members with names of 700 bytes; `zipfile` needs ten times as much memory.
+# Sufficient for 10,000 members with names of 700 bytes; `zipfile` uses ten times as much memory.
 _MAX_DIRECTORY_BYTES = 8 * MIB
 # Method numbers from APPNOTE.TXT.
 _METHODS = {0: "none", 8: "deflate", 12: "bz2", 14: "lzma", 93: "zstd", 95: "xz"}
@@ -76,7 +76,10 @@ def zip_places(path: str) -> Iterator[Place]:
 
 
 class _Directory(io.FileIO):
-    """A zip file whose directory ``zipfile`` reads at once, if its stated size is allowed."""
+    """A zip file that rejects a central directory whose declared size exceeds the limit.
+
+    ``zipfile`` reads the whole directory in one call.
+    """
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > _MAX_DIRECTORY_BYTES:
@@ -105,11 +108,11 @@ def _moment(parts: tuple[int, int, int, int, int, int]) -> datetime | None:
 
 
 class DamagedMember(OSError):
-    """The content of a member is damaged. Reading it again gives the same bytes and this error."""
+    """The content of a member is damaged; retrying returns the same bytes and the same error."""
 
 
 class ZipStream(io.RawIOBase):
-    """The plain bytes of one member; raises ``DamagedMember`` after all bytes it could decode."""
+    """The decompressed bytes of one member; raises ``DamagedMember`` after all decodable bytes."""
 
     def __init__(self, path: str, place: Place) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115
@@ -131,7 +134,7 @@ class ZipStream(io.RawIOBase):
         if method == "lzma":
             raw = _as_lzma_file(raw, place)
         size = place.member.size_bytes
-        # Read one more byte to check that the member ends there.
+        # Allow one more byte, to verify that the member ends after its declared size.
         self._stream = DecompressedStream(cast(BinaryIO, raw), size + 1, method)
         self._position = 0
         self._checksum = 0
@@ -172,7 +175,7 @@ class ZipStream(io.RawIOBase):
         return data
 
     def _problem(self) -> str | None:
-        """The problem of the bytes, after all of them have been read."""
+        """The problem found in the data, or ``None``; valid after all bytes have been read."""
         size = self._place.member.size_bytes
         if self._position < size:
             return self._stream.problem or f"ends after {self._position} of {size} bytes"
@@ -188,7 +191,7 @@ class ZipStream(io.RawIOBase):
 
 
 class _Joined(io.RawIOBase):
-    """Some bytes, followed by the bytes of a stream."""
+    """A stream that returns some given bytes, followed by the bytes of another stream."""
 
     def __init__(self, head: bytes, rest: io.RawIOBase) -> None:
         self._head = head
@@ -200,9 +203,9 @@ class _Joined(io.RawIOBase):
 
 
 def _as_lzma_file(raw: io.RawIOBase, place: Place) -> _Joined:
-    """The member as an ``lzma`` file, because the decoder for bare streams has no limit.
+    """The member in the ``.lzma`` file format, because the raw stream decoder has no memory limit.
 
-    A zip stores its own version instead of the plain size before the properties of the stream.
+    In a zip, the LZMA properties follow a version field, and the uncompressed size is missing.
     """
     head = raw.read(9) or b""
     if len(head) < 9 or struct.unpack("<H", head[2:4])[0] != 5:
