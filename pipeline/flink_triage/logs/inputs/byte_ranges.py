@@ -1,4 +1,4 @@
-"""Plans the byte ranges to read from file profiles, and groups work into tasks of similar size."""
+"""Splits files into byte ranges based on their profiles, and groups work into equal-sized tasks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 def plan_ranges(
     files: Iterable[tuple[FileProfile, str]], settings: Settings, *, generation: int = 0
 ) -> list[ByteRange]:
-    """Ranges of (profile, deployment) pairs that together own every byte exactly once.
+    """The byte ranges of the files, which together cover every byte exactly once.
 
-    The last range of a file is open-ended.
+    ``files`` are (profile, deployment) pairs. The last range of a file is open-ended.
     """
     ranges: list[ByteRange] = []
     for profile, deployment in files:
@@ -29,10 +29,10 @@ def plan_ranges(
 def range_starts(
     profile: FileProfile, size_bytes: int, settings: Settings, first: int = 0
 ) -> list[int]:
-    """Offsets at which the ranges of a file start, from ``first`` on.
+    """The byte offsets at which the ranges of a file start; the first one is ``first``.
 
-    A splittable file is cut at the multiples of ``settings.range_bytes``. The last piece is joined
-    to the one before it if it is smaller than a quarter of a range.
+    A splittable file is split at multiples of ``settings.range_bytes``. If the last range would be
+    smaller than a quarter of that, it is merged into the previous range.
     """
     if not profile.is_splittable or profile.problem is not None:
         return [first]
@@ -41,7 +41,7 @@ def range_starts(
 
 
 def binned(items: Iterable[T], work: Callable[[T], int], size: float) -> list[list[T]]:
-    """Group adjacent items into bins of about ``size``, measured by ``work``."""
+    """Group adjacent items into bins whose total ``work`` is about ``size`` each."""
     bins: list[list[T]] = []
     room = 0.0
     for item in items:

@@ -1,8 +1,8 @@
 """Decompresses byte streams; the format is detected by magic bytes, never by the file name.
 
-Memory does not depend on the compression ratio: decoders return one small piece at a time, and a
-stream that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream
-ended early; all data before the damage in a truncated or damaged stream is returned.
+Memory usage does not depend on the compression ratio: decoders return small chunks, and a stream
+that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream ended
+early. For a truncated or damaged stream, all data before the damage is returned.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"BZh", "bz2"),
     (b"\xfd7zXZ\x00", "xz"),
 )
-# Modules that can decode, in order of preference, and the package to install.
+# Decoder modules in order of preference, and the package to install if none is available.
 _PACKAGES = {
     "zstd": (("compression.zstd", "backports.zstd"), "backports.zstd"),
     "lz4": (("lz4.frame",), "lz4"),
 }
-# First bytes of zstd and lz4 frames without data.
+# First bytes of skippable zstd and lz4 frames.
 _SKIPPABLE = bytes(range(0x50, 0x60))
 _CHUNK = 64 * 1024
 _PIECE = 128 * 1024
-# The default limit of zstd. `xz -9` needs half of it.
+# The default limit of zstd; `xz -9` requires half of it.
 _WINDOW_LOG = 27
 _XZ_MEMORY = (1 << _WINDOW_LOG) + MIB
 
 
 def compression_of(head: bytes) -> str:
-    """``gzip``, ``zstd``, ``lz4``, ``bz2``, ``xz`` or ``none``, by the first bytes."""
+    """The compression format detected from the first bytes; ``none`` if there is none."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
-            # Text may start with "BZh"; a block size digit and the block magic must follow.
+            # Text may also start with "BZh", so a block size digit and the block magic must follow.
             if name == "bz2" and not (head[3:4].isdigit() and head[4:6] in (b"1A", b"\x17r")):
                 continue
             return name
@@ -52,18 +52,19 @@ def compression_of(head: bytes) -> str:
 
 
 def missing_package(compression: str) -> str | None:
-    """The package to install to read this compression, or ``None`` if it can be read."""
+    """The package required to read this compression format, or ``None`` if it can be read."""
     if compression not in _PACKAGES or _module_of(compression) is not None:
         return None
     return _PACKAGES[compression][1]
 
 
 class DecompressedStream:
-    """Reads plain bytes from ``raw``, which is positioned at its start.
+    """Reads decompressed bytes from ``raw``, which must be positioned at its start.
 
-    Returns at most ``max_bytes``. After the last read, ``problem`` states why data could not be
-    read, or is ``None``; ``read_error`` is the error of ``raw`` that caused it, if any.
-    ``compression`` may also be ``deflate`` or ``lzma``, zip streams without a magic number.
+    Returns at most ``max_bytes`` bytes in total. After the last read, ``problem`` states why data
+    could not be read, or is ``None``; ``read_error`` is the error of ``raw`` that caused it, if
+    any. ``compression`` may also be ``deflate`` or ``lzma``, for zip members, whose streams have no
+    magic number.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -78,11 +79,11 @@ class DecompressedStream:
         self.read_error: OSError | None = None
         self._is_done = False
         self._decoder: _Decoder | None = None
-        # Start of the current member in ``raw`` and in the plain bytes, and start in ``raw`` of the
-        # last input of its decoder.
+        # The offsets of the current member in ``raw`` and in the decompressed bytes; below, the
+        # offset in ``raw`` of the last chunk that its decoder received.
         self._member = (0, 0)
         self._fed_at = 0
-        # Data of a damaged stream that has not been returned yet.
+        # Decompressed data before the damage that has not been returned yet.
         self._rest = b""
         if self.compression != "none":
             package = missing_package(self.compression)
@@ -146,7 +147,7 @@ class DecompressedStream:
                 self._fed_at = self._taken - len(data)
             try:
                 part = decoder.decompress(data, size)
-            except Exception as error:  # Each library has its own errors for damaged input.
+            except Exception as error:  # Each library raises its own exceptions for damaged input.
                 self._rest = self._before_damage()
                 self._stop(_reason(error, self._given + len(self._rest)))
                 return self._next_of_rest(size)
@@ -164,19 +165,19 @@ class DecompressedStream:
     def _before_damage(self) -> bytes:
         """The bytes between the returned data and the damage.
 
-        A decoder that finds damage drops the whole piece. The member is therefore decoded again: as
-        before up to this piece, and byte by byte from there. Requires a seekable ``raw``.
+        A decoder that detects damage discards the whole chunk. The member is therefore decoded
+        again: up to this chunk as before, and from there byte by byte. Requires a seekable ``raw``.
         """
         position, at = self._member
         decoder = _new_decoder(self.compression)
         found = bytearray()
-        with contextlib.suppress(Exception):  # The same damage, or a stream that cannot seek.
+        with contextlib.suppress(Exception):  # The same damage, or a stream that is not seekable.
             self._raw.seek(position - self._taken, os.SEEK_CUR)
             while len(found) < _PIECE:
                 data, is_end = b"", False
                 if decoder.needs_input:
-                    # zlib and others verify a checksum as soon as they have read it, before they
-                    # return the last bytes, so the input is also passed byte by byte.
+                    # zlib and other decoders verify the checksum as soon as they read it, before
+                    # they return the last bytes. The input is therefore also passed byte by byte.
                     data = self._raw.read(min(max(self._fed_at - position, 1), _CHUNK))
                     position += len(data)
                     is_end = not data
@@ -184,14 +185,14 @@ class DecompressedStream:
                 part = decoder.decompress(data, skipped or 1)
                 at += len(part)
                 found += b"" if skipped else part
-                if is_end and not part:  # bz2 asks for input before it has returned everything
+                if is_end and not part:  # bz2 requests input before it has returned all output
                     break
         return bytes(found)
 
     def _next_member(self) -> _Decoder | None:
-        """The decoder of the next member of a file with several members, or ``None`` at the end."""
+        """The decoder for the next member of a multi-member file, or ``None`` at the end."""
         while True:
-            # Like gzip(1), ignore zero padding, which tapes add.
+            # Like gzip(1), ignore zero padding, which tape drives add.
             if self.compression == "gzip":
                 self._input = self._input.lstrip(b"\0")
             more = self._read_raw(_CHUNK) if len(self._input) < 16 else b""
@@ -210,7 +211,7 @@ class DecompressedStream:
         return _new_decoder(self.compression)
 
     def _is_member(self, head: bytes) -> bool:
-        # pzstd and the seekable formats insert frames with their own data.
+        # pzstd and the seekable formats insert skippable frames with metadata.
         is_skippable = head[0] in _SKIPPABLE and head[1:4] == b"\x2a\x4d\x18"
         return compression_of(head) == self.compression or (
             is_skippable and self.compression in _PACKAGES
@@ -228,7 +229,7 @@ def _reason(error: Exception, given: int) -> str:
 
 
 def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
-    """A stream of the plain bytes of ``raw``, which may be compressed."""
+    """A stream of the decompressed bytes of ``raw``, which may also be uncompressed."""
     return DecompressedStream(raw, max_bytes)
 
 
@@ -248,7 +249,7 @@ class _Decoder(Protocol):
 
 
 class _ZlibDecoder:
-    """Adapts the zlib decoder to this interface."""
+    """Adapts the zlib decoder to the ``_Decoder`` interface."""
 
     def __init__(self, wbits: int) -> None:
         self._zlib = zlib.decompressobj(wbits=wbits)

@@ -1,4 +1,4 @@
-"""Names deployments after the paths and URIs of their files; no two folders get the same name."""
+"""Derives unique deployment names from the paths and URIs of log files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from flink_triage.logs.inputs.storage import is_uri, split_uri
 if TYPE_CHECKING:
     from flink_triage.logs.inputs.files import InputFile
 
-# A log folder or the folder of a YARN container is named after its parent folder.
+# For a log folder or a YARN container folder, the name of the parent folder is used.
 _LOG_FOLDERS = frozenset({"log", "logs"})
 _CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
-# An archive counts as a folder with its own name.
+# An archive is treated as a folder with the archive's name.
 _ARCHIVE_NAME = re.compile(
     r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ Parts = tuple[str, ...]
 
 
 def parts_of(path: str) -> Parts:
-    """The folders and the name of an absolute path; for a URI, the bucket or host comes first."""
+    """The components of an absolute path; for a URI, the bucket or host is the first component."""
     if is_uri(path):
         _, authority, rest = split_uri(path)
         return tuple(part for part in (authority, *rest.split("/")) if part)
@@ -36,7 +36,7 @@ def parts_of(path: str) -> Parts:
 
 
 def name_of_folder(path: str, root: str) -> str:
-    """The folder below the input, or the name of the input for files directly in it."""
+    """The folder below the input; for files directly in the input, the name of the input."""
     return "/".join(_folder(path, root)[1]) or "default"
 
 
@@ -46,12 +46,12 @@ def name_of_file(path: str, root: str) -> str:
 
 
 def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
-    """The same files; those whose name is shared by a different folder or file get a longer name.
+    """The same files, with longer names where different folders or files share a name.
 
-    A longer name includes as many parent folders as needed to make all of them different.
+    A longer name includes as many parent folders as required to make the names unique.
     """
     folders = _longer_names(files, _folder)
-    # All paths below one folder differ.
+    # Paths below a single folder are always unique.
     is_one_folder = len({file.root for file in files}) == 1 and not any(
         _is_alone(file.path, file.root) for file in files
     )
@@ -69,7 +69,7 @@ def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
 
 
 def _folder(path: str, root: str) -> tuple[Parts, Parts]:
-    """The full path of the folder that a deployment is named after, and the name."""
+    """The full path of the folder after which a deployment is named, and the name."""
     is_member = path.startswith(f"{root}{SEPARATOR}")
     folder = _from_here(os.path.dirname(path))
     return _folder_below(folder, None if path == root else _from_here(root), is_member)
@@ -79,10 +79,10 @@ def _from_here(path: str) -> str:
     return path if os.path.isabs(path) or is_uri(path) else os.path.join(os.getcwd(), path)
 
 
-# Called several times for each file, with the same folder for many files.
+# Cached, because this function is called several times per file, and many files share a folder.
 @lru_cache(maxsize=4096)
 def _folder_below(path: str, root: str | None, is_member: bool) -> tuple[Parts, Parts]:
-    """The same for a folder; ``root`` is ``None`` if the input is the file itself."""
+    """Like ``_folder``, for a folder; ``root`` is ``None`` if the input is the file itself."""
     folder = parts_of(path)
     base = len(folder) if root is None else len(parts_of(root)) - is_member
     folder = tuple(_ARCHIVE_NAME.sub("", part) for part in folder)

@@ -1,4 +1,4 @@
-"""Lists the files to read for the input arguments, sorted; skipped files are always reported."""
+"""Lists the input files, sorted by path; skipped files are always reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from flink_triage.model import Quarantined
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
-# Files with these names are ignored in a folder, but read if they are given on the command line.
+# Files with these names are ignored in a folder, but read if specified on the command line.
 _NOT_LOGS = frozenset(
     {
         ".class", ".css", ".csv", ".html", ".ipynb", ".jar", ".java", ".js", ".md", ".parquet",
@@ -34,12 +34,12 @@ _NO_LOG = "ignored: not a log by its name; pass the file itself to read it"
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file to read; ``root`` is the input argument through which it was found.
+    """One file to read; ``root`` is the input argument that contains it.
 
-    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if its container
-    states it. ``is_seekable`` is false if everything before a part must be read to read that part.
-    ``folder_name`` and ``file_name`` are the names of its deployment by folder and by file, if the
-    usual name is ambiguous among the inputs.
+    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if the archive states
+    it. ``is_seekable`` is false if reading from an offset requires reading everything before it.
+    ``folder_name`` and ``file_name`` are the deployment names for grouping by folder and by file,
+    if the default name is ambiguous among the inputs.
     """
 
     path: str
@@ -54,7 +54,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The files and problems found at ``began_at``, or later."""
+    """The files and problems found by a listing that started at ``began_at``."""
 
     files: tuple[InputFile, ...]
     quarantined: tuple[Quarantined, ...]
@@ -62,11 +62,11 @@ class Listing:
 
 
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
-    """All regular files below the inputs (paths or URIs), each once, sorted by path.
+    """All regular files below the inputs (paths or URIs), without duplicates and sorted by path.
 
-    An archive is replaced by its members, as ``archive!/member``; behind a URI, an archive is read
-    as a file. Links that lead out of a directory are not followed. Raises ``UsageError`` for an
-    input that does not exist.
+    A local archive is replaced by its members, as ``archive!/member``; an archive at a URI is read
+    as a single file. Links to targets outside an input directory are not followed. Raises
+    ``UsageError`` for an input that does not exist.
     """
     began_at = datetime.now(UTC)
     files: dict[str, InputFile] = {}
@@ -87,7 +87,7 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
 
 
 def root_of(given: str) -> str:
-    """The path of an input that is not a URI; raises ``UsageError`` if it does not exist."""
+    """The path of a local input; raises ``UsageError`` if it does not exist."""
     root = local_path(given)
     if not os.path.lexists(root):
         raise UsageError(f"input: {root!r} does not exist; expected a file or a directory")
@@ -109,12 +109,13 @@ def open_binary(path: str) -> BinaryIO:
 
 
 def deployment_of(file: InputFile, group_by: str = "directory") -> str:
-    """The deployment that a file belongs to.
+    """The name of the deployment to which a file belongs.
 
-    ``directory`` is the folder below the input (or the name of the input for files directly in it),
-    and ``file`` is the file. Any other value is a regex that is matched against the path; the name
-    is its first group, or the whole match. Secrets in the name are masked, so names that differ
-    only in a secret become one. Raises ``UsageError`` for a regex that does not compile.
+    With ``directory``, the name is the folder below the input (or the name of the input for files
+    directly in it); with ``file``, it is the file. Any other value is a regex that is matched
+    against the path; the name is its first group, or the whole match if it has no group. Secrets in
+    the name are masked, so names that differ only in a secret become identical. Raises
+    ``UsageError`` for an invalid regex.
     """
     return redact_path(_deployment_of(file, group_by))
 
@@ -145,7 +146,7 @@ def _walk(root: str, quarantined: list[Quarantined]) -> list[tuple[str, str]]:
         folder, real_folder = folders.pop()
         below: list[tuple[str, str]] = []
         for entry in _entries(folder, quarantined):
-            # Contains no link, since links are not followed.
+            # This path contains no links, because links are not followed.
             real_path = os.path.join(real_folder, entry.name)
             if entry.is_symlink():
                 reason = _refused_link(entry.path, inside)
@@ -171,7 +172,7 @@ def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[st
 
 
 def _refused_link(path: str, inside: str) -> str | None:
-    """The reason not to follow a link; ``None`` if its target is in the input and listed anyway."""
+    """The reason not to follow a link; ``None`` if its target is inside the input and so listed."""
     target = os.path.realpath(path)
     if not os.path.exists(target):
         return "a broken link"
@@ -185,7 +186,7 @@ def _is_no_log(name: str) -> bool:
 
 
 def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
-    """Add the files behind a URI, which has no links or permissions that a listing could show."""
+    """Add the files at a URI, where a listing shows neither links nor permissions."""
     try:
         found = list_stored(root)
     except OSError as error:
@@ -234,7 +235,7 @@ def _add_members(
     quarantined: list[Quarantined],
     settings: Settings,
 ) -> bool:
-    """List the members instead of the file, if it is an archive; return whether it is."""
+    """If the file is an archive, add its members instead; return whether it is an archive."""
     try:
         listed = list_members(path, settings)
     except OSError:
@@ -252,9 +253,9 @@ def _add_members(
         elif _is_no_log(member.name):
             quarantined.append(Quarantined(path, "ignored: not a log by its name"))
         else:
-            # No member was modified after its archive.
+            # A member cannot be newer than its archive.
             at = min(member.modified_at or archive.modified_at, archive.modified_at)
-            # File names on disk never contain a NUL.
+            # File names on disk never contain a NUL character.
             files[f"{key}\0{member.name}"] = InputFile(
                 path, member.size_bytes, at, archive.root, member.host, member.is_seekable
             )

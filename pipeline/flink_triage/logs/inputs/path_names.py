@@ -1,8 +1,8 @@
 """Converts paths to a displayable form and back, without collisions, and detects output files.
 
-Arrow and JSON cannot store a name that is not UTF-8, so its bytes are escaped, as ``\\xff``.
-``archive!/member`` denotes a member of an archive, so the ``!`` at the end of a folder's name is
-escaped. A backslash in a name that looks like such an escape is escaped as well.
+Arrow and JSON cannot store names that are not valid UTF-8, so invalid bytes are escaped, as
+``\\xff``. Because ``archive!/member`` denotes a member of an archive, a ``!`` at the end of a
+folder name is also escaped, and so is a backslash that would otherwise look like such an escape.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 import os
 import re
 
-# Separates an archive and its member.
+# Separates the path of an archive from the name of its member.
 SEPARATOR = "!/"
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 _LIKE_A_BYTE = re.compile(r"\\(?=x[0-9a-f]{2})")
-# On Windows, a backslash separates folders, and every name is Unicode.
+# On Windows, the backslash is a path separator, and every name is Unicode.
 _IS_WINDOWS = os.name == "nt"
 # Names used by Flink's start scripts and YARN; a number or a compression suffix may follow.
 _OUTPUT = re.compile(r"\.(?:out|err)(?:\.[\w.-]{1,40})?\Z")
 
 
 def shown(path: str) -> str:
-    """The path with every ambiguous byte and ``!`` escaped."""
+    """The path with every invalid or ambiguous byte and ``!`` escaped."""
     if not _IS_WINDOWS:
         path = _LIKE_A_BYTE.sub(r"\\x5c", path) if "\\x" in path else path
         path = path.replace(SEPARATOR, "\\x21/")
@@ -29,7 +29,7 @@ def shown(path: str) -> str:
         return path
     try:
         return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # A lone UTF-16 surrogate, which no byte on a file system produces.
+    except UnicodeEncodeError:  # A lone UTF-16 surrogate that does not represent a byte of a path.
         return path.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -42,5 +42,5 @@ def on_disk(path: str) -> str:
 
 
 def is_output(path: str) -> bool:
-    """Whether a file contains the printed output of a process, not the output of its loggers."""
+    """Whether a file contains the stdout or stderr of a process instead of its log."""
     return _OUTPUT.search(path) is not None

@@ -1,9 +1,10 @@
-"""Lists and opens files behind URIs such as ``s3a://bucket/key``.
+"""Lists and opens files at URIs such as ``s3a://bucket/key``.
 
-Uses Arrow's file systems, because Spark requires Arrow anyway, and they work in the driver and in
-Python workers; Spark does not let workers read a part of a file. Local paths are handled elsewhere.
-Credentials come from the default chain of each store (environment, profile, role of the machine),
-unless ``use_options`` sets others; messages never contain them.
+Uses Arrow's file systems, because Arrow is already a dependency of PySpark, and its file systems
+work in the driver and in Python workers. Spark itself does not support reading part of a file in a
+worker. Local paths are handled elsewhere. Credentials come from the default credential chain of
+each store (environment, profile, instance role), unless ``use_options`` sets others. Messages never
+contain credentials.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ SCHEMES: Mapping[str, str] = {
     "hdfs": "hdfs",
     "viewfs": "hdfs",
 }
-# A request costs as much as reading about 1 MiB. Heads are read separately, so read-ahead starts
-# small and doubles during sequential reads.
+# A request takes as long as reading about 1 MiB. File heads are read separately, so the read-ahead
+# size starts small and doubles during sequential reads.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
 _SECRET_ENDINGS = ("key", "token", "windows.net")
@@ -40,12 +41,12 @@ _SECRET_ENDINGS = ("key", "token", "windows.net")
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """Settings named like those of Hadoop's file systems (``fs.s3a.endpoint``); never printed."""
+    """Options with the names of Hadoop's (``fs.s3a.endpoint``); their values are never printed."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def get(self, name: str, bucket: str) -> str | None:
-        """The value for the bucket (``fs.s3a.bucket.NAME.…``), or the general value."""
+        """The bucket-specific value (``fs.s3a.bucket.NAME.…``), or else the general value."""
         own = self.values.get(name.replace("fs.s3a.", f"fs.s3a.bucket.{bucket}.", 1))
         return self.values.get(name) if own is None else own
 
@@ -57,8 +58,8 @@ class StoredFile:
     modified_at: datetime
 
 
-# Global to the process, like the environment variables that it replaces: streams are opened in code
-# that cannot access a session.
+# Process-global, like the environment variables that it replaces, because the code that opens
+# streams cannot access a session.
 NO_OPTIONS = StorageOptions()
 _OPTIONS = NO_OPTIONS
 
@@ -70,12 +71,12 @@ def use_options(options: StorageOptions) -> None:
 
 
 def is_uri(path: str) -> bool:
-    """Whether ``path`` is a URI; ``file:`` and plain paths are not."""
+    """Whether ``path`` is a URI of a remote file; false for ``file:`` URIs and plain paths."""
     return "://" in path and path.partition("://")[0].isalnum() and not path.startswith("file:")
 
 
 def is_object(path: str) -> bool:
-    """Whether ``path`` is in an object store, where a file is replaced as a whole."""
+    """Whether ``path`` is in an object store, where files can only be replaced as a whole."""
     return is_uri(path) and SCHEMES.get(path.partition("://")[0]) in ("s3", "azure", "gcs")
 
 
@@ -87,17 +88,17 @@ def local_path(path: str) -> str:
 
 
 def split_uri(uri: str) -> tuple[str, str, str]:
-    """Scheme, authority, and the rest without leading and trailing slashes; nothing is decoded."""
+    """Scheme, authority, and path without leading and trailing slashes, all of them undecoded."""
     scheme, _, rest = uri.partition("://")
     authority, _, path = rest.partition("/")
     return scheme, authority, path.strip("/")
 
 
 def list_stored(root: str) -> Iterator[StoredFile] | None:
-    """All files below ``root`` (or ``root`` itself, if it is a file); ``None`` if it does not
-    exist.
+    """All files below ``root``, or ``root`` itself if it is a file.
 
-    Raises ``UsageError`` for an unknown scheme, and ``OSError`` if the listing fails.
+    Returns ``None`` if ``root`` does not exist. Raises ``UsageError`` for an unknown scheme, and
+    ``OSError`` if the listing fails.
     """
     from pyarrow import fs
 
@@ -109,7 +110,7 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
         if info.type == fs.FileType.File:
             return iter((_stored(root, info),))
         found = system.get_file_info(fs.FileSelector(place, recursive=True))
-    # Keep the prefix of the given URI: `s3a://` stays `s3a://`.
+    # Keep the scheme of the given URI: `s3a://` stays `s3a://`.
     return (
         _stored(f"{root.rstrip('/')}/{item.path[len(place) :].strip('/')}", item)
         for item in found
@@ -122,7 +123,7 @@ def _stored(uri: str, info: Any) -> StoredFile:
 
 
 def stat_stored(uri: str) -> StoredFile:
-    """Current size and modification time of ``uri``; raises ``OSError`` if it is not a file."""
+    """The current size and modification time of ``uri``; raises ``OSError`` if it is not a file."""
     system, place = _place(uri)
     with _in_words(uri):
         info = system.get_file_info(place)
@@ -139,7 +140,7 @@ def open_stored(uri: str) -> BinaryIO:
 
 
 class _StoredStream(io.RawIOBase):
-    """Reads ahead, so that small reads do not each cause a request."""
+    """Reads ahead, so that not every small read causes a request."""
 
     def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
         self._uri = uri
@@ -199,7 +200,7 @@ class _StoredStream(io.RawIOBase):
 
 
 def _place(uri: str) -> tuple[Any, str]:
-    """The file system of ``uri``, and the path in that file system."""
+    """The file system of ``uri``, and its path in that file system."""
     scheme, authority, path = split_uri(uri)
     kind = SCHEMES.get(scheme)
     if kind is None:
@@ -222,7 +223,7 @@ def _place(uri: str) -> tuple[Any, str]:
 
 
 class _Hidden:
-    """Options as a cache key: equal if their values are equal."""
+    """Options as a cache key; two keys are equal if their values are equal."""
 
     def __init__(self, options: StorageOptions) -> None:
         self.options = options
@@ -236,9 +237,7 @@ class _Hidden:
 
 @lru_cache(maxsize=64)
 def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
-    """Create a file system; one per place and process, because the clients in it do not survive a
-    fork.
-    """
+    """Create a file system, one per store and process; its clients do not survive a fork."""
     del process
     from pyarrow import fs
 
@@ -249,7 +248,8 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
         return fs.AzureFileSystem(**_azure_arguments(options, authority))
     if kind == "gcs":
         return fs.GcsFileSystem()
-    # libhdfs takes the name node, users and Kerberos from the Hadoop configuration of the machine.
+    # libhdfs reads the NameNode, user, and Kerberos settings from the machine's Hadoop
+    # configuration.
     host, _, port = authority.rpartition(":") if ":" in authority else (authority, "", "0")
     if scheme == "viewfs":
         return fs.HadoopFileSystem(f"viewfs://{authority}", 0)
@@ -257,7 +257,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
 
 
 def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
-    """The S3A options for endpoint and credentials; Arrow's default chain provides the rest."""
+    """Arguments from the S3A endpoint and credential options; Arrow's defaults apply otherwise."""
     found: dict[str, Any] = {}
     for argument, name in (
         ("access_key", "fs.s3a.access.key"),
@@ -282,8 +282,9 @@ def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
 
 
 def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
-    """Arguments for ``container@account.dfs.core.windows.net``: an account key, or Azure's default
-    chain.
+    """Arguments for ``container@account.dfs.core.windows.net``.
+
+    Credentials are an account key, or those of Azure's default credential chain.
     """
     _, _, host = authority.rpartition("@")
     account = host.split(".")[0]
@@ -297,7 +298,7 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
 
 @contextmanager
 def _in_words(uri: str) -> Iterator[None]:
-    """Convert Arrow's errors to ``OSError`` without secrets in the message."""
+    """Convert Arrow's errors to ``OSError``, with secrets masked in the message."""
     from pyarrow import ArrowException
 
     try:

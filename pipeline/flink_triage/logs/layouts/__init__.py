@@ -1,4 +1,4 @@
-"""Parses header lines by their layout."""
+"""Parses the header lines of log events according to their layout."""
 
 from flink_triage.logs.layouts.builtin_layouts import LAYOUTS, Layout
 from flink_triage.logs.layouts.headers import (

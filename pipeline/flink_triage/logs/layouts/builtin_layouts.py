@@ -1,6 +1,7 @@
-"""The built-in layouts: header formats of Flink, its users and related systems.
+"""The built-in layouts: header formats of Flink, of common user configurations, and of related
+systems.
 
-Each layout is one verbose regex for a whole line.
+Each layout is one verbose regex that matches a whole line.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _LEVEL = rf"(?P<level>{LEVELS})"
 _LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
 # Thread names contain nested brackets: "[Writer[1] (1/2)#0]".
 _BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
-# A bare %X prints a map of the MDC: "{flink-job-id=…, tenant=acme}".
+# A bare %X prints the MDC as a map: "{flink-job-id=…, tenant=acme}".
 GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
 _BRACKETS = rf"{GROUPED}(?:[ ]*{GROUPED}){{0,3}}"
 _NDC = rf"(?P<ndc>{_BRACKET})"
@@ -31,10 +32,10 @@ JUL = "java-util-logging"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """One header layout: its name, an example, and the regex for a whole line.
+    """One header layout: its name, an example, and a regex that matches a whole line.
 
-    ``after_time`` is the part of that regex after the timestamp, for readers that know where the
-    timestamp ends; ``None`` if the layout has no time.
+    ``after_time`` is the part of that regex after the timestamp, for callers that have already
+    parsed the timestamp; ``None`` if the layout has no timestamp.
     """
 
     name: str
@@ -53,13 +54,14 @@ def _layout(name: str, example: str, pattern: str) -> Layout:
 
 LAYOUTS: tuple[Layout, ...] = (
     # flink-dist/conf/log4j.properties since 1.11: %d{yyyy-MM-dd HH:mm:ss,SSS} %-5p %-60c %x - %m%n
-    # (before 1.11 log4j 1 printed nothing for an empty %x, log4j 2 prints []).
+    # (before 1.11, log4j 1 printed nothing for an empty %x; log4j 2 prints []).
     _layout(
         "log4j2",
         "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
         rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
     ),
-    # FLIP-251 / FLINK-31080: MDC with the job id, and other bracketed context of custom patterns.
+    # FLIP-251 / FLINK-31080: the MDC with the job ID, and other bracketed context in custom
+    # patterns.
     _layout(
         "log4j2-mdc",
         "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",
@@ -107,8 +109,8 @@ LAYOUTS: tuple[Layout, ...] = (
         "INFO:pyflink.table:message",
         r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger>[\w.]{1,200}):(?P<message>.*)",
     ),
-    # Columns between bars: %d | %-5p | %t | %c{1} | %m. A thread name may contain spaces. Text that
-    # could be a logger is read as one, so that bars in messages do not shift the columns.
+    # Columns separated by bars: %d | %-5p | %t | %c{1} | %m. A thread name may contain spaces. Text
+    # that could be a logger is parsed as one, so that bars in messages do not shift the columns.
     _layout(
         "barred",
         "2026-11-21 06:47:23.468 | INFO  | Map (1/2)#0 | TaskManagerRunner | message",
@@ -120,9 +122,9 @@ LAYOUTS: tuple[Layout, ...] = (
         "2026-11-21 06:47:23.468 | Map (1/2)#0 | INFO  | TaskManagerRunner | message",
         rf"{TIMESTAMP}[ ]*\|{_BARRED_THREAD}[ ]*{_LEVEL}[ ]*\|{_BARRED_LOGGER}[ ]?{_MESSAGE}",
     ),
-    # Log4j's own StatusLogger, on stderr: the user's pattern does not apply, there is no logger,
-    # and the thread name has no brackets; for a task it is "Source: a -> b (1/2)#0". The message
-    # texts are those of the appenders.
+    # Log4j's own StatusLogger, on stderr: the user's pattern does not apply, the logger is missing,
+    # and the thread name, for a task "Source: a -> b (1/2)#0", has no brackets. The message texts
+    # are those of Log4j's appenders.
     _layout(
         "log4j-status",
         "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",
@@ -130,13 +132,13 @@ LAYOUTS: tuple[Layout, ...] = (
         r"(?P<logger>(?!))?(?P<message>(?:An[ ]exception[ ]occurred[ ]processing[ ]Appender[ ]"
         r"|Attempted[ ]to[ ]append[ ]|Recursive[ ]call[ ]to[ ]appender[ ]|Unable[ ]to[ ]).*)",
     ),
-    # The same before Log4j has read a configuration, or if it finds none.
+    # The StatusLogger before Log4j has read a configuration, or if it finds none.
     _layout(
         "log4j-status-simple",
         "ERROR StatusLogger No Log4j 2 configuration file found.",
         r"(?P<level>WARN|ERROR|FATAL)[ ](?P<logger>(?!))?(?P<message>StatusLogger[ ].*)",
     ),
-    # SimpleFormatter of java.util.logging; level and message are on the next line.
+    # java.util.logging's SimpleFormatter; level and message are on the next line.
     _layout(
         JUL,
         "Nov 21, 2026 6:47:23 AM org.apache.flink.runtime.Foo bar",

@@ -1,7 +1,8 @@
 """Parses header lines with user-defined layouts: regexes with named groups.
 
-A layout comes from ``--layout`` or from a ``layouts.yaml`` next to a team's signatures: a list of
-``name``, ``regex`` and an ``example`` line that the regex must match.
+Layouts are specified with ``--layout``, or in a ``layouts.yaml`` file next to a team's signatures.
+The file is a list of mappings with a ``name``, a ``regex``, and an ``example`` line, which the
+regex must match.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ _GROUPS = ("at", "level", "logger", "thread", "message", "job")
 
 
 def check_layout(pattern: str) -> str:
-    """Return the pattern of ``--layout``; raises ``UsageError`` with the reason if it cannot be
-    used.
-    """
+    """Return the pattern given with ``--layout``; raises ``UsageError`` if it is not usable."""
     problem = _problem_of(pattern)
     if problem is not None:
         raise UsageError(f"--layout: {pattern[:_SHOWN_CHARS]!r} {problem}")
@@ -63,9 +62,9 @@ def _problem_of(pattern: str) -> str | None:
 
 
 def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
-    """The layouts of every ``layouts.yaml`` in these folders.
+    """The layouts in all ``layouts.yaml`` files of these directories.
 
-    Raises ``UsageError`` with all problems in all files, as ``path:line: field: reason``.
+    Raises ``UsageError`` that lists all problems in all files, as ``path:line: field: reason``.
     """
     found: list[str] = []
     problems: list[Problem] = []
@@ -131,7 +130,7 @@ class OwnLayouts:
         self.problem: str | None = None
 
     def parse(self, line: str, default_timezone: tzinfo | None) -> Header | None:
-        """The header on this line; without a time zone, its time is not parsed."""
+        """The header on this line, or ``None``; without a time zone, its time is not parsed."""
         for pattern in self._patterns:
             try:
                 match = pattern.match(line[:MAX_HEADER_CHARS], timeout=self._timeout)
@@ -151,8 +150,8 @@ def _header_of(match: regex.Match[str], line: str, default_timezone: tzinfo | No
     parts = match.groupdict()
     at = parts.get("at")
     message = parts.get("message")
-    # The regex sees only the head of a long line; a group that reached the end of the head
-    # continues.
+    # The regex is applied only to the head of a long line. A group that extends to the end of the
+    # head continues after it.
     if message is None:
         message = line[match.end() :].lstrip()
     elif match.end("message") == MAX_HEADER_CHARS:

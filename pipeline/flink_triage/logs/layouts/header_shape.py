@@ -1,9 +1,9 @@
-"""Derives a shape, the fixed columns of a file's header lines, so that headers are found unparsed.
+"""Derives a file's header shape, its fixed columns, to find header lines without parsing them.
 
 A shape has one character per column: ``9`` is a digit, any other character is literal (``9999-99-99
 99:99:99,999 ``). The anchor is the position of the level: ``@24`` is a column, ``]2`` is one space
 after the second ``]``. Both are part of the layout name in a profile, such as ``log4j2 9999-99-99
-99:99:99,999 @24``, so that a range can be read without the rest of its file.
+99:99:99,999 @24``, so that a byte range can be read without the rest of the file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import numpy.typing as npt
 from flink_triage.logs.layouts.builtin_layouts import LEVELS
 from flink_triage.logs.layouts.timestamps import match_timestamp
 
-# Seven 64-bit words: a JSON record that starts with "@timestamp", nanoseconds and an offset needs
-# 52 columns.
+# Seven 64-bit words. A JSON record that starts with "@timestamp", nanoseconds, and a UTC offset
+# requires 52 columns.
 SHAPE_WIDTH = 56
 _LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
 _SHAPE_IN_NAME = re.compile(
@@ -30,10 +30,10 @@ _SHAPE_IN_NAME = re.compile(
 
 _DIGITS = str.maketrans("0123456789", "9999999999")
 _LEVEL_WITHIN = 400
-# Maximum length of a timestamp, with a leading bracket and the inspected text after it.
+# Maximum length of a timestamp, including a leading bracket and the text inspected after it.
 _TIMESTAMP_CHARS = SHAPE_WIDTH + 8
 _BEHIND = re.compile(r"[ \])>|\t]*")
-# The text before the time in a JSON record that starts with its time.
+# The text before the timestamp in a JSON record that starts with its timestamp.
 _JSON_START = re.compile(r'\{ ?"[@A-Za-z_]{1,16}" ?: ?"')
 _PLAIN_TIME = re.compile(
     r"[\[(<]?(?P<time>(?P<second>9999-99-99[ T]99:99:99)[.,](?P<fraction>9{1,9}))[\])>]? |"
@@ -47,7 +47,7 @@ JSON = "json"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``columns`` match at the start of a line; ``minute_columns`` determine the minute."""
+    """The shape of a header line; ``minute_columns`` are the columns that determine the minute."""
 
     layout: str
     columns: str
@@ -63,12 +63,12 @@ class Shape:
 
     @property
     def zero_time(self) -> bytes:
-        """The columns with zeros as digits, for any line of this shape."""
+        """The columns with every digit replaced by zero, which represent any line of this shape."""
         return self.columns.replace("9", "0").encode()
 
     @property
     def header_pattern(self) -> bytes:
-        """The regex of the columns."""
+        """A regex that matches the columns."""
         return _pattern(self.columns).pattern
 
     def is_header(self, line: bytes) -> bool:
@@ -78,7 +78,7 @@ class Shape:
         return _text_pattern(self.columns).match(line) is not None
 
     def level_of(self, line: bytes) -> bytes | None:
-        """The level at the anchor, or ``None`` if there is other text."""
+        """The level at the anchor, or ``None`` if the text there is not a level."""
         column = self._anchor_column(line)
         if column is None:
             return None
@@ -100,15 +100,15 @@ class Shape:
 
     @property
     def time_columns(self) -> tuple[int, int, int] | None:
-        """Columns of date and time, of the fraction's digits, and of the timestamp's end.
+        """The columns where date and time start, where the fraction starts, and the timestamp ends.
 
-        ``None`` unless the shape is a whole timestamp of a plain form, followed by a space, or by a
-        quote in JSON. In JSON, the timestamp includes the offset.
+        ``None`` unless the shape is a complete timestamp in a simple format, followed by a space,
+        or by a quote in JSON. In JSON, the timestamp includes the UTC offset.
         """
         return _time_columns(self.columns)
 
     def next_header(self, data: bytes | bytearray, start: int) -> int:
-        """Offset of the first header line that starts after a newline at or after ``start``."""
+        """The offset of the first header line that follows a newline at or after ``start``."""
         match = _following(self.columns).search(data, start)
         return match.start() + 1 if match else -1
 
@@ -138,26 +138,26 @@ def _following(columns: str) -> re.Pattern[bytes]:
 
 
 def is_json(layout: str) -> bool:
-    """Whether a layout name from a profile denotes JSON records, with or without a shape."""
+    """Whether a profile's layout name denotes JSON records, with or without a shape."""
     return layout.partition(" ")[0] == JSON
 
 
 @lru_cache(maxsize=64)
 def shape_named(name: str) -> Shape | None:
-    """The shape in a profile's layout name, or ``None``."""
+    """The shape that a profile's layout name includes, or ``None``."""
     match = _SHAPE_IN_NAME.match(name)
     return Shape(match["layout"], match["shape"], match["anchor"]) if match else None
 
 
 def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
-    """The shape of all these header lines; ``None`` if there are too few, or they share no shape.
+    """The common shape of these header lines; ``None`` if there is none or there are too few lines.
 
-    ``starts`` are their ``timestamp_columns``.
+    ``starts`` are the ``timestamp_columns`` of the lines.
     """
     if len(starts) < 3:
         return None
     columns = _common(sorted(set(starts)))
-    # A shape shorter than a time of day with milliseconds does not reliably mark a header.
+    # A shape shorter than a time of day with milliseconds does not reliably identify a header.
     if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
         return None
     if layout == JSON:
@@ -166,22 +166,22 @@ def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shap
 
 
 def timestamp_columns(line: str) -> str | None:
-    """The columns of the timestamp at the start of a line and of the text directly after it.
+    """The columns of the timestamp at the start of a line and of the text that directly follows it.
 
-    A bracket or the key of a JSON record may precede the timestamp. Digits are written as ``9``.
-    ``None`` if there is no timestamp or its form has no fixed columns.
+    A bracket or a JSON key may precede the timestamp. Digits are replaced by ``9``. ``None`` if
+    there is no timestamp, or if its format has no fixed columns.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 
 
-# Lines of one logger start with the same text, except for their digits.
+# Cached, because lines of one logger start with the same text except for digits.
 @lru_cache(maxsize=4096)
 def _columns_of(line: str) -> str | None:
     json_start = _JSON_START.match(line)
     if json_start is not None:
         match = match_timestamp(line, json_start.end())
         end = match.end() if match is not None and match["ymd"] else 0
-        # The quote belongs to the shape: the timestamp is complete.
+        # The closing quote is part of the shape, because it shows that the timestamp is complete.
         return line[: min(end + 1, SHAPE_WIDTH)] if end else None
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
@@ -202,7 +202,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _anchor_of(lines: Sequence[bytes]) -> str | None:
-    """The position of the level in nine of ten lines: a column, or after the n-th bracket."""
+    """The position of the level in 90 % of the lines: a column, or after the nth bracket."""
     found: Counter[str] = Counter()
     for line in lines:
         match = _LEVEL.search(line, 0, _LEVEL_WITHIN)
@@ -220,8 +220,9 @@ def _anchor_of(lines: Sequence[bytes]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ShapeMasks:
-    """Bit masks of a header shape, in 64-bit words. They test many lines for a header, and extract
-    their minute keys, in one numpy operation.
+    """Bit masks of a header shape, in 64-bit words.
+
+    With the masks, one NumPy operation tests many lines for a header or extracts their minute keys.
     """
 
     literal_mask: npt.NDArray[np.uint64]
@@ -233,8 +234,8 @@ class ShapeMasks:
     def are_headers(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Whether each row of four words starts with the shape.
 
-        A byte is a digit iff its high half is 3 and stays 3 when 6 is added; the additions cannot
-        carry into the next byte for bytes below 0xFA, and those fail the first test.
+        A byte is a digit iff its high nibble is 3, and is still 3 after 6 is added. The addition
+        carries into the next byte only for bytes of 0xFA or above, which fail the first test.
         """
         result: npt.NDArray[np.bool_] = np.ones(len(rows), dtype=np.bool_)
         high, three, six = (np.uint64(0x0101010101010101 * n) for n in (0xF0, 0x30, 0x06))
@@ -268,8 +269,6 @@ def masks_of(shape: Shape) -> ShapeMasks:
 
 @lru_cache(maxsize=64)
 def sub_minute_columns(columns: str) -> frozenset[int]:
-    """Columns of the seconds and the fraction; date, hours, minutes and offset determine the
-    minute.
-    """
+    """The columns of the seconds and their fraction, which do not affect the minute."""
     match = re.search(r"(?<=99:99:)99(?:[.,:]9+)?", columns)
     return frozenset(range(*match.span())) if match else frozenset()

@@ -1,6 +1,6 @@
-"""Parses one header line into its time, level, logger, thread, job and message.
+"""Parses a header line into its time, level, logger, thread, job, and message.
 
-A cheap test precedes the built-in layouts. A line that matches none of them is parsed by
+A fast check precedes the built-in layouts. A line that does not match any of them is parsed by
 ``_parse_house_layout``, a token grammar for patterns such as ``[%d] [%t] %-5level %logger{36} -
 %m``.
 """
@@ -18,14 +18,14 @@ from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_column
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 from flink_triage.logs.text.trace_lines import TRACEBACK
 
-# Maximum length of the fixed part of a header: thread names contain operator names of up to some
-# hundreds of characters. The message is not inspected.
+# Maximum length of a header without its message. Thread names contain operator names, which may
+# have several hundred characters.
 MAX_HEADER_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The parts of a header line. ``layout`` is the name of the matching layout."""
+    """The parts of a header line; ``layout`` is the name of the matching layout."""
 
     layout: str
     logged_at: datetime | None
@@ -38,7 +38,7 @@ class Header:
 
 
 class HeaderKind(NamedTuple):
-    """The properties shared by headers of one layout and one logger."""
+    """The properties that headers with the same layout and logger share."""
 
     layout: str
     logger: str | None
@@ -85,7 +85,7 @@ _TIME_ONLY = re.compile(
 
 
 def canonical_level(word: str | None) -> str | None:
-    """The level under its log4j2 name; unknown words are kept in upper case."""
+    """The log4j2 name of a level; an unknown word is converted to upper case."""
     if not word:
         return None
     upper = word.upper()
@@ -112,7 +112,7 @@ def parse_header(
 
 
 def header_kind_of(line: str) -> HeaderKind | None:
-    """The kind of the header that ``parse_header`` would return for this line, in half the time."""
+    """The kind of header that ``parse_header`` would return for this line, in half the time."""
     if not _CHEAP.match(line):
         return None
     for layout in LAYOUTS:
@@ -129,7 +129,7 @@ def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     return _parse_house_layout(line, default_timezone)
 
 
-# A timestamp that, in every layout, only a space, a bracket or a level can follow.
+# A timestamp after which, in every layout, only a space, a bracket, or a level can follow.
 _PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+[A-Z\[])", re.ASCII)
 
 
@@ -146,7 +146,7 @@ def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
 
 
 def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
-    """The match of a layout, and the match of the time if only the text after it was matched."""
+    """The match of a layout, and the match of the timestamp if the layout matched only the rest."""
     if layout.after_time is not None and (time := _PLAIN_TIME.match(line)) is not None:
         behind = layout.after_time.match(line, time.end())
         if behind is not None:
@@ -159,14 +159,14 @@ _JUL_LEVEL = re.compile(r"(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
 
 
 def is_below(header: Header, line: str) -> bool:
-    """Whether the line after a header continues it, even if the line itself looks like a header."""
+    """Whether the line after a header continues it, even if that line looks like a header."""
     return header.layout == JUL and _JUL_LEVEL.match(line) is not None
 
 
 def with_message_below(header: Header, below: str) -> Header | None:
-    """The header with the message on the line ``below``; ``None`` if that line has no message.
+    """The header with the message from the line ``below``; ``None`` if that line has no message.
 
-    Some layouts break the line before the message.
+    Some layouts print a line break before the message.
     """
     is_blank = not below or below.isspace()
     if header.logger is None or header.message.strip() or is_blank:
@@ -191,7 +191,7 @@ def header_of_match(layout: str, match: re.Match[str], logged_at: datetime | Non
 def parts_of_match(
     match: re.Match[str],
 ) -> tuple[str, str | None, str | None, str, str | None]:
-    """Level, logger, thread, message and job id of a match of a layout's regex."""
+    """Level, logger, thread, message, and job ID from a match of a layout's regex."""
     parts = match.groupdict()
     thread = parts.get("thread")
     context = parts.get("ndc") or ""
@@ -212,7 +212,10 @@ def parts_of_match(
 
 @lru_cache(maxsize=1024)
 def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
-    """The last bracket that is not a ``key=value`` map is the thread; all others are context."""
+    """The thread name and the context in bracketed text.
+
+    The last bracket that is not a ``key=value`` map is the thread; all others are context.
+    """
     thread: str | None = None
     context: list[str] = []
     for group in reversed(_GROUP.findall(bracketed)):
@@ -227,7 +230,7 @@ def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
 
 @lru_cache(maxsize=1024)
 def job_id_of(context: str) -> str | None:
-    """The 32-digit job id in MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
+    """The 32-digit job ID in MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
     match = _JOB_ID.search(context.strip(" []{}"))
     return match["id"] if match else None
 
@@ -243,17 +246,17 @@ _SEPARATOR = re.compile(r"[ \t|,;]+|-{1,3}(?=\s)|:(?=\s)|\u2014")
 _LOGGER_TOKEN = re.compile(
     r"(?P<logger>[A-Za-z_$][\w$]*(?:\.[\w$]+)+|[A-Z]\w*)(?:[:@(]\d{1,6}\)?)?(?=[\s:|\-\[]|$)"
 )
-# The next text is neither another part in brackets nor the level.
+# The following text is neither another bracketed part nor the level.
 _NO_LEVEL = re.compile(rf"[ \t]{{0,8}}(?![ \t\[]|{_ANY_CASE_LEVEL.pattern})")
 _ENDS_LOGGER = re.compile(r":|[ ]{1,80}-(?:[ ]|$)")
 _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
 def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
-    """The header of a line whose timestamp or level is preceded only by brackets, if by anything.
+    """The header of a line on which only brackets may precede the timestamp or level.
 
-    Tokens are consumed from the left: brackets, separators, the level, one logger. The message
-    starts after the first `` - ``, ``: `` or `` | `` that follows the level and the logger.
+    Tokens are consumed from left to right: brackets, separators, the level, and one logger. The
+    message starts after the first `` - ``, ``: ``, or `` | `` that follows the level and logger.
     """
     parts = _Tokens()
     column = 0
@@ -284,7 +287,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 class _Tokens:
-    """The parts found so far by the token grammar; used for a single parse."""
+    """The parts that the token grammar has found so far; used for a single line."""
 
     __slots__ = ("context", "has_time", "is_complete", "level", "logged_at", "logger", "thread")
 
@@ -339,7 +342,8 @@ class _Tokens:
     def _is_before_message(self, line: str, column: int) -> bool:
         """Whether the text before ``column`` is a complete header.
 
-        That is a level and a logger, or time, thread and logger if no level follows.
+        A complete header has a level and a logger, or, if no level follows, a time, a thread, and a
+        logger.
         """
         if self.level is not None:
             return self.logger is not None and line[column : column + 1] != "["
@@ -347,9 +351,9 @@ class _Tokens:
         return is_whole and _NO_LEVEL.match(line, column) is not None
 
     def _goes_on(self, rest: str) -> bool:
-        """Whether a bracketed logger is followed by a further part rather than by the message.
+        """Whether a bracketed logger is followed by another header part and not by the message.
 
-        Kafka's messages also start with a bracket: "[Consumer clientId=a, groupId=b] …".
+        Kafka messages also start with a bracket: "[Consumer clientId=a, groupId=b] …".
         """
         if rest.startswith((" -", "[")):
             return True

@@ -1,6 +1,6 @@
 """Parses one JSON log line into a ``Header`` that includes its stack trace.
 
-ECS, GELF, Logstash, GCP, log4j2's old ``JSONLayout`` and ``JsonTemplateLayout``, and the CloudWatch
+ECS, GELF, Logstash, GCP, log4j2's ``JSONLayout`` and ``JsonTemplateLayout``, and the CloudWatch
 format of Amazon Managed Service for Apache Flink differ only in field names; all names are tried.
 """
 
@@ -106,11 +106,11 @@ _JOB = (
     "contextMap.flink-job-id",
     "_flink-job-id",
 )
-# GELF uses the levels of syslog.
+# GELF uses the syslog severity levels.
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
 _RAW = ("@message", "message", "log", "line", "_raw", "msg", "body", "content", "event.original",
         "textPayload", "textpayload", "_source.message", "MESSAGE")  # fmt: skip
-# Fields that separate the streams mixed in a store.
+# Fields that distinguish the streams in a log store.
 _SOURCE = (
     "@logStream", "logStreamName", "log_stream", "kubernetes.namespace_name",
     "kubernetes.pod_name", "kubernetes.pod.name", "kubernetes.container_name",
@@ -123,7 +123,7 @@ _MAX_CAUSES = 50
 
 
 def kind_of_line(text: str) -> HeaderKind | None:
-    """The kind of the header on a line without its carrier, in JSON or plain text."""
+    """The kind of header on a line without its carrier; the line is JSON or plain text."""
     if not text.startswith("{"):
         return header_kind_of(text)
     header = parse_json_line(text)
@@ -131,7 +131,7 @@ def kind_of_line(text: str) -> HeaderKind | None:
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
-    """The event on this line, or ``None`` if it is not a JSON object with a message or a stack."""
+    """The event on this line; ``None`` if it is no JSON object with a message or stack trace."""
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -143,7 +143,7 @@ def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
 
 
 def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | None:
-    """The parts of an event from a JSON object, nested or with dotted names."""
+    """The parts of an event from a JSON object, whose fields are nested or have dotted names."""
     flat = _flatten(fields)
     message = _first_text(flat, MESSAGE_KEYS)
     stack = _stack(fields, flat)
@@ -152,7 +152,7 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
     logger = _first_text(flat, _LOGGER)
     if message is None and stack is None:
         return None
-    # Kafka records and configuration are also JSON; a log line has a time or a level.
+    # Kafka records and configuration are also JSON, but only a log line has a time or a level.
     if level is None and logged_at is None:
         return None
     job_id = _first_text(flat, _JOB)
@@ -171,12 +171,12 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
 
 
 def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
-    """The time in a JSON object."""
+    """The event time in a JSON object."""
     return _time(_flatten(fields), default_timezone)
 
 
 def begins_with_its_time(line: str) -> bool:
-    """Whether the first field of a JSON record contains the time of the event."""
+    """Whether the first field of a JSON record contains the event time."""
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
@@ -188,7 +188,7 @@ def begins_with_its_time(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A raw log line inside a JSON object, with its writer and its collection time."""
+    """A raw log line inside a JSON object, with its source and its collection time."""
 
     text: str
     source: str
@@ -196,10 +196,9 @@ class Wrapped:
 
 
 def unwrap_json_line(line: str) -> Wrapped | None:
-    """The raw line that a collector wrapped in a JSON object, or ``None`` if the object is an
-    event.
+    """The raw line that a log collector wrapped in a JSON object; ``None`` for an event.
 
-    An event has a level, a logger or a stack trace; a collector adds only place and time.
+    An event has a level, a logger, or a stack trace; a collector adds only a source and a time.
     """
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
@@ -273,8 +272,9 @@ def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
 
 
 def _from_number(number: float, nanos: int = 0) -> datetime | None:
-    """A time in seconds since 1970, or in milli-, micro- or nanoseconds; JSON numbers are
-    unbounded.
+    """The time for a number of seconds, milliseconds, microseconds, or nanoseconds since 1970.
+
+    ``None`` if it is out of range, because JSON numbers are unbounded.
     """
     try:
         value = float(number) + nanos / 1e9
@@ -311,9 +311,7 @@ def _stack_text(value: Any) -> str | None:
 
 
 def _element_text(item: Any) -> str:
-    """A frame from an object: log4j2 writes ``class`` and ``method``, logback ``className`` and so
-    on.
-    """
+    """A stack frame from an object written by log4j2 (``class``) or logback (``className``)."""
     if not isinstance(item, dict):
         return str(item)
     method = item.get("method", item.get("methodName"))
@@ -331,7 +329,7 @@ _OMITTED = ("commonElementCount", "commonFramesCount")
 
 
 def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
-    """The trace of a throwable written as nested objects by the layouts of log4j2 or logback."""
+    """The stack trace of a throwable that log4j2 or logback printed as nested objects."""
     name = next((thrown[key] for key in _NAMES if isinstance(thrown.get(key), str)), None)
     if name is None or depth > _MAX_CAUSES:
         return None
@@ -339,7 +337,7 @@ def _thrown_text(thrown: Mapping[str, Any], depth: int = 0) -> str | None:
     lines = [f"{name}: {message}" if message else name]
     frames = next((thrown[key] for key in _FRAMES if thrown.get(key)), None)
     if isinstance(frames, str):
-        # A trace written as text includes its causes.
+        # A stack trace in text form includes its causes.
         return frames if frames.startswith(name) else "\n".join([*lines, frames])
     if isinstance(frames, list):
         lines.append(_stack_text(frames) or "")

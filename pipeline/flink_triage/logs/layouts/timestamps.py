@@ -1,11 +1,11 @@
-"""Parses the time at the start of a log line into an aware UTC ``datetime`` and its end column.
+"""Parses the timestamp at the start of a log line into a timezone-aware UTC ``datetime``.
 
-Supported formats: ISO 8601 with ``T`` or a space, ``-`` or ``/``, ``.`` or ``,`` fractions of up to
-nine digits, ``Z``, ``UTC``, ``GMT`` and numeric offsets; log4j 1's ``yy/MM/dd HH:mm:ss``; month
-names (``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``); the year last (``21.11.2026
-06:54:27``, ``11/21/2026 06:54:27,012``), with the month before the day if they are separated by
-slashes and the date is valid; epoch seconds and milliseconds; a bare time of day, which has no date
-and therefore yields ``None``.
+Supported formats: ISO 8601 with ``T`` or a space, ``-`` or ``/``, ``.`` or ``,`` before a fraction
+of up to nine digits, and ``Z``, ``UTC``, ``GMT``, or a numeric offset; log4j 1's ``yy/MM/dd
+HH:mm:ss``; dates with month names (``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``);
+dates with the year last (``21.11.2026 06:54:27``, ``11/21/2026 06:54:27,012``), where the month
+precedes the day if the separators are slashes and the date is valid; epoch seconds and
+milliseconds; and a bare time of day, which has no date and therefore yields ``None``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def match_timestamp(text: str, start: int = 0) -> re.Match[str] | None:
 
 
 def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | None:
-    """UTC time of a match of ``TIMESTAMP``; ``None`` if it has no date or an impossible one.
+    """The UTC time of a match of ``TIMESTAMP``; ``None`` if the date is missing or invalid.
 
-    A second of 60 or more is read as 59: a leap second must not lose the time of its event.
+    A second of 60 or more is read as 59, so that an event at a leap second has a time.
     """
     kind = match.lastgroup
     if match["ymd"]:
@@ -86,19 +86,22 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
 
 
 def time_of_columns(second: str, fraction: str, default_timezone: tzinfo) -> datetime | None:
-    """UTC time of ``yyyy-MM-dd HH:mm:ss`` columns and the digits of a fraction of a second."""
+    """The UTC time of ``yyyy-MM-dd HH:mm:ss`` columns and fractional-second digits."""
     moment = _second(second[:10], second[11:], "", default_timezone)
     return _with_fraction(moment, fraction)
 
 
 def parse_timestamp(text: str, default_timezone: tzinfo = UTC) -> datetime | None:
-    """UTC time written at the start of ``text``, or ``None``."""
+    """The UTC time of the timestamp at the start of ``text``, or ``None``."""
     match = _TIMESTAMP.match(text.strip())
     return timestamp_of(match, default_timezone) if match else None
 
 
 def _ymd_of_year_last(date: str) -> str:
-    """The day comes first, except with slashes, where Americans write the month first."""
+    """The date as year, month, and day.
+
+    The day comes first, except in the American format with slashes, where the month comes first.
+    """
     between = date[2]
     day, month, year = date.split(between)
     if between == "/" and int(day) <= 12:
@@ -107,7 +110,7 @@ def _ymd_of_year_last(date: str) -> str:
 
 
 def _of_day(hms: str, half: str | None) -> str:
-    """The time of day, with two digits each, from a time that may use the 12-hour clock."""
+    """The time of day in two-digit 24-hour form; the input may use the 12-hour clock."""
     hour, _, rest = hms.partition(":")
     if half is None:
         return f"{hour:>02}:{rest}"
@@ -126,10 +129,11 @@ def _numeric(date: str) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-# Adjacent events share their second, so one parse serves all of them.
+# Cached, because adjacent events often have the same second.
 @lru_cache(maxsize=4096)
 def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
-    # Flink did not run outside of these years; damaged times contain 0000 and 9999, which overflow.
+    # No Flink log is outside of these years; corrupt timestamps contain 0000 and 9999, which
+    # overflow.
     if not "1970" <= ymd[:4] <= "2199":
         return None
     zone = _zone(offset) if offset else default_timezone
@@ -154,7 +158,7 @@ def _zone(offset: str) -> tzinfo:
         return UTC
     digits = offset[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])
-    # No zone offset is a day or more; `timezone` rejects such offsets.
+    # No UTC offset is a day or longer; `timezone` rejects such offsets.
     minutes = min(minutes, 23 * 60 + 59)
     return timezone(timedelta(minutes=-minutes if offset[0] == "-" else minutes))
 
@@ -173,8 +177,8 @@ def _from_epoch(text: str) -> datetime | None:
     return _with_fraction(moment, fraction)
 
 
-# The start of nearly all events in Flink logs, but not of a line with a prefix before the event: a
-# record of fluentd has fields in braces in place of the logger.
+# The start of nearly all events in Flink logs, but not of a line with a carrier prefix. For
+# example, a fluentd record has fields in braces where the logger would be.
 _PLAIN_START = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{1,9} +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +[\w\[]",
     re.ASCII,
@@ -182,7 +186,7 @@ _PLAIN_START = re.compile(
 
 
 def mostly_plain(lines: Sequence[str]) -> bool:
-    """Whether more than half of the lines have a header in Flink's own layout or one like it."""
+    """Whether more than half of the lines have Flink's default header layout or a similar one."""
     spare = (len(lines) - 1) // 2
     for line in lines:
         if not _PLAIN_START.match(line):
