@@ -1,8 +1,8 @@
 """Parses messages that report state changes of a job into ``Lifecycle``.
 
-The messages are those of Flink 1.9 to 2.3 (class names above each entry), and failure messages also
-of 1.0 to 1.8. The scanner also searches for ``LITERALS``, so that these lines are kept although
-most are logged at INFO.
+The messages are those of Flink 1.9 to 2.3, and failure messages also of 1.0 to 1.8. A comment above
+each entry names the class that logs it. The scanner also searches for ``LITERALS``, so that these
+lines are kept even though most are logged at INFO.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flink_triage.logs import banner, operator_status
 from flink_triage.model import Lifecycle
 
 _ID = r"[0-9a-f]{32}"
-# "Map -> Sink (2/4)#1 (attempt id)"; the JobManager omits "#1", and since 1.16 the id ends in "_1".
+# "Map -> Sink (2/4)#1 (attempt ID)"; the JobManager omits "#1", and since 1.16 the ID ends in "_1".
 _EXECUTION = (
     r"(?P<task>.{1,2000}?) ?\((?P<subtask>\d{1,6})/(?P<parallelism>\d{1,6})\)"
     r"(?:#(?P<attempt>\d{1,9}))?(?: - execution #(?P<attempt_>\d{1,9}))?"
@@ -23,7 +23,7 @@ _EXECUTION = (
 )
 
 
-# Clients up to 1.4 print the state changes that they receive from the JobManager.
+# Clients of Flink 1.4 and earlier print the state changes that they receive from the JobManager.
 _CLIENT_TIME = r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d[\t ]"
 
 
@@ -122,7 +122,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Starting execution of job ",
         rf"Starting execution of job '?(?P<job_name>.{{0,2000}}?)'? \((?P<job_id>{_ID})\)",
     ),
-    # DefaultExecutionGraphBuilder (1.15+): maps execution attempt ids to a job
+    # DefaultExecutionGraphBuilder (1.15+): maps execution attempt IDs to a job
     _kind(
         "execution-graph",
         "Created execution graph ",
@@ -145,7 +145,7 @@ _TABLE: tuple[_Kind, ...] = (
         "(Version: ",
         r"Starting (?P<value>.{1,200}?) \(Version: (?P<key>[^,\s)]+)",
     ),
-    # GlobalConfiguration; 1.18+ prints "GlobalConfiguration" lines the same way
+    # GlobalConfiguration; 1.18+ prints "GlobalConfiguration" lines in the same format
     _kind(
         "config",
         "oading configuration property: ",
@@ -162,7 +162,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Could not resolve ResourceManager address",
         r"Could not resolve ResourceManager address (?P<value>[^\s,]+)",
     ),
-    # ConnectionUtils, which finds the network interface by connecting to the JobManager.
+    # ConnectionUtils, which selects the network interface by connecting to the JobManager
     _kind(
         "resourcemanager-sought",
         "Failed to connect from address",
@@ -178,7 +178,7 @@ _TABLE: tuple[_Kind, ...] = (
         "successfully registered at ResourceManager",
         r"successfully registered at (?P<value>ResourceManager)",
     ),
-    # ActiveResourceManager; before 1.12 YarnResourceManager and KubernetesResourceManager
+    # ActiveResourceManager; before 1.12, YarnResourceManager and KubernetesResourceManager
     _kind(
         "taskmanager-requested",
         "Requesting new worker with resource spec",
@@ -290,16 +290,16 @@ LITERALS: tuple[str, ...] = (
     *banner.LITERALS,
 )
 
-# Only this much of a message is inspected: long enough for names, and cheap for regexes.
+# Only this many characters of a message are inspected: enough for long names, and cheap for
+# regexes.
 _MAX_MESSAGE_CHARS = 8192
 
 
 def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
-    """The state change in ``message`` (the message of a header line), or ``None`` for any other
-    line.
+    """The state change that ``message`` reports, or ``None`` for any other message.
 
-    ``logger`` may be ``None``, because the message alone identifies the state change: pasted
-    excerpts and short layouts have no logger.
+    ``logger`` may be ``None``, because pasted excerpts and short layouts have no logger. The
+    message alone identifies the state change.
     """
     del logger
     for literal, kind in _BY_LITERAL:
@@ -311,7 +311,9 @@ def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None
 
 
 def attempt_of_execution(execution: str | None) -> int | None:
-    """Attempt number of an execution attempt id: 1.16+ prints ``<graph>_<vertex>_<index>_<n>``."""
+    """The attempt number in an execution attempt ID, which is ``<graph>_<vertex>_<index>_<n>`` in
+    1.16 and later; ``None`` for the IDs of earlier versions.
+    """
     if execution is None:
         return None
     parts = execution.split("_")
@@ -326,9 +328,9 @@ _TASK_IN_TEXT = re.compile(
 
 
 def task_in_text(text: str) -> tuple[str, int, int, int | None] | None:
-    """(task, subtask from 1, parallelism, attempt from 0) in other messages.
+    """(task, 1-based subtask, parallelism, 0-based attempt) from a message without a state change.
 
-    Flink prints ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
+    An example is ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
     """
     if "/" not in text:
         return None
@@ -348,7 +350,7 @@ _JOB_ID = re.compile(rf"\bjob(?:_|[ -]?[iI][dD]|)[=: ]*(?P<job_id>{_ID})\b")
 
 
 def job_id_in_text(text: str) -> str | None:
-    """The job id in a message ("... for job <id>", "job_<id>_op_..."), or ``None``."""
+    """The job ID in a message ("... for job <id>", "job_<id>_op_..."), or ``None``."""
     start = text.find("job", 0, _MAX_MESSAGE_CHARS)
     while start >= 0:
         found = _JOB_ID.match(text, start, _MAX_MESSAGE_CHARS)

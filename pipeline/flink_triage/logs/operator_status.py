@@ -17,9 +17,9 @@ _ERROR = re.compile(r"""\berror["']?:[ \t]*(?!["']{2}|null\b|~)[^\s,}]""")
 
 
 def parse_status(text: str) -> Lifecycle | None:
-    """The state of a healthy job in the Kubernetes operator's status, in YAML or JSON.
+    """The state of a healthy job from the Kubernetes operator's status, in YAML or JSON.
 
-    ``None`` for any other text, and for a status with an error.
+    ``None`` for any other text, and for a status that contains an error.
     """
     if LITERAL not in text:
         return None

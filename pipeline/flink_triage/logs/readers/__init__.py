@@ -1,1 +1,1 @@
-"""Reads byte ranges of files into events."""
+"""Reads events from byte ranges of files."""

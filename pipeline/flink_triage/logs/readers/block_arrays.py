@@ -1,4 +1,4 @@
-"""Splits a buffer into its events, as arrays: their offsets, and the first bytes of each."""
+"""Splits a buffer into events, represented as arrays of their offsets and first bytes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 
 @dataclass(frozen=True, slots=True)
 class WholeEvents:
-    """Complete events of a buffer: ``bounds`` and ``lines`` have one entry more than events.
+    """Complete events of a buffer; ``bounds`` and ``lines`` have one more entry than events.
 
-    All of them start with a header, except the first one if ``begins_with_header`` is false.
+    All events start with a header, except for the first one if ``begins_with_header`` is false.
     """
 
     data: bytes
@@ -31,7 +31,7 @@ for _byte in b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_":
 
 
 def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """The first 32 bytes at each start as four words; bytes past the end read as zero."""
+    """The 32 bytes at each start as four words; bytes past the end of the data are zero."""
     size = len(data)
     rows = np.zeros((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
     inside = int(starts.searchsorted(size - SHAPE_WIDTH, side="right"))
@@ -58,7 +58,7 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Events that may contain a literal according to the finder and are not judged anyway."""
+    """Events in which the finder may have found a literal, except those that are judged anyway."""
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

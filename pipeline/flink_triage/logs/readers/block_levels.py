@@ -1,4 +1,4 @@
-"""Determines the levels of a block's events, and counts their volumes by level and minute."""
+"""Determines the levels of the events in a block, and their volumes by level and minute."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ UNRESOLVED = len(_LEVELS)
 
 
 def code_of(level: str | None) -> int:
-    """The code of a level in an array of levels."""
+    """The code that represents a level in an array."""
     return _LEVEL_CODES.get(level, _OTHER_LEVEL)
 
 
 def quiet_levels(
     view: WholeEvents, newlines: npt.NDArray[np.int64], shape: Shape
 ) -> npt.NDArray[np.int64]:
-    """Index into ``_LEVELS`` for events with a quiet level; others are unresolved."""
+    """An index into ``_LEVELS`` for each event with a quiet level; other events are unresolved."""
     if shape.is_json:
         return plain_levels(view, UNRESOLVED)
     levels = np.full(len(view.bounds) - 1, UNRESOLVED, dtype=np.int64)
@@ -39,7 +39,7 @@ def quiet_levels(
         value = np.uint64(int.from_bytes(word, "little"))
         following = ((words >> np.uint64(8 * len(word))) & np.uint64(0xFF)).astype(np.uint8)
         levels[((words & mask) == value) & ~IS_WORD[following]] = code
-    # A header is a line with the shape, which the first line of the file may lack.
+    # A header is a line that has the shape. The first line of the file may lack it.
     if not view.begins_with_header:
         levels[0] = UNRESOLVED
     return levels
@@ -48,7 +48,7 @@ def quiet_levels(
 def _anchor_columns(
     view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
 ) -> npt.NDArray[np.int64] | None:
-    """Offset of the level word of each event; the end of the data for events without one."""
+    """The offset of the level of each event; the end of the data for events without a level."""
     if anchor is None:
         return None
     starts = view.bounds[:-1]

@@ -1,8 +1,8 @@
-"""Reads a file whose header lines have a fixed shape, and yields portions of its notable events.
+"""Reads a file whose header lines have a fixed shape, and yields its notable events in portions.
 
-The file is read in large blocks. Each block is inspected with numpy and one scan for literals;
-Python code runs only for notable events. The result equals that of ``reference_reader.read_lines``.
-A range owns the events whose first byte lies in it; reading continues to the end of the last one.
+The file is read in large blocks. Each block is inspected with NumPy and a single literal scan, so
+that Python code runs only for notable events. The result equals that of ``reference_reader``. A
+range includes every event whose first byte is in the range, up to the end of that event.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from flink_triage.logs.routine import drop_routine, job_of_completed
 from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.model import Event
 
-# Larger blocks do not fit the processor's cache and get new pages each time (a fifth of the total
-# time); smaller blocks pay numpy's start-up cost more often.
+# Larger blocks exceed the CPU cache and require new memory pages every time, which takes a fifth of
+# the total time. With smaller blocks, NumPy's call overhead occurs more often.
 BLOCK_BYTES = 1024 * 1024
 
-# Below this size, numpy's start-up cost per call exceeds that of a loop over the events.
+# Below this size, NumPy's call overhead exceeds the cost of a loop over the events.
 FEW_BYTES = 16 * 1024
 
-# Larger portions fold better, but need more memory.
+# Larger portions fold better, but require more memory.
 MAX_PORTION_BLOCKS = 16
-# Completed checkpoints are trimmed when this many are waiting.
+# Completed checkpoints are trimmed when this many have been collected.
 MAX_ROUTINE = 16 * 1024
 
 _Routine = tuple[int, int, bytes, tuple[datetime, bytes]]
-# Differs from every level.
+# A marker that differs from every level.
 _NOT_ASKED = "not asked"
 
 
@@ -58,16 +58,16 @@ def read_blocks(
     few_bytes: int = FEW_BYTES,
     repeats: Repeats | None = None,
 ) -> Iterator[Sequence[Event]]:
-    """Read ``source``, positioned at ``window.start``, block by block.
+    """Read ``source``, which must be positioned at ``window.start``, block by block.
 
-    Yields portions of the events that ``tally`` keeps; the caller takes the last portion.
-    ``repeats``, if given, must have begun the range; it counts events that others represent.
+    Yields the events that ``tally`` keeps, in portions; the last portion stays in ``tally``. Call
+    ``repeats.begin`` before; ``repeats`` counts the events that other events represent.
     """
     return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
 
 class _Blocks:
-    """The state of one pass: the buffer's position in the file, and its line number."""
+    """The state of one pass over a file, such as the buffer's offset and line number."""
 
     def __init__(
         self,
@@ -90,14 +90,14 @@ class _Blocks:
         self._masks = masks_of(build.shape)
         self._offset = window.start
         self._line = 1
-        # Even without a partial header at its end, an oversized event exceeds the event limit.
+        # An event of this size exceeds the event limit even if it ends with a partial header.
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
         self._repeats = repeats
-        # Blocks of a portion: few at first, because later portions use forms learned earlier.
+        # Blocks per portion; few at first, because later portions reuse forms learned earlier.
         self._portion_blocks = 1
         self._blocks = 0
-        # Completed checkpoints of the portion: offset, line, bytes, minute and job.
+        # The completed checkpoints of the portion: offset, line, bytes, minute, and job.
         self._routine: list[_Routine] = []
 
     def run(self) -> Iterator[Sequence[Event]]:
@@ -114,7 +114,7 @@ class _Blocks:
                 return
             carry = self._take(data)
             if len(carry) > self._giant_bytes:
-                # The rest after the oversized event may be the last block, and contain many events.
+                # The data after the oversized event may contain many events and be the last block.
                 carry = self._take(self._take_giant(carry))
             if self._is_portion():
                 self._settle()
@@ -132,7 +132,7 @@ class _Blocks:
         return False
 
     def _settle(self) -> None:
-        """At the end of the portion, build the events that are kept only then."""
+        """Build the events that can be selected only at the end of the portion."""
         if self._repeats is not None:
             for offset, line, data in self._repeats.lasts():
                 self._keep_notable(offset, line, data)
@@ -141,9 +141,9 @@ class _Blocks:
         self._keep_routine()
 
     def _trim_routine(self) -> None:
-        """Reduce each run of completed checkpoints of one minute and job to its first and last.
+        """Keep only the first and last of consecutive completed checkpoints of one minute and job.
 
-        A run ends at any other event.
+        Any other event ends such a run of checkpoints.
         """
         others = self._tally.waiting_offsets
         if self._repeats is not None:
@@ -160,7 +160,7 @@ class _Blocks:
         return data[taken:]
 
     def _finish(self, data: bytes) -> None:
-        """At the end of the source, treat the remaining bytes as one event."""
+        """Treat the remaining bytes at the end of the source as one event."""
         if not data:
             return
         if self._window.is_active:
@@ -177,7 +177,7 @@ class _Blocks:
         is_open: bool,
         is_cut: bool = False,
     ) -> None:
-        """Count one event on its own; ``is_open``: its last line has no newline."""
+        """Count a single event; ``is_open`` means that its last line has no newline."""
         shape = self._build.shape
         minute = self._build.minute_of(data) if shape.is_header(data) else None
         built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
@@ -190,15 +190,15 @@ class _Blocks:
             self._tally.keep(built.event, built.redactions, built.decode_errors)
 
     def _take_giant(self, carry: bytes) -> bytes:
-        """Read to the end of an event that is larger than the buffer; keep its head and tail."""
+        """Read to the end of an event that exceeds the buffer; keep only its head and tail."""
         settings = self._build.settings
         head_bytes, tail_bytes = head_and_tail_bytes(settings)
         head = carry[:head_bytes]
-        # The tail may already contain the start of the next header: keep room to return it.
+        # The tail may already contain the start of the next header, which must be returned.
         kept_bytes = tail_bytes + SHAPE_WIDTH + 1
         tail = carry[-kept_bytes:]
         size, newlines = len(carry), carry.count(b"\n")
-        # A header may straddle two reads, so the overlap is searched again.
+        # A header may span two reads, so the overlap is searched again.
         overlap = carry[-SHAPE_WIDTH - 1 :]
         while block := self._source.read(self._block_bytes):
             joined = overlap + block
@@ -229,9 +229,7 @@ class _Blocks:
         overlap: bytes,
         block: bytes,
     ) -> bytes:
-        """End the oversized event ``found`` bytes into ``block``; if negative, in the overlap
-        before it.
-        """
+        """End the oversized event at ``found`` in ``block``; if negative, in the overlap before."""
         _, tail_bytes = head_and_tail_bytes(self._build.settings)
         if found >= 0:
             tail, rest = (tail + block[:found])[-tail_bytes:], block[found:]
@@ -272,7 +270,7 @@ class _Blocks:
         levels = quiet_levels(view, newlines, self._build.shape)
         sizes = view.bounds[1:] - view.bounds[:-1]
         line_counts = view.lines[1:] - view.lines[:-1]
-        # These are judged regardless of their words; all others only if they contain a literal.
+        # These events are always judged; all others are judged only if they contain a literal.
         is_judged = (levels == UNRESOLVED) | (line_counts > 1) | (sizes > self._cut_bytes)
         is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
         self._tally.newline_count += int(view.lines[-1])
@@ -301,7 +299,7 @@ class _Blocks:
     def _forms(
         self, pieces: Sequence[bytes], is_first_headless: bool, is_line: npt.NDArray[np.bool_]
     ) -> Iterable[bytes | None]:
-        """The forms of events if repeats are counted; ``None`` for events without a header."""
+        """The form of each event if repeats are counted; ``None`` for an event without a header."""
         if self._repeats is None or not pieces:
             return repeat(None, len(pieces))
         forms = forms_of_events(pieces, self._build.shape.zero_time)
@@ -321,7 +319,7 @@ class _Blocks:
     ) -> str | None:
         """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it is not notable.
 
-        An event that is not ``judged`` in any case needs a literal.
+        Unless ``judged``, the event is judged only if it contains a literal.
         """
         offset, line = self._offset + start, self._line + line
         if not judged and self._is_routine(offset, line, data):
@@ -342,7 +340,7 @@ class _Blocks:
         return built.level
 
     def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:
-        """Keep an event, counted so far, if it is notable; ``None`` if it does not need judging."""
+        """Keep a counted event if it is notable; ``None`` if it does not have to be judged."""
         if not judged and not self._finder.contains(data):
             return None
         built = self._build.build(offset, len(data), line, data, has_literal=not judged or None)
@@ -352,7 +350,7 @@ class _Blocks:
         return built
 
     def _take_few(self, data: bytes) -> int:
-        """Does the work of ``_take_events`` for small amounts of data."""
+        """Like ``_take_events``, but faster for small amounts of data."""
         limit = None if self._window.end is None else self._window.end - self._offset
         events = whole_events(data, self._build.shape, limit)
         if events is None:
@@ -375,7 +373,7 @@ class _Blocks:
         return events.bounds[-1]
 
     def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
-        """Whether the event reports a completed checkpoint, which is handled later."""
+        """Whether the event reports a completed checkpoint, which is processed later."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:

@@ -1,6 +1,6 @@
-"""Accounts for every byte of a range: each of its events is added once, whether notable or not.
+"""Accounts for every byte of a range: every event is added exactly once, whether notable or not.
 
-Notable events are returned in portions while reading, because a range may be a whole file.
+Because a range may be a whole file, notable events are returned in portions during reading.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from flink_triage.logs.text.redact import Redactions
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 from flink_triage.settings import MIB
 
-# Limits the memory for one portion: its text, and the parsed traces, which need about 25 times as
-# much. The number of events is limited as well, because events may have little text.
+# These limits bound the memory for one portion: its text, and the parsed traces, which require
+# about 25 times as much. The number of events is also limited, because events may be short.
 PORTION_BYTES = 4 * MIB
 PORTION_EVENTS = 8_192
 
 
 class Tally:
-    """Sums up one range: ``take`` returns events, ``finish`` the ``RangeScan`` without them.
+    """The totals of one range; ``take`` returns events, and ``finish`` the ``RangeScan`` without
+    events.
 
     With ``is_whole``, all events form one portion.
     """
@@ -30,7 +31,7 @@ class Tally:
         self._is_whole = is_whole
         self._waiting: list[Event] = []
         self._waiting_bytes = 0
-        # Offset of the first accounted byte.
+        # The offset of the first accounted byte.
         self.began_at = 0
         self.newline_count = 0
         self.event_bytes = 0
@@ -41,14 +42,14 @@ class Tally:
         self.decode_errors = 0
         self.truncated = 0
         self.problems: list[Quarantined] = []
-        # The error that ended the reading, if any.
+        # The error that stopped the reading, if any.
         self.read_error: OSError | None = None
         self._volumes: dict[tuple[str | None, datetime | None], list[int]] = {}
 
     def count(
         self, level: str | None, minute: datetime | None, lines: int, size: int, events: int
     ) -> None:
-        """Add to the volume of a level and minute, but not to the sums of bytes."""
+        """Add to the volume of a level and minute, but not to the byte totals."""
         volume = self._volumes.get((level, minute))
         if volume is None:
             volume = self._volumes[(level, minute)] = [0, 0, 0]
@@ -66,13 +67,16 @@ class Tally:
         self.truncated += event.is_truncated
 
     def keep_counted(self, size: int) -> None:
-        """Move notable events that others represent from the counted to the event bytes."""
+        """Move ``size`` bytes from the counted to the event bytes.
+
+        They belong to notable events that other events represent.
+        """
         self.event_bytes += size
         self.counted_bytes -= size
 
     @property
     def waiting_offsets(self) -> list[int]:
-        """Offsets of the events kept since the last portion was taken, in order."""
+        """The sorted offsets of the events that were kept since the last portion was taken."""
         return sorted(event.offset for event in self._waiting)
 
     @property
@@ -98,7 +102,7 @@ class Tally:
         return events
 
     def quarantine_rest(self, byte_range: ByteRange, reason: str) -> None:
-        """Record the unread rest of the range as unreadable."""
+        """Quarantine the unread rest of the range."""
         profile = byte_range.profile
         end = profile.size_bytes if byte_range.end is None else byte_range.end
         left = end - byte_range.start - self.accounted_bytes

@@ -1,4 +1,4 @@
-"""Builds an ``Event`` from the bytes of one event of a shaped file, if the event is notable."""
+"""Builds an ``Event`` from the bytes of a notable event in a file with a header shape."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from flink_triage.logs.text.trace_line_kinds import holds_trace
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Precedes the message in most layouts.
+# The separator before the message in most layouts.
 _MESSAGE_FOLLOWS = b" - "
 _MAX_HEADERS = 4096
-# The whitespace of `bytes.isspace`.
+# The whitespace characters of `bytes.isspace`.
 _BLANKS = " \t\n\r\x0b\f"
 
 
@@ -55,9 +55,9 @@ class BuiltEvent:
 
 
 class ShapedEvents:
-    """Builds events of one file whose header lines have a fixed shape.
+    """Builds the events of one file whose header lines have a fixed shape.
 
-    With ``is_general``, every event takes the general path, which defines the result.
+    With ``is_general``, every event takes the general path, which defines the correct result.
     """
 
     def __init__(
@@ -78,13 +78,13 @@ class ShapedEvents:
         self._personal = settings.reading.redacts_personal
         self._continuations = TextCache(personal=self._personal)
         layout = layout_named(shape.layout)
-        # The fast path cannot change the text.
+        # The fast path cannot modify the text.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether times sort like their texts.
+        # Whether timestamps sort in the same order as their text.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
-        # Whether the bytes between the time and the message are a header, whatever the message is.
+        # Whether the bytes between the timestamp and the message are a header for any message.
         self._headers: dict[bytes, bool] = {}
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
@@ -92,16 +92,17 @@ class ShapedEvents:
         self._below_minute = (min(columns), max(columns) + 1) if columns else (0, 0)
         self._no_seconds = shape.columns[slice(*self._below_minute)].replace("9", "0")
         self._time_start = shape.columns.find("9")
-        # A fraction with any number of digits is not part of the shape; the offset follows it.
+        # A fraction of variable length is not part of the shape, and neither is the UTC offset
+        # after it.
         is_cut = shape.is_json and shape.time_columns is None
         self._minute_width = SHAPE_WIDTH if is_cut else len(shape.columns)
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
 
     def header_of(self, data: bytes) -> bytes | None:
-        """The header of ``data`` in the same columns, without the time.
+        """The header of ``data`` with the same columns, but without its timestamp.
 
-        It represents all one-line events with the same level, logger, thread and job. ``None`` if
-        the message could affect how the header is parsed.
+        It represents all one-line events with the same level, logger, thread, and job. ``None`` if
+        the message may affect how the header is parsed.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -124,16 +125,16 @@ class ShapedEvents:
         return b" " * after + header if is_whole else None
 
     def minute_of(self, line: bytes) -> datetime | None:
-        """The minute in the shape's columns of a header line."""
+        """The minute of a header line, according to the columns of the shape."""
         text = line[: self._minute_width].decode("latin-1")
         start, end = self._below_minute
-        # One lookup covers all seconds of a minute; 60 is not a valid second.
+        # One cache entry serves all seconds of a minute; 60 is not a valid second.
         if start < end <= len(text) and text[start] < "6":
             text = f"{text[:start]}{self._no_seconds}{text[end:]}"
         return _minute(text, self._time_start, self._timezone)
 
     def time_of(self, text: bytes) -> datetime | None:
-        """The time stated by ``text``."""
+        """The time that ``text`` represents."""
         return parse_timestamp(text.decode("latin-1"), self._timezone)
 
     def build(
@@ -148,7 +149,7 @@ class ShapedEvents:
     ) -> BuiltEvent:
         """Judge one event; ``data`` is the whole event, or its head and tail if ``is_cut``.
 
-        ``has_literal`` is the result of an earlier scan of the whole event, if there was one.
+        ``has_literal`` is the result of an earlier literal scan of the whole event, if any.
         """
         if not is_cut and len(data) <= self._whole_bytes:
             built = self._build_regular(offset, size, line, data, has_literal)
@@ -198,9 +199,9 @@ class ShapedEvents:
     def _build_regular(
         self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
     ) -> BuiltEvent | None:
-        """Build an event whose text is clean and whose header has the layout of the file.
+        """Build an event if its text is clean and its header has the layout of the file.
 
-        This covers nearly all events; ``None`` for any other, which then takes the general path.
+        These are nearly all events. ``None`` for any other event, which takes the general path.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -247,7 +248,7 @@ class ShapedEvents:
         return BuiltEvent(event, level)
 
     def _texts(self, header: Header, rest: bytes) -> tuple[str, str | None, Redactions, int]:
-        """Message, continuation, redactions and decode errors of an event's stored text."""
+        """Message, continuation, redactions, and decode errors of an event's stored text."""
         if rest and is_open_ended(clean(header.message)):
             text, errors = decode(rest)
             return *store_texts(header.message, text, personal=self._personal), errors
@@ -286,7 +287,10 @@ class ShapedEvents:
         )
 
     def _headless(self, offset: int, size: int, line: int, data: bytes, is_cut: bool) -> BuiltEvent:
-        """The text before the first header: the end of a rotated event, or a start script."""
+        """Build an event from the text before the first header.
+
+        It is the rest of an event that started before a log rotation, or start script output.
+        """
         text, errors = decode(data)
         text = clean(text)
         if not (self._finder.contains(data) or holds_trace(text)):

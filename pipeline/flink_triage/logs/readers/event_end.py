@@ -16,7 +16,7 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-# Output of the JVM itself for an uncaught exception, and of the SQL client, without a logger.
+# Output without a logger: from the JVM for an uncaught exception, and from the SQL client.
 _OF_NO_LOGGER = (
     'Exception in thread "',
     "Exception: java.lang.",
@@ -27,7 +27,7 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 
 
 class OpenEvent:
-    """An event that may continue on further lines."""
+    """An event that may continue on the following lines."""
 
     __slots__ = (
         "_blank_seen",
@@ -75,7 +75,7 @@ class OpenEvent:
         self._frames_seen = False
         self._in_traceback = False
         self._throwable_open = False
-        # The last line that is not blank, and the number of lines before it.
+        # The last non-blank line, and the number of lines before it.
         self.last_line = ""
         self.last_line_offset = 0
         self._count(line)
@@ -136,7 +136,7 @@ class OpenEvent:
                 self._throwable_open = True
 
     def is_gone_on_with(self, text: str) -> bool:
-        """Whether a line that may look like a header continues the event."""
+        """Whether a line continues the event, even if it looks like a header."""
         return self.header is not None and self.line_count == 1 and is_below(self.header, text)
 
     def is_ended_by(self, text: str) -> bool:
@@ -150,37 +150,37 @@ class OpenEvent:
             return True
         if kind is LineKind.THROWABLE and not text[:1].isspace():
             if self._in_traceback and not self._blank_seen:
-                # Python prints the error below the frames.
+                # Python prints the error after the frames.
                 return False
             if self._throwable_open:
-                # An event without frames ended at the blank line.
+                # An event without stack frames ended at the blank line.
                 return self._blank_seen
-            # A title that quotes the cause of the trace below it belongs to that trace.
+            # A title that quotes the cause of the stack trace below it belongs to that stack trace.
             is_title = self.line_count == 1 and "Caused by: " in self.last_line
             return self._frames_seen or (self.header is None and not is_title)
         if self._blank_seen:
-            # A message may contain blank lines; its throwable has no frame yet.
+            # The throwable has no frames yet, and its message may contain blank lines.
             return not (self._throwable_open and len(self._head) < 40)
         if not self._frames_seen or self._throwable_open or text[0] in " \t(~[":
             return False
         if is_elision(text):
             return False
-        # A finished frame does not continue at column 0; an event with a header may.
+        # A complete stack frame does not continue at column 0, but an event with a header may.
         if self.header is None:
             return kind_of(self.last_line) is LineKind.FRAME
         return _is_prose(text, self.last_line)
 
     def _is_title(self, text: str) -> bool:
-        """Whether the event is a lone cause, quoted above a trace with less indentation.
+        """Whether the event is only a cause, quoted above a stack trace with less indentation.
 
-        Lines that belong to a cause are indented at least as much as the cause.
+        Lines that belong to a cause are indented at least as much as the cause itself.
         """
         if self.header is not None or self.line_count > 1 or not self._throwable_open:
             return False
         return _indent(self.last_line) > _indent(text)
 
     def texts(self) -> tuple[str, str | None]:
-        """The message, and the lines after it or ``None``."""
+        """The message, and the lines after it (``None`` if there are none)."""
         lines = self._head
         if self._dropped:
             lines = [*lines, f"[{self._dropped} lines left out]"]
@@ -203,7 +203,7 @@ def _indent(text: str) -> int:
 
 
 def _is_prose(text: str, last: str) -> bool:
-    """Whether ``text`` is a sentence after a finished frame, not the wrapped rest of the frame."""
+    """Whether ``text`` is a sentence after a complete frame and not a wrapped part of the frame."""
     if text[:1].isspace() or not last.rstrip().endswith((")", "]", "more")):
         return False
     return len(_WORDS.findall(text[:200])) >= 5 and " " in text and not text.startswith("(")

@@ -1,7 +1,7 @@
-"""Finds the digits and ids of a form that affect its matches, and the positions of event details.
+"""Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
-A form is trusted if signatures and grammars treat its events alike (``Telling``, ``are_equal``),
-and if the content of two of its events agrees (``constant_of``, ``places_of``).
+A form is trusted if signatures and grammars treat all of its events alike (``Telling``,
+``are_equal``), and if the contents of two of its events agree (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from flink_triage.model import Observation
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z$])[0-9]+(?![0-9A-Za-z$])")
 _ID = re.compile(rb"(?<![0-9A-Za-z$])[0-9a-f]{32}(?![0-9A-Za-z$])")
 _FRAME_INDENTS = (b"\n\t", b"\n\t\t", b"\n    ")
-# Forms for which the grammars of traces, masks and secrets distinguish some digits or ids: ids that
-# may overlap with a number, an address or the hash of an object, numbers in class names, and
-# characters that are written as numbers.
+# Forms in which the grammars of traces, masks, and secrets distinguish some digits or IDs: an ID
+# that may overlap with a number, an address, or an object's hash code; a number in a class name; or
+# a character that is encoded as a number.
 _UNEQUAL = re.compile(
     rb"&#0|%0000|0//0|[0-9][+\-:.,_@/][0h]h{30}|@[0h]h{30}|Lambda[^ \n]*/[0h]h{30}"
     rb"|^[\t ]*(?:(?:Caused by|Suppressed): )?"
     rb"[\w$.]*(?<![0-9A-Za-z$])0+(?![0-9A-Za-z$])[\w$.]*(?::|$)",
     re.MULTILINE,
 )
-# Syslog's encoding of a newline or a tab.
+# The syslog encoding of a newline or a tab.
 _ESCAPE = re.compile(rb"#(00)0")
-# A frame, which may not be on a line of its own.
+# A stack frame, which may share its line with other text.
 _FRAME_WITH_DIGIT = re.compile(rb"(?<![0-9A-Za-z])at[ \t]+[^\s(]*[0-9][^\s(]*[ ]?\(")
 # Regex parts that do not distinguish digits.
 _DIGIT_CLASSES = re.compile(r"\(\?P?[<=]\w+[>)]|\{\d*,?\d*\}|0-9|\\d")
@@ -37,8 +37,8 @@ Span = tuple[int, int]
 class Telling:
     """Finds the digits of an event that may affect its matches.
 
-    ``literals`` are all literals searched for; ``searches`` are regexes, each with the literals
-    that it requires.
+    ``literals`` are all literals of the signatures; ``searches`` are their regexes, each with the
+    literals that it requires.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Telling:
         )
 
     def spans(self, form: bytes, header_bytes: int) -> list[Span] | None:
-        """Columns of digits that affect the match; ``None`` if ids also affect it."""
+        """The columns of digits that affect the matches; ``None`` if IDs also affect them."""
         if b"hh" in form and any(text in form for text in self._ids):
             return None
         if any(all(text in form for text in needed) for needed in self._searches):
@@ -81,12 +81,12 @@ def _zeros(found: re.Match[bytes]) -> bytes:
 
 
 def are_equal(form: bytes) -> bool:
-    """Whether grammars treat all digits and ids of the form alike."""
+    """Whether the grammars treat all digits and IDs of the form alike."""
     return not (_UNEQUAL.search(form) or _has_flat_frame(form))
 
 
 def _has_flat_frame(form: bytes) -> bool:
-    """Whether a frame that is not on a line of its own contains a digit."""
+    """Whether a stack frame that shares its line with other text contains a digit."""
     return any(
         not form.endswith(_FRAME_INDENTS, 0, found.start())
         for found in _FRAME_WITH_DIGIT.finditer(form)
@@ -94,7 +94,7 @@ def _has_flat_frame(form: bytes) -> bool:
 
 
 def constant_of(observation: Observation) -> tuple[Hashable, ...]:
-    """The properties shared by all events of one form, as far as they separate kinds."""
+    """The properties that distinguish kinds and that all events of a form must share."""
     event, lifecycle = observation.event, observation.event.lifecycle
     trace = observation.fingerprint
     return (
@@ -115,7 +115,7 @@ def constant_of(observation: Observation) -> tuple[Hashable, ...]:
 def places_of(
     observation: Observation, form: bytes, data: bytes, header_bytes: int
 ) -> dict[str, list[Span]] | None:
-    """Positions of the details that separate kinds; ``None`` if one is not found."""
+    """The positions of the details that distinguish kinds; ``None`` if a detail is not found."""
     event, lifecycle = observation.event, observation.event.lifecycle
     details = ("job", "task", "subtask", "parallelism", "logger")
     places: dict[str, list[Span]] = {name: [] for name in details}
@@ -142,7 +142,7 @@ def places_of(
             return None
         for start, end in spans:
             words = (*_NUMBER.finditer(data, start, end), *_ID.finditer(data, start, end))
-            # The end of the detail counts as the end of a word.
+            # The end of the detail is treated as the end of a word.
             places[name] += [(word.start(), word.end()) for word in words]
     return places
 

@@ -1,9 +1,9 @@
-"""Replaces the numbers and ids of events to get their forms, which have the same length.
+"""Derives the forms of events by replacing their numbers and IDs with text of the same length.
 
-Two events of one form differ only in the digits of whole numbers and in ids of 32 hexadecimal
-digits, outside of frames. The grammars of traces, masks and messages treat both as classes of
-characters. If the first or last character of an id affects how a mask reads it, the form still
-distinguishes a digit from a letter there.
+Two events with the same form differ only in the digits of whole numbers and in IDs of 32
+hexadecimal digits, both outside of stack frames. The grammars of traces, masks, and messages treat
+numbers and IDs as character classes. If the first or last character of an ID affects how a mask
+reads it, the form still distinguishes a digit from a letter in that position.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS[list(b"GHIJKLMNOPQRSTUVWXYZABCDEFghijklmnopqrstuvwxyz$")] = _WORD
 _KINDS[list(b"abcdef")] = _HEX
 _KINDS[list(b"0123456789")] = _DIGIT
 _NEWLINE, _BLANK = ord("\n"), ord(" ")
-# The prefix of a frame, as the low bytes of a word, and the mask of these bytes.
+# The prefix of a stack frame, as the low bytes of a word, and the mask of these bytes.
 _HEAD_BYTES = 8
 _FRAME_HEADS = tuple(
     (np.uint64(int.from_bytes(head, "little")), np.uint64((1 << 8 * len(head)) - 1))
@@ -37,14 +37,14 @@ def _among(characters: bytes) -> npt.NDArray[np.bool_]:
     return table
 
 
-# Between these characters, an id is a word, whatever its first and last characters are.
+# Between these characters, an ID is a word, regardless of its first and last characters.
 _BEFORE_ID = _among(b"_(=['\"{:")
 _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
 
 
 def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes | None]:
-    """The form of each event; ``time`` replaces the start of each."""
+    """The form of each event; ``time`` replaces the start of every event."""
     together = forms_of(b"".join(events))
     ends = list(accumulate(map(len, events)))
     return [
@@ -54,7 +54,7 @@ def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes | None]:
 
 
 def forms_of(data: bytes) -> bytes:
-    """The form of ``data``, which is complete lines; frames are left unchanged."""
+    """The form of ``data``, which consists of complete lines; stack frames remain unchanged."""
     bounds = _outside_of_frames(data)
     if len(bounds) == 2 and bounds[1] - bounds[0] == len(data):
         return _form(data)
@@ -71,7 +71,7 @@ def forms_of(data: bytes) -> bytes:
 
 
 def _outside_of_frames(data: bytes) -> list[int]:
-    """Bounds of the runs of lines that do not look like ``<tab>at com.example.Job.run``."""
+    """The bounds of runs of lines that do not look like ``<tab>at com.example.Job.run``."""
     if len(data) < _HEAD_BYTES:
         return [0, len(data)]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[:-_HEAD_BYTES] == _NEWLINE)
@@ -89,7 +89,7 @@ def _outside_of_frames(data: bytes) -> list[int]:
 
 
 def _form(data: bytes) -> bytes:
-    # Whitespace at both ends, so that the characters around a word can be inspected.
+    # Add whitespace at both ends, so that the characters around a word can be inspected.
     text = np.frombuffer(b"\n\n" + data + b"\n\n\n\n", dtype=np.uint8)
     kinds = _KINDS[text]
     breaks = np.flatnonzero(kinds == _OTHER)
@@ -101,7 +101,7 @@ def _form(data: bytes) -> bytes:
         _blank_ids(text, form, ids)
     is_number = (sizes > 0) & (kinds[starts] == _DIGIT) & (kinds[starts + sizes - 1] == _DIGIT)
     starts, sizes = starts[is_number], sizes[is_number]
-    # In some words, only the ends are digits.
+    # Some words have digits only at their ends.
     places = _positions(starts, sizes)
     is_digit = kinds[places] == _DIGIT
     if not is_digit.all():
@@ -112,7 +112,7 @@ def _form(data: bytes) -> bytes:
 
 
 def _ids(kinds: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Words that are ids: only hexadecimal digits, with both digits and letters."""
+    """The words that are IDs: hexadecimal digits with at least one digit and one letter."""
     words = kinds[starts[:, None] + np.arange(ID_CHARS)]
     digits = (words == _DIGIT).sum(axis=1)
     is_id = (words != _WORD).all(axis=1) & (digits > 0) & (digits < ID_CHARS)

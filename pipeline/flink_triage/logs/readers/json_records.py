@@ -1,8 +1,8 @@
-"""Reads JSON records that start with their time: levels without parsing, and notable events.
+"""Reads JSON records that start with their timestamp, without parsing most of them.
 
 Such a file has a header shape (``{"@timestamp":"9999-99-99T99:99:99.999Z"``) and is read in blocks
-like text. A record with a message and a quiet level, without a stack trace or escaped characters,
-is plain: its text occurs in its bytes unchanged. All other records are parsed.
+like plain text. A record is plain if it has a message and a quiet level, but no stack trace and no
+escaped characters; its text then occurs in its bytes unchanged. All other records are parsed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JsonEvents(ShapedEvents):
     def _parts(self, text: str, line: bytes, rest: bytes) -> tuple[Header, bytes]:
         header = parse_json_line(text, self._timezone)
         if header is None:
-            # A broken record is kept as text.
+            # A malformed record is kept as text.
             stated_at = self.time_of(line[self._time_start :])
             return Header(self.shape.layout, stated_at, None, None, None, text), rest
         below = header.stack
@@ -58,13 +58,13 @@ def _any_of(keys: Iterable[str]) -> str:
 
 
 def _nested(keys: Sequence[str]) -> str:
-    """The names of dotted keys inside a nested object."""
+    """The last parts of dotted keys, which are their names inside a nested object."""
     return _any_of(key.rpartition(".")[2] for key in keys)
 
 
 _LEVELS, _MESSAGES = _any_of(LEVEL_KEYS), _any_of(MESSAGE_KEYS)
 _LEVELS_AT, _STACKS_AT = _nested(LEVEL_KEYS), _nested(STACK_KEYS)
-# Any key whose name ends like that of a level or a stack trace.
+# The character before the last part of a key, so that any key with this last part matches.
 _KEY = r'["._]'
 _PATTERNS = (
     *(rf'"(?:{_LEVELS})" ?: ?"(?i:{level})"' for level in QUIET),
@@ -77,7 +77,7 @@ _STATED, _STACK, _ESCAPE, _MESSAGE = range(len(QUIET), len(_PATTERNS))
 
 
 def plain_levels(view: WholeEvents, unresolved: int) -> npt.NDArray[np.int64]:
-    """Index into ``QUIET`` for plain records, ``unresolved`` for all others."""
+    """An index into ``QUIET`` for each plain record, ``unresolved`` for all other records."""
     found: tuple[list[int], ...] = tuple([] for _ in _PATTERNS)
 
     def note(pattern: int, _start: int, end: int, *_: object) -> None:
@@ -105,9 +105,10 @@ _NUMBER_AS_LEVEL = re.compile(rf'{_KEY}(?:{_LEVELS_AT})" ?: ?[^" ]'.encode())
 
 
 def is_countable(record: bytes) -> bool:
-    """Whether the form of a record determines its text, apart from numbers and ids.
+    """Whether the form of a record determines its text, apart from numbers and IDs.
 
-    Escaped characters differ from their text, and a level written as a number would be lost.
+    This does not hold for records with escaped characters, which differ from the text that they
+    represent, or with a numeric level, which a form would not preserve.
     """
     return b"\\" not in record and _NUMBER_AS_LEVEL.search(record) is None
 
