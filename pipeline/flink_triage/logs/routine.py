@@ -1,9 +1,8 @@
-"""Drops routine events: of the completed checkpoints of a healthy job, only the first and the last
-of each minute are kept.
+"""Drops routine events: only the first and last completed checkpoint per job and minute are kept.
 
 Completed checkpoints are the most frequent lines that a diagnosis reads. They show when the job was
-last healthy before a failure, and since when it is healthy again. A checkpoint between two others
-of the same minute, without other events in between, shows neither.
+last healthy before a failure, and when it recovered. A checkpoint between two others of the same
+minute, with no other events in between, adds no information.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from flink_triage.model import Event
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-# CheckpointCoordinator.logCheckpointInfo of Flink 1.9 to 2.3, without text after it: the line ends,
-# or the message of a JSON record.
+# The message of CheckpointCoordinator.logCheckpointInfo in Flink 1.9 to 2.3. No text may follow:
+# the line or the message field of a JSON record must end here.
 _LINE = re.compile(
     rb"Completed checkpoint [0-9]{1,19} for job ([0-9a-f]{32})"
     rb" \([0-9]+ bytes(?: in |, checkpointDuration=)[0-9]+ ms(?:, finalizationTime=[0-9]+ ms)?\)\."
@@ -28,9 +27,10 @@ _LINE = re.compile(
 
 
 def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> list[T]:
-    """All items except those with a neighbour of the same key on both sides; ``None`` is not a key.
+    """All items except those whose previous and next items both have the same key.
 
-    Repeating it, or applying it to the parts first, does not change the result.
+    ``None`` is not a key. The operation is idempotent, and applying it to parts of the items first
+    does not change the result.
     """
     kept: list[T] = []
     run: Hashable | None = None
@@ -48,7 +48,7 @@ def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> 
 
 
 def routine_key(event: Event) -> tuple[str, str | None, datetime] | None:
-    """File, job and minute of a completed checkpoint; ``None`` for all other events."""
+    """File, job, and minute of a completed checkpoint; ``None`` for all other events."""
     lifecycle = event.lifecycle
     if lifecycle is None or lifecycle.kind != COMPLETED or event.continuation is not None:
         return None
@@ -58,6 +58,6 @@ def routine_key(event: Event) -> tuple[str, str | None, datetime] | None:
 
 
 def job_of_completed(data: bytes) -> bytes | None:
-    """The job of an event that only reports a completed checkpoint."""
+    """The job of an event that only reports a completed checkpoint; ``None`` for other events."""
     found = _LINE.search(data)
     return None if found is None else found[1]

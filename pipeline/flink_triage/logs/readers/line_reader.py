@@ -1,7 +1,7 @@
-"""Assembles events from lines of any kind: the general reader, which judges each line by its text.
+"""Assembles events from lines of any kind; this general reader judges each line by its text.
 
-It reads the files that the block reader cannot read: carriers, other JSON, several layouts in one
-file, and text pasted from a ticket, in which events do not start with a header.
+It reads the files that the block reader does not support: files with carriers, other JSON formats,
+or several layouts, and text pasted from a ticket, in which events may not start with a header.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from flink_triage.logs.text.redact import both
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Maximum number of open streams per file; beyond it, the stream idle for longest is closed.
+# Maximum number of open streams per file; beyond it, the stream that was idle longest is closed.
 _MAX_OPEN_SOURCES = 256
 _BLANK = ("", " ", "\t")
 
 
 class PastedEvents:
-    """Assembles the events of one file; add lines with ``read``."""
+    """Assembles the events of one file from the lines passed to ``read``."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class PastedEvents:
         self.own = OwnLayouts(settings.reading.layouts, settings.regex_timeout_seconds)
 
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> Iterator[Sequence[Event]]:
-        """Read all lines and yield portions of the events; the last portion stays in the tally.
+        """Read all lines and yield the events in portions; the last portion stays in the tally.
 
-        At the end of an active file, an event that may continue is held back. The next run resumes
-        at a single offset, so an event is closed if lines after it have been read.
+        At the end of an active file, an event that may continue is held back. Because the next run
+        resumes at a single offset, an event is closed if later lines of other events follow it.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
@@ -81,7 +81,7 @@ class PastedEvents:
             end = line.offset + line.size
             if self._tally.is_portion:
                 yield self._tally.take()
-        # A line that is cut in its prefix is an event of its own, after the event it belongs to.
+        # A line that ends inside its prefix is a separate event after the event it belongs to.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end
             if is_active:
@@ -130,7 +130,7 @@ class PastedEvents:
         header = self.own.parse(text, self._timezone)
         if header is not None:
             return header
-        # No layout starts with a space or tab, but most lines of a trace do.
+        # No layout starts with a space or tab, but most lines of a stack trace do.
         if text[:1] in _BLANK:
             return None
         if text.startswith("{"):
@@ -148,7 +148,7 @@ class PastedEvents:
         return header
 
     def _minute(self, source: str, logged_at: datetime | None) -> datetime | None:
-        """The minute of this event, or of the nearest earlier event with a time."""
+        """The minute of this event, or else of the most recent earlier event with a time."""
         if logged_at is not None:
             self._minutes[source] = logged_at.replace(second=0, microsecond=0)
         return self._minutes.get(source)
@@ -159,7 +159,7 @@ class PastedEvents:
         message, continuation = event.texts()
         is_last_word = is_last and self._is_output and self._is_plain(event, message, continuation)
         if is_last_word:
-            # The last line printed by a process is kept, regardless of its content.
+            # The last line that a process printed is kept, regardless of its content.
             message, continuation = event.last_line, None
             number += event.last_line_offset
         if header is not None and continuation is not None:
@@ -202,10 +202,9 @@ class PastedEvents:
         )
 
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
-        """Whether the event is not a record, has no trace, and matches no signature literal.
+        """Whether the event has no header, no stack trace, and no signature literal.
 
-        It also does not mention a failure, unless its last line, which is kept, mentions one as
-        well.
+        A plain event also mentions no failure, unless its last line, which is kept, mentions one.
         """
         if self._is_document or event.header is not None or event.holds_trace:
             return False

@@ -1,4 +1,4 @@
-"""Restores lines as their programs wrote them: without prefixes, rejoined or split."""
+"""Restores the lines that a program wrote: removes prefixes, and rejoins or splits lines."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _FENCE = re.compile(r"^\s{0,8}(?:```|~~~)[\w-]{0,30}\s*$")
 
 
 def is_fence(text: str) -> bool:
-    """Whether a line opens or closes a quoted block of Markdown."""
+    """Whether a line opens or closes a fenced code block in Markdown."""
     return ("`" in text or "~" in text) and _FENCE.match(text) is not None
 
 
 class Logical:
-    """One line as its program wrote it, from one or more physical lines."""
+    """One line as the program wrote it, restored from one or more physical lines."""
 
     __slots__ = ("decode_errors", "is_cut", "newline_count", "number", "offset", "peeled", "size")
 
@@ -32,12 +32,12 @@ class Logical:
         self.is_cut = line.is_cut
 
 
-# A longer joined line is a runaway; the text after it starts a new line.
+# Maximum length of a joined line; the text after it starts a new line.
 _MAX_JOINED_CHARS = 1024 * 1024
 
 
 def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[Logical]:
-    """Lines without their prefixes; partial lines are rejoined per source."""
+    """The lines without their prefixes; the partial lines of each source are rejoined."""
     partial: dict[str, tuple[Logical, list[str], int]] = {}
     for line in lines:
         peeled = peel_line(carriers, clean(line.text))
@@ -82,9 +82,9 @@ def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
 
 
 def _split(whole: Logical) -> Iterator[Logical]:
-    """The lines that a carrier merged into one; each owns one byte, and the last one the rest."""
+    """The lines that a carrier merged into one; each has size 1, and the last has the rest."""
     texts = whole.peeled.text.split("\n")
-    # Offsets cannot separate more lines than there are bytes.
+    # Offsets cannot distinguish more lines than there are bytes.
     texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]
     for index, text in enumerate(texts):
         is_last = index == len(texts) - 1

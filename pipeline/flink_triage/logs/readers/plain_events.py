@@ -1,8 +1,8 @@
-"""Finds the plain events of a block: only their headers matter, not their content.
+"""Finds the plain events of a block, for which only the header matters.
 
-A plain event is one line without literals of signatures and lifecycle, without signs of a stack
-trace, a task or a job, without possible secrets, and without characters to replace. All plain
-events with the same header are treated alike.
+A plain event is a single line without signature or lifecycle literals, without indications of a
+stack trace, a task, or a job, without possible secrets, and without characters to replace. All
+plain events with the same header are treated alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 
-# Signs of a subtask, an id, characters to clean, or a trace.
+# Indications of a subtask, an ID, characters to clean, or a stack trace.
 _TELLING = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
@@ -31,7 +31,7 @@ _TELLING = (
 
 
 def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
-    """For each event, whether it is plain, apart from its number of lines."""
+    """Whether each event is plain, regardless of its number of lines."""
     together = b"".join(events)
     ends: list[int] = []
     finder.ends(together, ends)
@@ -40,7 +40,8 @@ def plain_among(events: Sequence[bytes], finder: LiteralFinder) -> list[bool]:
         ends.append(end)
 
     database, scratch = _database()
-    # A match across the end of an event is false, but at worst marks a plain event as not plain.
+    # A match across the end of an event is a false positive, which at worst marks a plain event as
+    # not plain.
     database.scan(together, match_event_handler=note, scratch=scratch)
     is_plain = np.ones(len(events), dtype=np.bool_)
     bounds = list(accumulate(map(len, events)))

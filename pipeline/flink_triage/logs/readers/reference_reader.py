@@ -1,7 +1,7 @@
 """Reads a file whose header lines have a fixed shape, line by line: the reference implementation.
 
-Its result is correct by definition. Production uses ``block_reader.read_blocks``; tests compare it
-with this reader.
+Its result is correct by definition. Production code uses ``block_reader.read_blocks``, which tests
+compare with this reader.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The offset where reading starts, and the owned events: those that start before ``end``."""
+    """The offset at which reading starts, and the ``end`` before which included events start."""
 
     start: int
     end: int | None
@@ -36,7 +36,7 @@ class Window:
 def read_lines(
     source: ByteSource, window: Window, build: ShapedEvents, tally: Tally
 ) -> Iterator[Sequence[Event]]:
-    """Read ``source``, positioned at ``window.start``, line by line; yield portions."""
+    """Read ``source`` line by line, from ``window.start`` on; yield its events in portions."""
     reader = _Lines(source)
     lines: list[bytes] = []
     offset = window.start

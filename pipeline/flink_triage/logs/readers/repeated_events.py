@@ -1,9 +1,9 @@
 """Counts repeated notable events by their bytes, without building each event.
 
-A notable event is looked up by its form (see ``event_forms``). Facts found in two fully parsed
-events of a form hold for all events of the form, except for the columns of the job, the task and
-the subtask. Of the events that a fold treats as one kind, only those that the fold keeps are built:
-the first few and the last of each portion. The events between them are counted.
+A notable event is looked up by its form (see ``event_forms``). Properties found in two fully parsed
+events of a form apply to all events of that form, except in the columns of the job, the task, and
+the subtask. Of the events that folding treats as one kind, only those that it keeps are built: the
+first few and the last of each portion. The events between them are only counted.
 """
 
 from __future__ import annotations
@@ -24,19 +24,20 @@ from flink_triage.logs.readers.event_form_details import (
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
 
-# Larger events are rare, and each form stores one event.
+# Maximum size of a counted event: larger events are rare, and each form stores one event.
 MAX_EVENT_BYTES = 16 * 1024
-# Forms are kept per process; each is as large as its event.
+# Maximum number of forms per process; each is as large as its event.
 _MAX_FORMS = 4096
 _MAX_TABLES = 16
 _MAX_MET = 65_536
-# Learning a form takes longer than reading an event, so a form has to repeat first.
+# Learning a form takes longer than reading an event, so a form is learned only after this many
+# occurrences.
 MET_FROM = 8
-# Number of events of a form to parse before counting starts, and before learning stops.
+# The number of events of a form to parse before counting starts, and before learning stops.
 _TRUSTED_FROM = 2
 _LEARNED_FROM = 8
 
-# Read individually at every grain, or folded by their values or neighbours.
+# These kinds are read individually at every grain, or folded by their values or adjacent events.
 _NEVER_COUNTED = SAID_AT_START | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
 _LAST_TEN_SECONDS = ord("5")
@@ -44,9 +45,9 @@ _LAST_TEN_SECONDS = ord("5")
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The unbuilt events that one built event represents, without the built event itself.
+    """The unbuilt events that a built event represents, excluding the built event itself.
 
-    ``subtasks`` are the subtasks in these events, if the grain does not separate subtasks.
+    ``subtasks`` are the subtasks in these events, if the grain does not distinguish subtasks.
     """
 
     events: int
@@ -56,7 +57,7 @@ class Counted:
 
 
 class _Form:
-    """The facts learned about the events of one form."""
+    """The properties learned from the events of one form."""
 
     __slots__ = (
         "columns", "constant", "is_counted", "is_foldable", "level", "number", "places", "seen",
@@ -71,29 +72,29 @@ class _Form:
         self.level: str | None = None
         self.seen = 0
         self.constant: tuple[Hashable, ...] = ()
-        # Candidate columns for each detail; at least one of them contains it.
+        # Candidate columns of each detail; at least one of them contains the detail.
         self.places: dict[str, list[Span]] = {}
         self.columns: tuple[Span, ...] = ()
-        # Candidate columns of the subtask, which does not separate kinds.
+        # Candidate columns of the subtask, which does not distinguish kinds.
         self.subtask: tuple[Span, ...] = ()
         self.is_counted = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether the form needs no further learning."""
+        """Whether the form requires no further learning."""
         if not self.is_foldable or self.seen >= _LEARNED_FROM:
             return True
         return self.seen >= _TRUSTED_FROM and all(len(of) < 2 for of in self.places.values())
 
     def suit(self, grain: Grain) -> None:
-        """Decide whether events are counted, and the columns that separate their kinds."""
+        """Decide whether to count events, and which columns distinguish their kinds."""
         if not self.is_foldable or self.seen < _TRUSTED_FROM:
             self.is_counted = False
             return
         kind = self.constant[0]
         is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
-        # If the grain drops the task, the task name still separates kinds; otherwise it would have
-        # to be parsed.
+        # Even if the grain drops the task, the task name distinguishes kinds here; otherwise, it
+        # would have to be parsed.
         dropped = grain.drops - {"task"}
         told = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
         self.columns = tuple(sorted({span for of in told for span in of}))
@@ -102,7 +103,7 @@ class _Form:
 
 
 class _Group:
-    """Events of one kind within a portion; ``last`` is built when the portion ends."""
+    """The events of one kind within a portion; ``last`` is built when the portion ends."""
 
     __slots__ = (
         "absorber",
@@ -127,10 +128,10 @@ class _Group:
 
 
 class Repeats:
-    """The forms known to one process, and the groups of the current portion.
+    """The forms that a process has learned, and the groups of the current portion.
 
-    ``known_events`` counts notable events recognised by their form, ``other_events`` those that had
-    to be parsed.
+    ``known_events`` is the number of notable events recognized by their form; ``other_events`` is
+    the number of those that had to be parsed.
     """
 
     def __init__(self, telling: Telling) -> None:
@@ -152,7 +153,7 @@ class Repeats:
     def begin(self, build: ShapedEvents, grain: Grain, context: Hashable) -> None:
         """Prepare for a range.
 
-        ``context`` is everything besides an event's bytes that affects its content.
+        ``context`` is everything that affects an event's content, apart from its bytes.
         """
         self.forget_range()
         self._build, self._grain = build, grain
@@ -169,7 +170,7 @@ class Repeats:
         self._time_bytes = second, after
 
     def take(self, key: bytes, data: bytes, offset: int, line: int) -> _Form | None:
-        """The form of an event that is counted or built later; ``None`` if it must be built now."""
+        """The form of an event that is counted or built later; ``None`` to build the event now."""
         form = self._forms.get(key)
         if form is not None and form.spans:
             form = self._forms.get(_variant(key, form, data))
@@ -180,7 +181,7 @@ class Repeats:
         period = self._periods.get(minute)
         if period is None:
             period = self._periods[minute] = self._period_of(data, minute)
-        # The minute alone does not reveal an invalid second.
+        # The minute does not show whether the second is valid.
         if period == _NO_PERIOD or data[end + 1] > _LAST_TEN_SECONDS:
             return None
         subtasks = {data[start:end] for start, end in form.subtask}
@@ -213,17 +214,18 @@ class Repeats:
         return form
 
     def lasts(self) -> list[tuple[int, int, bytes]]:
-        """Offset, line and bytes of the events that are built when the portion ends."""
+        """Offset, line, and bytes of the events to build when the portion ends."""
         return sorted(group.last for group in self._groups.values() if group.last is not None)
 
     def take_counted_bytes(self) -> int:
-        """Return the size of the events counted since the previous call."""
+        """Return the total size of the events counted since the previous call."""
         size, self._counted_bytes = self._counted_bytes, 0
         return size
 
     def take_counts(self) -> dict[int, Counted]:
-        """The number of counted events by the offset of the built event that represents them.
-        Starts a new portion.
+        """Return the counted events, by the offset of the built event that represents them.
+
+        This starts a new portion.
         """
         counts = {
             group.absorber: Counted(
@@ -253,14 +255,14 @@ class Repeats:
             self._pending[offset] = key[: len(data)], data, form
 
     def distrust(self, key: bytes) -> None:
-        """Stop counting events of this form, because one contained a secret or broken text."""
+        """Stop counting events of this form, because one had a secret or undecodable text."""
         self.other_events += 1
         form = self._forms.get(key) or self._new(key)
         if form is not None:
             form.is_foldable, form.is_counted, form.spans = False, False, None
 
     def learn(self, observation: Observation) -> None:
-        """Learn from the content of an expected event."""
+        """Learn from the content of an event that was registered with ``expect``."""
         key, data, form = self._pending.pop(observation.event.offset, _NOTHING)
         if form is None or not form.is_foldable:
             return
@@ -285,7 +287,7 @@ class Repeats:
         form.suit(self._grain)
 
     def _new(self, key: bytes, *, is_variant: bool = False) -> _Form | None:
-        """Create a form if it was seen often enough."""
+        """Create a form if it has occurred often enough."""
         number = hash(key)
         met = self._met.get(number, 0) + 1
         if met < MET_FROM:
@@ -308,7 +310,7 @@ class Repeats:
         at = self._build.minute_of(data)
         if at is None:
             return _NO_PERIOD
-        # After a clock is set back, times and their texts sort differently.
+        # When a clock is set back, times and their text sort in different orders.
         if self._grain.minutes == 1 or not self._build.is_clock_steady:
             return minute
         return _ALL_TIME if self._grain.minutes is None else period_of(at, self._grain.minutes)

@@ -1,4 +1,4 @@
-"""Scans one byte range for its notable events, and accounts for every byte."""
+"""Scans a byte range for notable events, and accounts for every byte."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from flink_triage.settings import Settings
 
 
 class Scanner:
-    """Reads byte ranges; one per process is enough, because its literals are compiled once.
+    """Reads byte ranges; create one per process, because it compiles its literals.
 
-    ``literals`` are the literals of the signatures; the literals of the lifecycle are added.
-    ``line_by_line`` reads files of a fixed shape with the slow reference reader.
+    ``literals`` are the literals of the signatures; the lifecycle literals are added. With
+    ``line_by_line``, files with a header shape are read by the slow reference reader.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class Scanner:
     ) -> Iterator[Sequence[Event]]:
         """Yield the events that start in the range, in portions; ``tally`` accounts for every byte.
 
-        With ``is_active``, the last event of the file is held back, because it may continue.
-        ``raw`` is the file if it is already open, positioned at its start; it is left open. With
-        ``repeats``, events that a fold at ``grain`` would count are counted while reading, or
-        yielded if the reader cannot count them. Never raises because of a file's content:
-        unreadable parts are listed in ``problems``.
+        With ``is_active``, the last event of the file is held back, because it may continue. If the
+        file is already open, pass it as ``raw``, positioned at its start; it is left open. With
+        ``repeats``, the events that folding at ``grain`` would only count are counted during
+        reading, or yielded if the reader does not support counting. File content never causes an
+        exception: unreadable parts are listed in ``problems``.
         """
         profile = byte_range.profile
         try:
@@ -111,7 +111,7 @@ class Scanner:
         shape = shape_named(profile.layout)
         limit = self._settings.max_file_bytes
         if profile.compression == "none":
-            # A growing file is read up to its size at the time of the listing.
+            # A growing file is read up to its size at listing time.
             limit = min(limit, profile.size_bytes)
         source: ByteSource
         if byte_range.is_continued:
@@ -142,7 +142,7 @@ class Scanner:
             )
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)
-            # An export is written at once, and its lines may not be in chronological order.
+            # An export is written in one step, and its lines may not be in chronological order.
             yield from events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
                 tally.problems.append(Quarantined(profile.path, events.own.problem))
@@ -152,7 +152,7 @@ class Scanner:
             if is_partial or "unreadable" in source.problem:
                 tally.problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
             if profile.compression == "none" and "unreadable" in source.problem:
-                # Reading had to stop here: the rest of the file is quarantined with the range.
+                # Reading stopped here, so the rest of the file is quarantined with the range.
                 left = limit - start - tally.accounted_bytes
                 tally.quarantined_bytes = max(left, 0)
 
@@ -206,7 +206,7 @@ def _read_whole(source: ByteSource) -> bytes:
 
 
 def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSource:
-    """The source positioned at ``start``, where an earlier run stopped reading."""
+    """The source, positioned at ``start``, where an earlier run stopped reading."""
     if compression == "none":
         raw.seek(start)
         return _Rest(raw, b"", max(limit - start, 0))
@@ -218,7 +218,7 @@ def _after(raw: BinaryIO, start: int, limit: int, compression: str) -> ByteSourc
 
 
 class _Rest:
-    """The rest of a plain file up to a limit, preceded by bytes that were already read."""
+    """The rest of an uncompressed file up to a limit, preceded by bytes that were already read."""
 
     def __init__(self, raw: BinaryIO, pending: bytes, left: int) -> None:
         self._raw = raw
@@ -237,10 +237,10 @@ class _Rest:
 def _seek(
     raw: BinaryIO, byte_range: ByteRange, limit: int, shape: Shape | None
 ) -> tuple[ByteSource, int]:
-    """The source positioned at the first header of a range that starts inside a file."""
+    """The source and the offset of the first header in a range that starts inside a file."""
     if shape is None:
         raise ValueError(f"range of {byte_range.profile.path!r}: start must be 0 without a shape")
-    # The byte before the range shows whether the range starts with a line.
+    # The byte before the range shows whether the range starts at the start of a line.
     position = byte_range.start - 1
     raw.seek(position)
     left = max(limit - position, 0)
@@ -256,7 +256,7 @@ def _seek(
             return _Rest(raw, pending[found:], left), position + found
         if not block:
             return _Rest(raw, b"", 0), position + len(pending)
-        # A header may start in the last bytes: they are searched again with the next block.
+        # A header may start in the last bytes, so they are searched again with the next block.
         drop = max(len(pending) - len(shape.columns), 0)
         pending = pending[drop:]
         position += drop

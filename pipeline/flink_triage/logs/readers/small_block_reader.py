@@ -1,7 +1,7 @@
-"""Splits small amounts of data into events as lists, because starting numpy would take longer.
+"""Splits a small amount of data into events, using lists instead of NumPy arrays.
 
-Does the work of ``block_reader`` event by event instead of with arrays, for a small file or the end
-of a large one.
+For a small file or the end of a large file, processing event by event is faster than the array
+operations of ``block_reader``, because of NumPy's call overhead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.text.block_literals import LiteralFinder
 
-# Levels that never make an event notable by themselves.
+# Levels that alone never make an event notable.
 QUIET = ("INFO", "DEBUG", "TRACE")
 _LEVELS: dict[bytes | None, str | None] = {None: None, **{level.encode(): level for level in QUIET}}
 _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
@@ -26,10 +26,10 @@ _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
 
 @dataclass(frozen=True, slots=True)
 class FewEvents:
-    """Complete events of ``data``; ``bounds`` and ``lines`` have one entry more than events.
+    """Complete events of ``data``; ``bounds`` and ``lines`` have one more entry than events.
 
-    All events start with a header, except the first one if ``begins_with_header`` is false.
-    ``levels`` contains quiet levels, and ``None`` if there is other text at the anchor.
+    All events start with a header, except for the first one if ``begins_with_header`` is false.
+    ``levels`` contains the quiet levels, and ``None`` for events with other text at the anchor.
     """
 
     data: bytes
@@ -39,7 +39,7 @@ class FewEvents:
     begins_with_header: bool
 
     def judged(self, cut_bytes: int) -> list[bool]:
-        """Events that are judged regardless of their words; all others need a literal."""
+        """Whether each event is judged regardless of its text; other events require a literal."""
         sizes = (end - start for start, end in pairwise(self.bounds))
         counts = (end - start for start, end in pairwise(self.lines))
         return [
@@ -48,7 +48,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """Events that may contain a literal according to the finder and are not judged anyway."""
+        """Events in which the finder may have found a literal, except those judged anyway."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None
@@ -61,7 +61,7 @@ class FewEvents:
         return {bisect_right(self.bounds, end - 1) - 1 for end in ends}
 
     def count(self, levels: Sequence[str | None], build: ShapedEvents, tally: Tally) -> None:
-        """Add each event to the volume of its level and minute."""
+        """Add every event to the volume of its level and minute."""
         for index, level in enumerate(levels):
             start, end = self.bounds[index : index + 2]
             minute = None

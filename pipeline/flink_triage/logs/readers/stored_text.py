@@ -1,4 +1,4 @@
-"""Turns the bytes of one event into text that may be stored: decoded, cut, cleaned and redacted."""
+"""Converts the bytes of an event to decoded, cut, cleaned, and redacted text that may be stored."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from flink_triage.settings import Settings
 
 
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
-    """The event within the limits: head and tail are kept, the text between them is counted.
+    """The event within the size limits, and whether it was cut.
 
-    The result depends only on the bytes of the event, not on how they were read.
+    The head and tail are kept, and the text between them is replaced by its size. The result
+    depends only on the bytes of the event, and not on how they were read.
     """
     limit = settings.max_event_bytes
     if len(data) > limit:
@@ -27,13 +28,13 @@ def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 
 def head_and_tail_bytes(settings: Settings) -> tuple[int, int]:
-    """Bytes of a cut event to keep at its start and at its end, where the root cause is."""
+    """The number of bytes to keep at the start of a cut event and at its end (the root cause)."""
     tail = max(settings.max_event_bytes // 2, 1)
     return max(settings.max_event_bytes - tail, 1), tail
 
 
 def join_cut(head: bytes, tail: bytes, size: int, settings: Settings) -> tuple[bytes, bool]:
-    """Head and tail of an event of ``size`` bytes, cut at line ends if they have any."""
+    """The head and tail of an event of ``size`` bytes, cut at line ends where possible."""
     end = head.rfind(b"\n")
     start = tail.find(b"\n", 0, len(tail) - 1)
     if end > 0:
@@ -58,7 +59,7 @@ def _cut_lines(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """Text ready for a row, with the counts of changes made to it."""
+    """Text that is ready to be stored, with the number of changes made to it."""
 
     text: str
     redactions: Redactions
@@ -66,9 +67,9 @@ class StoredText:
 
 
 class TextCache:
-    """The stored texts of earlier bytes: repeated stack traces are decoded and redacted once.
+    """Caches stored text by its bytes, so that repeated stack traces are redacted only once.
 
-    Limited by the number of cached bytes.
+    The number of cached bytes is limited.
     """
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024, *, personal: bool = False) -> None:
@@ -99,7 +100,7 @@ def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
 def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
     """Return the cleaned and redacted text, and the number of masked secrets of each kind.
 
-    If ``personal`` is set, names of people and machines are also masked.
+    If ``personal`` is set, names of people and machines are masked as well.
     """
     return redact(clean(text), pii=personal)
 
@@ -107,7 +108,7 @@ def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
 def store_texts(
     message: str, continuation: str | None, *, personal: bool = False
 ) -> tuple[str, str | None, Redactions]:
-    """Clean and redact both parts of an event; one may contain the key of a secret in the other."""
+    """Clean and redact both parts of an event; the key of a secret may be in the other part."""
     message = clean(message)
     if continuation is None or not is_open_ended(message):
         message, found = redact(message, pii=personal)
@@ -116,7 +117,7 @@ def store_texts(
         continuation, more = store_text(continuation, personal=personal)
         return message, continuation, both(found, more)
     text, found = redact(f"{message}\n{clean(continuation)}", pii=personal)
-    # Redaction keeps line ends, so the parts can be split at the line where they were joined.
+    # Redaction preserves line ends, so the parts can be split at the line where they were joined.
     cut = message.count("\n") + 1
     lines = text.split("\n")
     return "\n".join(lines[:cut]), "\n".join(lines[cut:]), found
@@ -125,7 +126,7 @@ def store_texts(
 def store_names(
     header: Header | None, *, personal: bool = False
 ) -> tuple[str | None, str | None, Redactions]:
-    """The redacted names of logger and thread: threads are named after tables, URLs and jobs."""
+    """The redacted logger and thread names; threads are named after tables, URLs, and jobs."""
     if header is None:
         return None, None, NONE
     logger, in_logger = _store_name(header.logger, False)

@@ -1,1 +1,1 @@
-"""Decodes bytes to text, and masks secrets."""
+"""Decodes bytes to text, and masks secrets in the text."""

@@ -1,4 +1,4 @@
-"""Finds the literals in a block of bytes, in one pass for any number of literals."""
+"""Finds any number of literals in a block of bytes, in a single pass."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
-    ``suspects`` is a cheap test for large amounts of data: it appends the ends of all literals to a
-    list, in any order, and possibly other positions. ``ends`` and ``contains`` are exact.
+    ``suspects`` is a fast test for large amounts of data: it appends the end positions of all
+    literals to a list, in any order, and may also append other positions. ``ends`` and ``contains``
+    are exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
@@ -23,9 +24,10 @@ class LiteralFinder(Protocol):
     def contains(self, data: bytes | memoryview) -> bool: ...
 
 
-# Words that are common in failures and rare in everyday lines. Every literal that contains one of
-# them is searched for by that word alone: Hyperscan scans for a few dozen short literals twice as
-# fast as for some hundred long ones. The choice of words affects the speed, but never the result.
+# Words that are common in failures but rare in routine lines. For a literal that contains one of
+# them, only that word is searched for, because Hyperscan scans for a few dozen short literals twice
+# as fast as for several hundred long ones. The choice of words affects only the speed, not the
+# result.
 _TELLING = (
     "xcept", "rror", "iled", "ailure", "FAILED", "ould not", "annot", "nable to", "n't ",
     "imed out", "imeout", "lready ", "nvalid", "ismatch", "xpired", "enied", "orrupt", "issing",
@@ -37,7 +39,7 @@ _TELLING = (
 
 
 def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
-    """A small number of short strings such that every literal contains one of them."""
+    """A small set of short strings such that every literal contains at least one of them."""
     rest = set(literals)
     chosen = []
     for word in _TELLING:
@@ -45,7 +47,7 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
         if covered:
             chosen.append(word)
             rest -= covered
-    # A literal that is part of another one also finds the longer one.
+    # A literal that is a substring of another literal also finds the longer one.
     alone = [a for a in rest if not any(b != a and b in a for b in rest)]
     return (*chosen, *sorted(alone))
 
@@ -76,13 +78,13 @@ class HyperscanFinder:
 
     def contains(self, data: bytes | memoryview) -> bool:
         found: list[int] = []
-        # Ending the scan at the first hit would cost an exception, more than a few further hits.
+        # Stopping at the first hit would require an exception, which costs more than further hits.
         self.ends(data, found)
         return bool(found)
 
 
 class PlainFinder:
-    """The same with ``bytes.find``: for an empty set of literals, and to test Hyperscan against."""
+    """Uses ``bytes.find``, for an empty set of literals and as a reference in Hyperscan tests."""
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._literals = tuple(literal.encode() for literal in literals)
@@ -105,7 +107,7 @@ class PlainFinder:
 
 @lru_cache(maxsize=8)
 def finder_of(literals: tuple[str, ...]) -> LiteralFinder:
-    """The finder of these literals; compiled once per process."""
+    """The finder for these literals, which is compiled once per process."""
     sought = sorted({literal for literal in literals if literal})
     # Hyperscan cannot compile an empty set.
     return HyperscanFinder(sought) if sought else PlainFinder(())

@@ -1,4 +1,4 @@
-"""Decodes bytes to text, and removes control characters, colours and entities."""
+"""Decodes bytes to text, and removes control characters, color codes, and HTML entities."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# HTML entities of a trace in the source view of a browser: "Map -&gt; Sink", "&lt;init&gt;".
+# HTML entities in a stack trace copied from a page's source: "Map -&gt; Sink", "&lt;init&gt;".
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
-# A crash leaves sparse blocks of NUL; a long run is shortened.
+# A crash leaves sparse blocks of NUL bytes in a log; a long run of them is shortened.
 _NUL_RUN = re.compile("\0{64,}")
 
 
 def encoding_named(name: str) -> str:
-    """Python's name of a text encoding whose lines end with a newline byte, or of UTF-16 or UTF-32.
+    """Python's name of an encoding.
 
-    Raises ``UsageError`` for any other encoding.
+    It must be UTF-16, UTF-32, or a text encoding whose lines end with a newline byte. Raises
+    ``UsageError`` for any other encoding.
     """
     try:
         found = codecs.lookup(name)
@@ -39,7 +40,7 @@ def encoding_named(name: str) -> str:
 
 
 def decode(data: bytes) -> tuple[str, int]:
-    """UTF-8 text, and the number of bytes or sequences that had to be replaced."""
+    """The text decoded as UTF-8, and the number of invalid sequences that were replaced."""
     try:
         return data.decode("utf-8"), 0
     except UnicodeDecodeError:
@@ -48,8 +49,9 @@ def decode(data: bytes) -> tuple[str, int]:
 
 
 def clean(text: str) -> str:
-    """``text`` without escape codes, lone surrogates, NULs, carriage returns before newlines, and
-    HTML entities.
+    """``text`` without escape codes, lone surrogates, NULs, carriage returns, and HTML entities.
+
+    Carriage returns are removed only before a newline.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -60,18 +62,18 @@ def clean(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
         text = text[:-1] if text.endswith("\r") else text
-    # A str from `bytes.decode` contains none; a str from JSON escapes may.
+    # A string from `bytes.decode` never contains surrogates, but decoded JSON escapes may.
     if not text.isascii() and _SURROGATES.search(text):
         text = _SURROGATES.sub("\ufffd", text)
     return text
 
 
-# Characters that `clean` removes; "\r" is part of Windows line ends.
+# Characters that `clean` removes; "\r" is part of Windows line endings.
 _UNCLEAN = ("\x1b", "\0", "\r")
 
 
 def plain_text(data: bytes) -> str | None:
-    """The text of ``data`` if there is nothing to replace, clean or redact in it."""
+    """The text of ``data``; ``None`` if anything must be replaced, cleaned, or redacted."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

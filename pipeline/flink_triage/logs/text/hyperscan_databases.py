@@ -1,4 +1,4 @@
-"""Compiles expressions to a Hyperscan database with scratch space, once per machine."""
+"""Compiles expressions to a Hyperscan database with scratch space, and caches it on the machine."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ def database_of(
 ) -> tuple[Any, Any]:
     """A database in block mode; the id of an expression is its index.
 
-    ``flags`` apply to all expressions, or there is one entry for each. A scratch space serves one
-    thread.
+    ``flags`` apply to all expressions, or are a sequence with one entry per expression. Scratch
+    space must not be shared between threads.
     """
     each = [flags] * len(expressions) if isinstance(flags, int) else list(flags)
-    # The type stubs lack it; importing importlib.metadata would take 20 ms at each start.
+    # `__version__` is missing in the type stubs, but importing importlib.metadata would add 20 ms
+    # to every startup.
     release = hyperscan.__version__  # type: ignore[attr-defined]
     about = (release, platform.machine(), platform.system(), literal, each)
     key = hashlib.sha256(repr((about, list(expressions))).encode()).hexdigest()
@@ -46,5 +47,5 @@ def _kept(key: str) -> Any:
     try:
         return hyperscan.loadb(data, hyperscan.HS_MODE_BLOCK)
     except (hyperscan.error, ValueError):
-        # The database is for a different processor, or truncated.
+        # The database was compiled for a different processor, or is truncated.
         return None

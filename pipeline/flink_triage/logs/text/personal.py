@@ -1,8 +1,8 @@
-"""Masks names of people and machines in text: addresses, hosts, users.
+"""Masks personal data in text: email and IP addresses, host names, and user names.
 
-Only on request, because diagnoses mention hosts. A host is recognised by its context (a URL,
-``host:port``, ``@ host (dataPort=``) or by an ending that no Java name has; class names, option
-keys and source positions such as ``Foo.java:12`` are kept.
+This is done only on request, because diagnoses mention hosts. A host is recognized by its context
+(a URL, ``host:port``, ``@ host (dataPort=``), or by an ending that no Java name has. Class names,
+option keys, and source positions such as ``Foo.java:12`` are kept.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-# No class, option or file has these endings; host names of clusters end in "local" and "internal".
+# No class, option, or file has these endings. Host names in clusters end in "local" or "internal".
 _ENDINGS = (
     r"(?:internal|local|localdomain|lan|corp|intra(?:net)?|com|net|org|io|cloud|cn|de|eu|svc)"
 )
-# Java packages start with the endings of hosts.
+# Java packages start with labels in which host names end.
 _PACKAGE = r"(?:org|com|net|io|java|javax|jakarta|jdk|sun|scala|kotlin|de|cn|eu|akka|pekko)\."
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})"
 _NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"
@@ -50,7 +50,7 @@ _USER_AT_HOST = re.compile(r"^[\w.-]{1,64}@")
 
 
 def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
-    """Mask each name as ``[REDACTED:email|ip|user|host]``, and count the masks; idempotent."""
+    """Mask names as ``[REDACTED:email|ip|user|host]``, and count the masked names; idempotent."""
     count: Counter[str] = Counter()
 
     def replace(match: re.Match[str]) -> str:
@@ -58,7 +58,8 @@ def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
         if kind == "host" and _SOURCE_POSITION.search(found):
             return found
         count[kind] += 1
-        # "flink@" is the name of an actor system, and the rest of the address is needed to read it.
+        # "flink@" is the name of an actor system and must be kept, so that the address can be
+        # parsed.
         actor = _USER_AT_HOST.match(found) if kind == "host" else None
         return f"{actor[0] if actor else ''}[REDACTED:{kind}]"
 

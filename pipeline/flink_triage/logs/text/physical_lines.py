@@ -1,7 +1,7 @@
-"""Splits a byte stream into physical lines of text, with offsets in the raw bytes.
+"""Splits a byte stream into physical lines of text, with byte offsets.
 
-Only a newline ends a line: not a lone carriage return, not U+2028, not a form feed. A line beyond
-the limit is cut while it is read, so that it is never in memory as a whole.
+Only a newline ends a line; a lone carriage return, U+2028, or a form feed does not. A line that
+exceeds the limit is cut during reading, so that it is never completely in memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PhysicalLine:
-    """``text`` has no line end, but ``size_bytes`` includes it; ``is_cut`` if ``text`` is
-    incomplete.
+    """One line; ``text`` excludes the line end, ``size_bytes`` includes it.
 
-    ``number`` counts from 1 if lines are not in the order of the file.
+    ``is_cut`` is set if ``text`` is incomplete. ``number``, which is 1-based, is set only if the
+    lines are not in file order.
     """
 
     offset: int
@@ -40,7 +40,7 @@ class PhysicalLine:
 def physical_lines(
     source: ByteSource, encoding: str, max_line_bytes: int, first_offset: int = 0
 ) -> Iterator[PhysicalLine]:
-    """All lines of ``source``, whose first byte has offset ``first_offset``."""
+    """All lines of ``source``, whose first byte is at ``first_offset``."""
     newline = _newline(encoding)
     is_utf8 = encoding == "utf-8"
     offset = first_offset
@@ -65,7 +65,7 @@ def physical_lines(
 
 
 def _raw_lines(source: ByteSource, newline: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
-    """(kept bytes, size, whether a newline ended it); kept bytes include the newline unless cut."""
+    """The kept bytes (with the newline unless cut), the size, and whether a newline ends it."""
     width = len(newline)
     rest = b""
     size_cut = 0
@@ -90,7 +90,7 @@ def _raw_lines(source: ByteSource, newline: bytes, limit: int) -> Iterator[tuple
         rest = data[start:]
         excess = len(rest) - limit - 2 * width
         if excess > 0:
-            # The last bytes may be the first half of a newline.
+            # The last bytes may be the first part of a newline character.
             excess -= excess % width
             size_cut += excess
             rest = rest[:limit] + rest[limit + excess :]
@@ -100,7 +100,7 @@ def _raw_lines(source: ByteSource, newline: bytes, limit: int) -> Iterator[tuple
 
 
 def _find(data: bytes, newline: bytes, start: int) -> int:
-    """Position of the next newline; wide ones only at multiples of their width."""
+    """The position of the next newline; a multi-byte newline must be aligned to its width."""
     position = data.find(newline, start)
     while position >= 0 and (position - start) % len(newline):
         position = data.find(newline, position + 1)

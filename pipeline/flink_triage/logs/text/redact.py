@@ -1,9 +1,9 @@
 """Replaces secrets in text with ``[REDACTED:kind]``, and counts them.
 
-A secret is recognised by its key (``s3.secret-key: X``, ``-Dssl.key.password=X``, ``"token":"X"``,
-``<password>X</password>``), or by its shape (JWT, PEM, access keys, the password in a URL).
-Placeholders (``******``, ``${ENV}``, ``[hidden]``) are kept, and so is prose about tokens and keys:
-signatures are matched on the redacted text.
+A secret is recognized by its key (``s3.secret-key: X``, ``-Dssl.key.password=X``, ``"token":"X"``,
+``<password>X</password>``) or by its shape (JWTs, PEM files, access keys, passwords in URLs).
+Placeholders (``******``, ``${ENV}``, ``[hidden]``) and prose about tokens and keys are kept,
+because signatures are matched against the redacted text.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from flink_triage.logs.text.secret_forms import (
 from flink_triage.logs.text.secret_lines import secret_blocks, secret_columns
 from flink_triage.logs.text.secret_tokens import TOKEN, WEBHOOK
 
-# Number of masked secrets by kind.
+# The number of masked secrets by kind.
 Redactions = Mapping[str, int]
 NONE: Redactions = MappingProxyType({})
 
-# The last words of a key: the part of a line that `GOES_ON` needs.
+# The number of characters at the end of a line in which `GOES_ON` searches for a key.
 _ENDING_CHARS = 160
-# A value at the end of a line of at least this length may be wrapped.
+# Minimum length of a line whose last value may be wrapped.
 _WRAPPED_FROM_CHARS = 60
-# Maximum number of further lines of one value.
+# Maximum number of continuation lines of a value.
 _MAX_LINES = 64
-# These names are used as the kind in the mark; all remaining names are passwords.
+# Names that are used as the kind in the mark; all other names have the kind "password".
 _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
-# Separates a generated value from a word or an id: letters and digits, not only hexadecimal unless
-# it is longer than Flink's ids.
+# Distinguishes a generated value from a word or an ID. Such a value contains a digit, and also a
+# non-hexadecimal letter unless it is longer than Flink's IDs.
 _RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z]|\S{40})[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
 
 
@@ -83,14 +83,14 @@ _prefilter = _Prefilter()
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether ``text`` needs a closer look; clean text rarely does."""
+    """Whether ``text`` must be searched for secrets; false for most text without secrets."""
     return _prefilter.may_hold_secret(text)
 
 
 def redact(text: str, *, pii: bool = False) -> tuple[str, Redactions]:
-    """The text with each secret as ``[REDACTED:kind]``, and the number of replacements by kind.
+    """The text with secrets replaced by ``[REDACTED:kind]``, and the number of them by kind.
 
-    Idempotent; line ends are kept. With ``pii``, names of people and machines are masked as well.
+    Idempotent; line ends are kept. With ``pii``, personal data is masked as well.
     """
     found: Redactions = NONE
     if _prefilter.may_hold_secret(text):
@@ -102,13 +102,13 @@ def redact(text: str, *, pii: bool = False) -> tuple[str, Redactions]:
 
 
 def both(one: Redactions, other: Redactions) -> Redactions:
-    """The sums of two counts."""
+    """The sum of two counts."""
     return Counter(one) + Counter(other) if one and other else one or other
 
 
 @lru_cache(maxsize=4096)
 def redact_path(path: str) -> str:
-    """A path or URI for reports; a secret in it ends at the end of its folder or file name."""
+    """A path or URI with secrets masked; a secret never extends beyond a path component."""
     path = URL.sub(r"\g<head>[REDACTED:url-password]", path)
     scheme, colon, rest = path.rpartition("://")
     parts = [redact(part)[0] for part in rest.split("/")]
@@ -116,12 +116,12 @@ def redact_path(path: str) -> str:
 
 
 def is_open_ended(text: str) -> bool:
-    """Whether a secret whose key or start is in ``text`` may continue on the lines after it."""
+    """Whether a secret whose key or start is in ``text`` may continue on the following lines."""
     return text.rstrip(" \t\\").endswith("=") or _prefilter.may_hold_secret(text + "\n")
 
 
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
-    """Mask secrets of one line, and secrets of several lines: keys, wrapped values, tables."""
+    """Mask secrets on one line, and secrets that span lines: keys, wrapped values, and tables."""
     counter = _Counter()
     text = PEM.sub(counter.lines, text)
     text = PEM_REST.sub(counter.rest_of_key, text)
@@ -155,12 +155,12 @@ def _redact_secrets(text: str) -> tuple[str, Redactions]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether the line ends in a key whose value is on the next line; false for frames."""
+    """Whether the line ends in a key whose value is on the next line; false for stack frames."""
     return line[-1:] not in ")]" and GOES_ON.search(line[-_ENDING_CHARS:]) is not None
 
 
 def _rest(before: str, after: str, lines: list[str], index: int) -> Iterator[str]:
-    """The lines after a line whose last word was masked, as far as they continue that value."""
+    """The masked lines that continue a value whose first part, at the end of a line, was masked."""
     mark = _MARK_AT_END.search(after)
     if mark is None or after == before:
         return
@@ -185,7 +185,10 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """Redact one line, or the lines of one value; decoded only if that reveals more secrets."""
+    """Redact one line, or the lines of one value.
+
+    The text is returned in decoded form only if decoding reveals more secrets.
+    """
     own = _Counter()
     result = _redact_forms(text, own)
     if DISGUISE.search(text):
@@ -211,7 +214,7 @@ def _redact_forms(text: str, counter: _Counter) -> str:
 
 
 class _Counter:
-    """Replaces matches and counts the replacements."""
+    """Replaces matches, and counts the replacements."""
 
     def __init__(self) -> None:
         self.found: Counter[str] = Counter()
@@ -234,11 +237,11 @@ class _Counter:
         return f"{match[int(match.lastindex or 0) - 1]}{self.mark('webhook')}"
 
     def lines(self, match: re.Match[str]) -> str:
-        """Keep line ends, because the lines of a file must remain countable."""
+        """Mask a multi-line key; line ends are kept, so that line numbers do not change."""
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
 
     def rest_of_key(self, match: re.Match[str]) -> str:
-        """Mask a run of lines only if the end of a key follows."""
+        """Mask a run of lines only if it is followed by the end of a key."""
         return match[0] if match["end"] is None else self.lines(match)
 
     def encoded(self, match: re.Match[str]) -> str:
@@ -260,9 +263,11 @@ class _Counter:
 
 
 def _is_assignment(match: re.Match[str]) -> bool:
-    """For words of ordinary text: ``token=X`` and ``"token": "X"``, not ``Unexpected token: X``."""
+    """Whether a word assigns a secret: ``token=X`` or ``"token": "X"``, but not
+    ``Unexpected token: X``.
+    """
     between = match["between"]
-    # Up to an escaped line end.
+    # The value ends at an escaped line end.
     value = (match["quoted"] or match["bare"]).partition("\\n")[0]
     if between.startswith(("s=", "s =")) and value.isdigit():
         # The value is a number of tokens.
@@ -273,7 +278,7 @@ def _is_assignment(match: re.Match[str]) -> bool:
 
 
 def _hides_secret(encoded: str) -> bool:
-    """Whether base64 decodes to text that contains a secret."""
+    """Whether the text decoded from base64 contains a secret."""
     data = "".join(encoded.split()).translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
     try:
         text = base64.b64decode(data[: len(data) - (len(data) % 4 == 1)] + "==").decode("latin-1")

@@ -1,6 +1,6 @@
-"""Decodes disguised secrets: escapes, look-alike or invisible characters, and base64.
+"""Decodes disguised secrets: escape sequences, look-alike or invisible characters, and base64.
 
-``undisguise`` returns the plain text that ``secret_forms`` expects. ``ENCODED`` finds base64, and
+``undisguise`` returns the plain text that ``secret_forms`` requires. ``ENCODED`` finds base64, and
 ``HOLDS_ENCODED`` checks whether the encoded text may contain the name of a secret.
 """
 
@@ -21,8 +21,8 @@ _BLANKS = re.compile(f"[{_BLANK}]")
 def undisguise(text: str) -> str:
     """``text`` in plain characters; line ends are kept.
 
-    Escapes are resolved once, full-width letters and wide spaces become narrow, and invisible
-    characters are removed.
+    Escape sequences are decoded once, full-width letters and spaces are converted to ASCII, and
+    invisible characters are removed.
     """
     return DISGUISE.sub(_plain, text)
 
@@ -50,11 +50,11 @@ ENCODED = re.compile(
 
 
 def _encoded(word: str) -> set[str]:
-    """The base64 characters that ``word`` always produces, at any offset in a group of three."""
+    """The base64 text that represents ``word``, for each offset in a group of three bytes."""
     found = set()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + word.encode()).decode().rstrip("=")
-        # Characters that share bits with the neighbouring text are omitted.
+        # Characters that also encode bits of the adjacent text are omitted.
         start = (0, 2, 3)[shift]
         end = len(text) - (1 if (shift + len(word)) % 3 else 0)
         found.add(text[start:end])

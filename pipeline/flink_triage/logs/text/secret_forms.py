@@ -1,8 +1,8 @@
-"""Regexes that ``redact`` uses to find secrets in text, and a quick test for them.
+"""Regexes with which ``redact`` finds secrets in text, and a quick test for them.
 
-In each match, ``head`` is kept and ``value`` is replaced. Every repetition is bounded, and no
-repetition is nested in another one that matches the same text. ``secret_tokens`` covers tokens that
-are recognised without a key.
+In each match, the group ``head`` is kept and the group ``value`` is replaced. Every repetition is
+bounded, and no repetition is nested in another one that matches the same text. Tokens that are
+recognized without a key are defined in ``secret_tokens``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ import re
 from flink_triage.logs.text.secret_encodings import ENCODED_LITERALS
 from flink_triage.logs.text.secret_tokens import quick_patterns
 
-# A whole word, or a word after "-D", the JVM option for a property.
+# The start of a whole word, or of a word after "-D", the JVM option that sets a system property.
 _ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
-# The only list of key words: a key that ends in one of these has a secret value. Flink's own list
-# is GlobalConfiguration.SENSITIVE_KEYS; the others come from connectors, clouds and other
-# languages.
+# The only list of key words: the value of a key that ends in one of these words is secret. Flink's
+# own list is GlobalConfiguration.SENSITIVE_KEYS. The other words come from connectors, cloud
+# providers, and other languages.
 _PASSWORDS = (
     rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
     r"|wachtwoord|lösenord|şifre|парол[ья]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호"
 )
-# Words before "key" that are part of longer words as well. `MAYBE` searches for them, too.
+# Words before "key" that also occur inside longer words. `MAYBE` uses them as well.
 _OWNERS = "auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl"
 _KEYS = (
     r"secret[-_. ]?(?:access[-_. ]?)?key|secret[-_.]?id|api[-_. ]?(?:key|token|secret)"
@@ -36,10 +36,10 @@ _KEYS = (
     r"|softlayer|(?<![A-Za-z])id)[-_.]?token"
 )
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
-# Words that also occur in ordinary text: `redact` checks how they are joined to the value.
+# Words that also occur in ordinary text; `redact` checks how they are joined to the value.
 _SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
-# Suffixes of the word in a key: a plural, a number, "Value", "_new"; ".orders" for a map of
-# options, unless the suffix denotes a property of the secret, as in "password.file".
+# Suffixes of the word in a key, such as a plural, a number, "Value", or "_new", or ".orders" for a
+# map of options, unless the suffix denotes a property of the secret, as in "password.file".
 _ABOUT = (
     r"file|path|location|ur[il]|endpoint|class|provider|type|name|enabled|expir\w*|refresh|renew\w*"
     r"|manager|length|m(?:in|ax)|algorithm|encoder|validator|callback|policy|timeout|interval|retry"
@@ -59,27 +59,28 @@ _SEPARATOR = (
     # Wrapped, or wrapped and escaped to the two characters "\n".
     r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
 )
-# Unquoted values end at whitespace. They end at delimiters only before the next pair or the end,
-# because passwords also contain delimiters.
+# An unquoted value ends at whitespace. It ends at a delimiter only if the next pair or the end of
+# the text follows, because passwords may also contain delimiters.
 _BARE = (
-    # Continued on a line that was escaped after its backslash.
+    # Continued on the next line, where both the backslash and the newline are escaped.
     r"(?:\\{2}n[ \t]{1,64}(?!at[ ])|[^\s,;&\"')}\]<\\]"
     r"|\\(?!n[\w.-]{1,64}=)"
     r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
     r"|[)}\]](?![\s,;)}\]]|\Z)){1,4096}"
 )
-# Everything in brackets: a list, a map, or a value with details.
+# Everything in brackets: a list, a map, or a structured value.
 _GROUP = (
     r"(?:\[(?:[^\[\]\n]|\[[^\[\]\n]{0,64}\]){1,1024}\]"
     r"|\{[^{}\n]{1,1024}\}[^\s,;&\"')}\]<]{0,1024}|\([^()\n]{1,1024}\)|<[^<>\n]{1,1024}>)"
 )
-# A complete placeholder for a hidden or absent value; a password may start like one.
+# A complete placeholder for a hidden or missing value. It must be complete, because a password may
+# start like a placeholder.
 _HIDDEN = (
     r"(?!(?:\*{2,}|\$\{[^}\s]{1,128}\}|\{\{[^}\n]{1,128}\}\}|[\[<]?(?:hidden|redacted|masked)[\]>]?"
     r"|x{4,}|null|none|true|false|yes|no|undefined|missing|(?:un|not[ ])set|<[a-z][a-z _-]{0,40}>)"
     r"(?=[\s,;&\"'\\)}\]<]|\Z)|\[REDACTED:)"
 )
-# A word that does not occur in sentences: at least four characters, one of them a digit, no date.
+# A word that does not occur in sentences: at least four characters with a digit, and not a date.
 _LIKELY = r"(?!\d{4}-\d\d)(?=[^\s,\"')\]]{0,256}\d)(?=[^\s,\"')\]]{4})"
 
 KEYED = re.compile(
@@ -102,7 +103,8 @@ _REST = r"[\w.-]{0,32}"
 _ARGUMENTS = r"[^\n]{0,400}?[ ]"
 _VALUE = r"(?P<value>[^\s\"']{1,1024})"
 
-# Separators between word and value other than "=" and ":"; then the value and the text after it.
+# Separators between word and value other than "=" and ":", each with the value and the text after
+# it.
 _JOINED = (
     # <password>X</password>, <entry key="password">X</entry>, <name>…</name><value>X</value>
     (
@@ -111,7 +113,7 @@ _JOINED = (
         r"[^<\s][^<\]]{0,4096}",
         r"(?=\]\]>|</)",
     ),
-    # YAML and JSON put a long value below its key.
+    # In YAML and JSON, a long value may be on the line after its key.
     (
         rf"{_ENDS_IN_COLON}(?:\n|\\n)[ \t]{{1,64}}{_QUOTE}?"
         r"(?!at[ ]|Caused[ ]by|Suppressed|\.\.\.|[\w.-]{1,64}:)",
@@ -124,13 +126,13 @@ _JOINED = (
         r"[^\s\"']{1,4096}",
         "",
     ),
-    # Columns, and bars between them.
+    # Columns separated by spaces or bars.
     (
         rf"{_REST}{_QUOTE}?(?:[ ]{{3,64}}|[ ]?\t{{1,8}}|[ ]?\|[ ]?){_LIKELY}",
         r"[^\s|\"']{1,1024}",
         "",
     ),
-    # Password(X), setPassword("X"), but not a frame of a stack trace
+    # Password(X), setPassword("X"), but not a stack frame
     (
         rf"[(\[{{]{_QUOTE}?(?![\w$.]{{1,256}}:\d{{1,6}}\)){_LIKELY}",
         r"[^\s\"'),\]}\\]{1,1024}",
@@ -144,7 +146,7 @@ _JOINED = (
         "",
     ),
 )
-# One regex for all key words: searching for the words dominates the running time.
+# One regex for all key words, because the search for the words dominates the running time.
 JOINED = re.compile(
     rf"(?P<word>{_ANY_WORD})(?:"
     + "|".join(
@@ -155,14 +157,15 @@ JOINED = re.compile(
     re.IGNORECASE,
 )
 
-# Key-value pairs with other prefixes; `word` is the key word of the secret.
+# Other forms of key-value pairs; `word` is the key word of the secret.
 PAIRS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         # Flink prints its configuration as `Loading configuration property: s3.secret-key, X`.
         rf"(?P<head>propert(?:y|ies):[ ][\w.-]{{0,128}}?(?P<word>{_ANY_WORD})[\w-]{{0,64}},[ ])"
         rf"{_HIDDEN}(?P<value>\S[^\n]{{0,4096}})",
-        # A pod's environment: `- name: DB_PASSWORD`, then `value: X`; JSON; EnvVar(name=, value=).
+        # Environment variables of a pod: `- name: DB_PASSWORD` followed by `value: X`, the same in
+        # JSON, or EnvVar(name=, value=).
         rf"(?P<head>(?:name|key){_QUOTE}?[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}?[\w.-]{{0,128}}?"
         rf"(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?,?(?:\s|\\n){{0,64}}{_QUOTE}?value{_QUOTE}?"
         rf"[ \t]{{0,4}}[:=][ \t]{{0,4}}{_QUOTE}?)"
@@ -177,7 +180,7 @@ PAIRS = tuple(
         rf"(?P<head>login[ ]\S{{1,128}}[ ](?P<word>password)[ ]){_HIDDEN}{_VALUE}",
         rf"(?P<head>(?P<word>password|identified[ ]by)[ ]{{1,4}}{_QUOTE})"
         rf"{_HIDDEN}(?P<value>[^\s\"'\\]{{1,4096}})",
-        # Commands, each with the flag for its password.
+        # Commands with the flags that specify a password.
         rf"(?P<head>(?<![\w-])(?:curl\b{_ARGUMENTS}-u|--(?:proxy-)?(?P<word>user))"
         rf"[ =]{{0,2}}{_QUOTE}?[^\s:\"'\\]{{1,128}}:){_HIDDEN}(?P<value>[^\s\"'\\]{{1,1024}})",
         rf"(?P<head>(?<![\w-])(?P<word>mysql(?:dump|admin)?\b{_ARGUMENTS}-p|sshpass[ ]+-p[ ]?))"
@@ -206,7 +209,7 @@ PAIRS = tuple(
         rf"[ ]?:[ ]?{_QUOTE})(?P<value>[\w-]{{16,4096}})",
         rf"(?P<head>(?<![\w-])(?:set-)?(?P<word>cookie)2?{_QUOTE}?[ ]?[:=][ ]?(?:\[|{_QUOTE})?)"
         rf"{_HIDDEN}(?P<value>[\w.-]{{1,128}}=[^\n\"'\]]{{1,4096}})",
-        # A key in a URL's query that is a secret only there.
+        # A query parameter whose name denotes a secret only in a URL.
         r"(?P<head>[?&](?P<word>key|code|auth)=)(?P<value>(?=[^\s&]{0,256}\d)[^\s&\"'<>]{12,1024})",
     )
 )
@@ -221,13 +224,13 @@ SCHEME = re.compile(
     r"[A-Za-z0-9._~+/-]{8,8192}={0,2})",
     re.IGNORECASE,
 )
-# The password in a URL extends to the last "@" of the word, because passwords contain "@" and "/".
-# A port is not a password.
+# A password in a URL extends to the last "@" of the word, because passwords may contain "@" and
+# "/". A port is not a password.
 URL = re.compile(
     r"(?P<head>://[^\s/:@\"'<>\[]{0,256}:)(?!\d{1,5}[/?\#,;])"
     rf"{_HIDDEN}(?P<value>[^\s\"'<>]{{1,1024}})(?=@[\w\[.-])"
 )
-# A token in place of the user. Schemes with a bucket or a container in this place are not listed.
+# A token in the user part of a URL. Schemes that have a bucket or container there are not listed.
 URL_USER = re.compile(
     r"(?P<head>(?<![\w.])(?:https?|ftps?|git|ssh|nats|rediss?|amqps?|wss?|smtps?|mongodb(?:\+srv)?)"
     r"://)(?P<value>(?=[^\s/@]{0,256}\d)(?=[^\s/@]{0,256}[A-Za-z])[^\s/:@\"'<>\[]{16,512})(?=@)",
@@ -239,15 +242,15 @@ PEM = re.compile(
     r"(?P<value>[^-]{1,65536}(?:-{1,4}[^-]+){0,256})(?=-----END|\Z)"
 )
 _LINE_END = r"(?:\r?\n|\\{1,2}r?\\{0,2}n)"
-# Lines of base64, possibly escaped, followed by the end of a key: the rest of a key whose first
-# lines were cut off. A run of lines is scanned only once.
+# The rest of a key whose first lines were cut off: lines of base64, possibly escaped, followed by
+# the end of a key. A run of lines is scanned only once.
 PEM_REST = re.compile(
     r"(?P<head>(?<![A-Za-z0-9+/=]))"
     rf"(?P<value>(?:[A-Za-z0-9+/=]{{1,80}}+{_LINE_END}[ \t]{{0,16}}+)++)"
     r"(?P<end>(?=-----END[A-Z ]{0,32}PRIVATE[ ]KEY))?"
 )
-# Full lines of base64 without BEGIN and END, and PuTTY's private part. Hexadecimal digests also
-# have 64 characters.
+# Full lines of base64 without BEGIN and END, and the private part of a PuTTY key. Hexadecimal
+# digests are excluded, because they also have 64 characters.
 _FULL_LINE = r"(?![0-9a-fA-F]{64})[A-Za-z0-9+/]{64}(?![A-Za-z0-9+/])"
 PEM_LINES = re.compile(
     rf"(?P<head>(?<![A-Za-z0-9+/=]))"
@@ -259,37 +262,38 @@ PUTTY = re.compile(
     rf"(?P<value>(?:{_LINE_END}[A-Za-z0-9+/=]{{4,400}}){{1,256}})"
 )
 
-# A line with this ending is the key of a secret whose value is on the next line.
+# The end of a line that contains the key of a secret whose value is on the next line.
 GOES_ON = re.compile(
     rf"(?:=|{_ANY_WORD}{_REST}(?:</name>|{_QUOTE}?,?|{_ENDS_IN_COLON}))"
     r"[ \t\r\\]{0,16}\Z",
     re.IGNORECASE,
 )
-# The header of a YAML block; all lines of the block are the value.
+# The first line of a YAML block scalar; all lines of the block are the value.
 BLOCK = re.compile(
     rf"(?P<indent>[ \t]{{0,64}})[^\n]{{0,256}}?(?P<word>{_ANY_WORD}){_REST}{_QUOTE}?:"
     r"[ ]{1,4}[|>][-+\d]{0,2}[ \t]{0,16}\Z",
     re.IGNORECASE,
 )
-# A word that can only be the rest of a value, alone on its line.
+# A word alone on its line that can only be the rest of a value.
 REST = re.compile(
     r"(?P<head>[ \t]{0,64})(?P<value>(?=[^\s]{0,256}\d)(?=[^\s]{0,256}[A-Za-z])"
     r"[A-Za-z0-9+/_.~!@#$%^&*-]{6,4096}={0,2}\\?)(?P<tail>[\"']?[,;]?[ \t\r]{0,16})\Z"
 )
-# The name of a column with secrets.
+# The name of a column that contains secrets.
 COLUMN = re.compile(rf"(?:\A|[^A-Za-z]|[a-z](?=[A-Z]))(?P<word>{_ANY_WORD})s?\Z", re.IGNORECASE)
 
 _KEY = re.compile(rf"(?:{_WORDS}|(?<![A-Za-z])(?:token|credential)|jaas\.config)", re.IGNORECASE)
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether an option of this name may contain a secret, wherever the key word is in the name."""
+    """Whether an option with this name may contain a secret; the key word may occur anywhere."""
     return _KEY.search(key) is not None
 
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Detects texts that may contain secrets; most clean text needs no further test. Case-insensitive.
+# Detects text that may contain secrets, so that most other text requires no further test.
+# Case-insensitive.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",
@@ -331,7 +335,8 @@ MAYBE = (
             "парол[ья]|Парол[ья]|ПАРОЛ[ЬЯ]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호",
         )
     ),
-    # In UTF-8: invisible characters, full-width letters, and a wide sign or space after a word.
+    # In UTF-8: invisible characters, full-width letters, and a full-width sign or space after a
+    # word.
     rb"\xc2\xad|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|(\xef\xbc[\xa1-\xba]|\xef\xbd[\x81-\x9a]){3}",
     rb"(key|token|pass|pw|sas|sig)[\w.-]{0,16}(\xef\xbc[\x9a\x9d]|\xc2\xa0|\xe3\x80\x80|\xe2\x80[\x80-\x8a])",
     rb"\\u00(3d|3a|[4-7][0-9a-f])|\\x3[ad]|&#(x3[ad]|61|58|34|x22);|%25(3[ad]|22)",

@@ -1,9 +1,9 @@
-"""Masks values that an earlier line marks as secret.
+"""Masks values that an earlier line identifies as secrets.
 
-A table is a header line with at least two column names, one of them that of a secret, followed by
-lines with the same number of fields (CSV, tab-separated, or the ``|`` tables of SQL clients). A
-YAML block is a key that ends in ``|`` or ``>``, and the more deeply indented lines below it. Both
-may be flattened to one line.
+A table is a header line with at least two column names, one of which denotes a secret, followed by
+lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of SQL
+clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines below
+it. Both may be flattened to a single line.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from flink_triage.logs.text.secret_forms import BLOCK, COLUMN
 _DELIMITERS = ("|", "\t", "\\t", ";", ",")
 _MAX_COLUMNS = 64
 _NAME = re.compile(r"\s*[\"']?[\w .-]{0,64}[\"']?\s*\Z")
-# A message may precede the first name.
+# A message may precede the first column name.
 _MESSAGE = re.compile(r"\A.{0,1024}[:.,;] +")
-# Between the lines of a table: +----+----+
+# A rule between the rows of a table: +----+----+
 _RULE = re.compile(r"[ \t|+=:-]{3,}\Z")
 _VALUE = re.compile(r"(?P<head>\s*[\"']?)(?P<value>[^\s\"'](?:.*[^\s\"'])?)(?P<tail>[\"']?\s*)\Z")
 
 _ENDS_BLOCK_KEY = re.compile(r"[|>][-+\d]{0,2}\s*\Z")
 _MAX_BLOCK_LINES = 64
 
-# Maps a value and the name of its key or column to the replacement.
+# Maps a value, and the name of its key or column, to the replacement.
 Mask = Callable[[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """The separator and number of fields, and the names of the secret fields by number."""
+    """The separator and number of fields, and the names of the secret fields by their index."""
 
     delimiter: str
     width: int
@@ -40,7 +40,7 @@ class _Header:
 
 
 def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line; the first line of a secret block is masked, and the others get the same mark."""
+    """Each line, with the lines of secret blocks masked; all lines of a block get the same mark."""
     mark, indent, left = "", 0, 0
     for line in lines:
         if "\\n" in line:
@@ -61,11 +61,11 @@ def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
 
 
 def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line, with the values of secret columns replaced by ``mask``."""
+    """Each line, with the values in secret columns replaced by ``mask``."""
     headers: list[_Header] = []
     for line in lines:
         if "\\n" in line:
-            # Flattened: the rows of the table are parts of this line.
+            # The table is flattened: its rows are parts of this line.
             yield "\\n".join(secret_columns(line.split("\\n"), mask))
             headers = []
             continue
@@ -103,7 +103,7 @@ def _secret_name(field: str) -> str | None:
 
 
 def _row(line: str, headers: Sequence[_Header], mask: Mask) -> str | None:
-    """The row of a table without its secrets; ``None`` if the line does not belong to a table."""
+    """The table row with its secrets masked; ``None`` if the line does not belong to a table."""
     for header in headers:
         fields = line.split(header.delimiter)
         if len(fields) != header.width or any(map(_secret_name, fields)):

@@ -1,7 +1,7 @@
-"""Secrets recognised by their shape alone: tokens with an issuer's prefix, and webhook addresses.
+"""Secrets recognized by their shape alone: tokens with an issuer's prefix, and webhook URLs.
 
-Each pattern is written once and used twice: by ``re``, and by the quick Hyperscan pass of
-``redact``. Hyperscan has no lookaround and no backreferences.
+Each pattern is defined once and used twice: by ``re``, and by the quick Hyperscan pass of
+``redact``. Hyperscan supports neither lookaround nor backreferences.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _NUMBER = "[MNO][DTjz][AEIMQUYcgk]"
 
 # Kind and pattern; a letter, digit, "_" or "-" may not directly precede a token.
 TOKENS: tuple[tuple[str, str], ...] = (
-    # header.claims.signature, or the five parts of an encrypted one
+    # header.claims.signature, or the five parts of an encrypted token
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),
-    # the secret key often follows its id
+    # the secret key often follows its ID
     ("awskey", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?:[ :,/]{1,3}[A-Za-z0-9+/]{40})?"),
     ("awskey", r"ABSK[A-Za-z0-9+/]{80,300}={0,2}"),
     ("alibaba", rf"LTAI{_ID}{{16,26}}"),
@@ -32,7 +32,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("atlassian", r"AT[AC]TT3[A-Za-z0-9_=-]{40,255}|ATBB[A-Za-z0-9]{24,64}"),
     ("databricks", rf"(?:dapi|dose|dkea){_HEX}{{32}}(?:-\d)?"),
     ("slack", rf"xox[abeoprs](?:\.xox[bp])?-{_URL_SAFE}{{10,255}}|xapp-\d-{_URL_SAFE}{{10,255}}"),
-    # starts with a number in base64
+    # starts with a base64-encoded number
     ("discord", rf"{_NUMBER}{_URL_SAFE}{{20,25}}\.{_URL_SAFE}{{6}}\.{_URL_SAFE}{{27,45}}"),
     ("telegram", rf"\d{{8,10}}:AA{_URL_SAFE}{{32,36}}"),
     ("stripe", rf"[sr]k_(?:live|test)_{_ID}{{16,255}}|whsec_[A-Za-z0-9+/=]{{24,128}}"),
@@ -61,13 +61,13 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("planetscale", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9._-]{32,64}"),
     ("onepassword", r"ops_eyJ[A-Za-z0-9_=-]{80,4096}"),
     ("age", r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    # A Kerberos keytab starts with 05 02.
+    # A Kerberos keytab starts with the bytes 05 02.
     ("keytab", r"BQIA[A-Za-z0-9+/]{40,65536}={0,2}"),
     ("hash", r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]{53}"),
     ("hash", r"\$(?:1|5|6|y|apr1)\$[./=$,A-Za-z0-9]{1,64}\$[./A-Za-z0-9]{22,128}"),
 )
 
-# Anyone who has the address can post to it; the text before the secret part is kept.
+# Anyone who has the URL can post to it; the text before the secret part is kept.
 WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"hooks\.slack\.com/", r"(?:services|workflows|triggers)/[\w/-]{8,255}"),
     (r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/", r"[\w-]{8,255}"),
@@ -86,15 +86,15 @@ TOKEN = re.compile(
     r"(?<![\w-])(?:"
     + "|".join(rf"(?P<{kind}{n}>{pattern})" for n, (kind, pattern) in enumerate(TOKENS))
     + ")(?![A-Za-z0-9])"
-    # A Hadoop delegation token, as bytes.
+    # The bytes of a Hadoop delegation token.
     r"|(?P<hadooptoken>(?<=Ident:\ )(?:[0-9a-f]{2}\ ){8,2048}[0-9a-f]{0,2})",
     re.ASCII,
 )
-# Two groups for each address: the part to keep, and the secret.
+# Two groups for each URL: the part to keep, and the secret.
 WEBHOOK = re.compile("|".join(f"({head})({tail})" for head, tail in WEBHOOKS), re.ASCII)
 
-# Patterns that are distinctive only in the middle would make the quick pass slow, so it searches
-# for a part of them.
+# A pattern that is distinctive only in the middle would slow down the quick pass, which therefore
+# searches for a part of the pattern.
 _QUICK = {
     "azure": (r"[A-Za-z0-9+/]{16}==", r"[78]Q~"),
     "discord": (rf"{_NUMBER}{_URL_SAFE}{{20}}",),
@@ -105,12 +105,10 @@ _BOUNDS = re.compile(r"\{(\d+),\d+\}")
 
 
 def quick_patterns() -> list[bytes]:
-    """For Hyperscan, case-sensitive: together they match at least what ``TOKEN`` and ``WEBHOOK``
-    match.
-    """
+    """Case-sensitive Hyperscan patterns that match at least what ``TOKEN`` and ``WEBHOOK`` do."""
     exact = [pattern for kind, pattern in TOKENS if kind not in _QUICK]
     parts = [pattern for patterns in _QUICK.values() for pattern in patterns]
     heads = [head + r"\w" for head, _ in WEBHOOKS]
     found = [*exact, *parts, *heads, r"Ident: [0-9a-f]{2} "]
-    # Upper bounds cost states, and are not needed here.
+    # Upper bounds require additional states, and are unnecessary here.
     return [_BOUNDS.sub(r"{\1,}", pattern).encode() for pattern in found]

@@ -1,4 +1,4 @@
-"""Classifies text without a log header: whether it looks like part of a Java stack trace."""
+"""Classifies text without a log header by whether it looks like part of a Java stack trace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_header,
 )
 
-# A qualified throwable anywhere in a line of prose, and frames of a trace flattened to one line.
+# A fully qualified throwable anywhere in a line of prose, or the frames of a stack trace that was
+# flattened to one line.
 _QUALIFIED = re.compile(r"\b[a-z][\w$]{0,60}\.[\w$.]{0,300}(?:Exception|Error|Throwable)\b")
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
 
@@ -25,7 +26,7 @@ def holds_trace(text: str) -> bool:
 
 
 class LineKind(IntEnum):
-    """The part of a stack trace that a line belongs to; the first kind that applies."""
+    """The part of a stack trace to which a line belongs; the first kind that applies is used."""
 
     FRAME = 1  # also "... n more"
     CAUSE = 2
@@ -35,7 +36,8 @@ class LineKind(IntEnum):
     OTHER = 6
 
 
-# Frames repeat often; longer lines are not frames, and would fill the memory.
+# Maximum length of a cached line. Stack frames repeat often; longer lines are not stack frames, and
+# would use too much memory.
 _MAX_CACHED_CHARS = 512
 
 
@@ -59,7 +61,7 @@ _cached_kind = lru_cache(maxsize=8192)(_kind)
 
 
 def names_throwable(text: str) -> bool:
-    """Whether the qualified name of a throwable occurs in ``text``."""
+    """Whether ``text`` contains the fully qualified name of a throwable."""
     return _QUALIFIED.search(text) is not None
 
 

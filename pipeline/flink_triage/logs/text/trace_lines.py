@@ -1,8 +1,9 @@
-"""Classifies single lines of stack traces.
+"""Classifies individual lines of stack traces.
 
-Every classifier takes one ``str`` line without its line end, ignores indentation and mail quoting
-(``> ``), and runs in linear time. The formats are those of ``Throwable.printStackTrace``, log4j2's
-``%throwable``/``%xEx``, logback's ``%ex``/``%rEx`` and Flink's ``SerializedThrowable``.
+Every classifier takes one line without its line end, ignores indentation and email quoting
+(``> ``), and runs in linear time. The supported formats are those of
+``Throwable.printStackTrace``, log4j2's ``%throwable`` and ``%xEx``, logback's ``%ex`` and ``%rEx``,
+and Flink's ``SerializedThrowable``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import re
 # The first line of a Python traceback.
 TRACEBACK = "Traceback (most recent call last):"
 
-# Every class name of a throwable, and every line of a trace other than a frame or a cause, contains
-# one of these.
+# Every class name of a throwable, and every line of a stack trace other than a frame or a cause,
+# contains one of these words.
 TRACE_WORDS = (
     *("Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Interrupt", "Timeout"),
     *("Traceback", "Suppressed:", "CIRCULAR", "... "),
@@ -21,16 +22,16 @@ TRACE_WORDS = (
 
 _MAX_ELISION_CHARS = 80
 
-# Indentation, mail quotes, and the escaped indentation of flattened traces.
+# Indentation, email quotes, and the escaped indentation of flattened stack traces.
 _LEAD = r"[ \t\u00a0>]*"
 
-# JVM prefixes of a class: `app//`, `java.base/`, `java.base@17.0.1/`, `loader/mod@1/`. The class
-# excludes "/" and "(", so a run of prefixes is scanned once.
+# A class name with optional JVM prefixes: `app//`, `java.base/`, `java.base@17.0.1/`,
+# `loader/mod@1/`. The character class includes "/" but not "(", so a name is scanned only once.
 NAME = r"[\w$.<>/@+\-\[\]\u2026]{1,1024}"
 
-# Sources: File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, or an
-# empty source. Java source names never contain parentheses. Some web pages keep only the first
-# character of "~[jar:version]".
+# The source is File.java:12, File.scala, Native Method, Unknown Source, <generated>, <unknown>, or
+# empty. Java source names never contain parentheses. Some web pages keep only the first character
+# of "~[jar:version]".
 FRAME = re.compile(
     rf"""
     ^{_LEAD}at[ \t]+
@@ -41,11 +42,11 @@ FRAME = re.compile(
     re.VERBOSE,
 )
 
-# Bounds keep a 100 KB "word" cheap; anonymised logs have two dots in a row.
+# The bounds limit the cost of a 100 KB "word". Anonymized logs may contain two consecutive dots.
 _TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
 _THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
 
-# Hadoop's RemoteException prints the class of the server's exception in brackets.
+# Hadoop's RemoteException prints the class of the server's exception in parentheses.
 HEADER = re.compile(
     rf"""
     ^{_LEAD}(?::[ ])?{_THREAD}
@@ -63,7 +64,7 @@ MORE = re.compile(
     re.VERBOSE,
 )
 CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
-# Placeholders for frames that a person omitted: "...", "[…]", "... omitted ...", "(snip)".
+# Placeholders for frames that a user omitted: "...", "[…]", "... omitted ...", "(snip)".
 ELISION = re.compile(
     rf"""
     ^{_LEAD}(?:[/#-]{{1,3}}[ ]?)?[\[(<]?
@@ -79,16 +80,17 @@ ELISION = re.compile(
 )
 
 _SUFFIXES = ("Exception", "Error", "Throwable", "Failure", "Fault")
-# Class names with other endings are common enough (scala.util.control.BreakControl,
-# KeeperException$NoNode, java.lang.ThreadDeath); they must be qualified and contain one of these.
+# Throwables whose class names have other endings are also common (scala.util.control.BreakControl,
+# KeeperException$NoNode, java.lang.ThreadDeath). Such a name must be fully qualified and contain
+# one of these words.
 _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 
 
 def is_throwable_type(name: str) -> bool:
-    """Whether a dotted name is the name of a throwable, by the usual suffix of its last segment.
+    """Whether a dotted name is the name of a throwable, based on the suffix of its last segment.
 
-    Simple names count (``RocksDBException``). Plain English words with such a suffix (``Error``,
-    ``Exception``) count only after a package.
+    Simple class names are accepted (``RocksDBException``), but plain English words with such a
+    suffix (``Error``, ``Exception``) only with a package.
     """
     package, _, last = name.rpartition(".")
     if not last:
@@ -138,7 +140,7 @@ def is_elision(line: str) -> bool:
 
 
 def continues_trace(line: str) -> bool:
-    """Whether a line can only be inside a stack trace, never the first line of an event."""
+    """Whether a line can only occur inside a stack trace, and never begins an event."""
     return (
         is_frame(line)
         or is_more(line)
