@@ -1,4 +1,4 @@
-"""flink-triage: ranked root causes of Apache Flink failures, from the logs alone."""
+"""flink-triage finds and ranks the root causes of Apache Flink failures, based only on logs."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load on first use: a Spark worker needs the stages, but no command line and no report."""
+    """Load a name on first use: a Spark worker requires the stages, but not the CLI or reports."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    # People and notebooks use the names of this module, so results get a rich display.
+    # The names of this module are for interactive use, so results get a rich notebook display.
     importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 

@@ -1,7 +1,7 @@
-"""The entry point of ``flink-triage`` and ``python -m flink_triage``; ends quietly on Ctrl-C.
+"""The entry point of ``flink-triage`` and ``python -m flink_triage``; exits quietly on Ctrl-C.
 
-During the imports, a handler ends the process at once: nothing is open yet, and a
-``KeyboardInterrupt`` raised inside an import causes a traceback or a broken module.
+During imports, a signal handler exits immediately: no resources are open yet, and a
+``KeyboardInterrupt`` inside an import would cause a traceback or a partially initialized module.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _RETRY_SECONDS = 0.01
 def main() -> int:
     """Run the command on ``sys.argv``; return its exit code."""
     if sys.argv[1:] == ["--version"]:
-        # Everything else that the command needs takes a second to import.
+        # Importing everything else that the command requires takes a second.
         print(f"flink-triage {__version__}")
         return 0
     handler = signal.getsignal(signal.SIGINT)
-    # A shell starts background processes with SIGINT ignored; it stays ignored then.
+    # A shell starts background processes with SIGINT ignored. In that case, it remains ignored.
     is_heard = handler is signal.default_int_handler
     if is_heard:
         signal.signal(signal.SIGINT, _end)
@@ -36,7 +36,7 @@ def main() -> int:
             signal.signal(signal.SIGINT, _interrupt)
         code = command()
         if is_heard:
-            # Only the shutdown of the interpreter remains.
+            # Only the interpreter shutdown remains.
             signal.signal(signal.SIGINT, _end)
             signal.signal(signal.SIGALRM, _end)
     except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt``, or retry later in a finalizer, which would swallow it."""
+    """Raise ``KeyboardInterrupt``; inside a finalizer, which would swallow it, retry later."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)

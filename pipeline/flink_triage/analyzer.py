@@ -1,7 +1,7 @@
-"""Analyzes the events of one byte range: the work of one task, in both runners.
+"""Analyzes the events of one byte range, which is the work of one task in both runners.
 
-``Analyzer`` is created once per process and keeps everything expensive: the compiled scanner and
-matcher, and the analyses of earlier texts.
+Create one ``Analyzer`` per process. It keeps everything that is expensive to build: the compiled
+scanner and matcher, and the analyses of earlier texts.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
 from flink_triage.traces import extract, fingerprint, first_user_frame
 
-# Number of distinct texts without a known shape whose analysis is kept; each takes a few KB.
+# The number of cached analyses of distinct texts without a known shape; each takes a few KB.
 _CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Results of some events of a byte range; ``recurring`` are traces that the caller knows."""
+    """The results for some events of a range; ``recurring`` counts traces that the caller has."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -55,28 +55,28 @@ class Portion:
 
     @property
     def fingerprints(self) -> set[str]:
-        """Full fingerprints of all traces."""
+        """The full fingerprints of all traces."""
         told = {row.fingerprint.full for row in self.traces}
         return told.union(row.fingerprint.full for row in self.recurring)
 
     @property
     def trace_count(self) -> int:
-        """Number of events with a stack trace."""
+        """The number of events with a stack trace."""
         return sum(row.count for row in self.traces) + sum(row.count for row in self.recurring)
 
 
 @dataclass(frozen=True, slots=True)
 class RangeResult(Portion):
-    """All results of one byte range; ``scan.events`` is empty, its events are in observations."""
+    """All results for one byte range; ``observations`` contain the events, not ``scan.events``."""
 
     scan: RangeScan
 
 
 class Analyzer:
-    """Scans, parses, fingerprints and matches one byte range at a time.
+    """Scans, parses, fingerprints, and matches one byte range at a time.
 
-    If ``is_recalling`` is false, every event is parsed and matched again; this defines the correct
-    result, but is much slower.
+    If ``is_recalling`` is false, every event is parsed and matched individually, which is much
+    slower, but defines the correct result.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Analyzer:
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """Signatures that were switched off while this process ran."""
+        """Signatures that were switched off in this process."""
         return self._matcher.skipped
 
     def analyze(
@@ -110,7 +110,7 @@ class Analyzer:
         is_active: bool = False,
         told: Container[str] = (),
     ) -> RangeResult:
-        """All results of the range at once; see ``read``."""
+        """All results for the range in one value; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
         return RangeResult(
@@ -127,12 +127,13 @@ class Analyzer:
         raw: BinaryIO | None = None,
         coarseness: int | None = 0,
     ) -> Iterator[Portion]:
-        """Yield the results of the range in portions; ``tally`` accounts for every byte.
+        """Yield the results for the range in portions; ``tally`` accounts for every byte.
 
-        Events that a folder of this ``coarseness`` (if given) would count may already be counted.
-        Traces whose full fingerprints are in ``told`` are only counted; the caller adds
-        those of a portion to ``told`` before it requests the next one. ``raw`` is the file if it is
-        already open, at its start; it is left open. To read many ranges, use ``collector_at_rest``.
+        If ``coarseness`` is given, events that folding at this coarseness would only count may
+        already be counted. Traces whose full fingerprints are in ``told`` are only counted; the
+        caller must add the fingerprints of a portion to ``told`` before it requests the next one.
+        If the file is already open, pass it as ``raw``, positioned at its start; it is left open.
+        To read many ranges, use ``collector_at_rest``.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:
@@ -184,7 +185,7 @@ class Analyzer:
         )
 
     def events(self, byte_range: ByteRange) -> tuple[Event, ...]:
-        """The notable events of a range, without analysis."""
+        """The notable events of a range, without analyzing them."""
         return self._scanner.scan(byte_range, default_timezone=self._timezone).events
 
     def observe(self, event: Event, byte_range: ByteRange) -> Observation:
@@ -235,7 +236,7 @@ class Analyzer:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Disable garbage collection while creating many long-lived values: 20 % less time."""
+    """Disable garbage collection while many long-lived values are created; saves 20 % time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -246,7 +247,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 class _Seen:
-    """A distinct trace of a range and its count; without ``trace`` if the caller knows it."""
+    """A distinct trace of a range and its count; ``trace`` is ``None`` if the caller has it."""
 
     __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 

@@ -1,7 +1,7 @@
 """The Python API: ``import flink_triage as ft; result = ft.diagnose("logs/")``.
 
-The command line, the jobs and the notebooks call only these functions. Functions that need Spark
-are in `flink_triage.spark`, and the package exports them under the same names: ``ft.run``,
+The CLI, the jobs, and the notebooks call only these functions. Functions that require Spark are in
+`flink_triage.spark`, and the package exports them under the same names: ``ft.run``,
 ``ft.read_result``, ``ft.read_table``.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OptionFields(TypedDict, total=False):
-    """The fields of ``Options``, as keyword arguments."""
+    """The fields of ``Options`` as keyword arguments."""
 
     group_by: str
     flink_version: str | None
@@ -41,13 +41,13 @@ def diagnose(
     progress: Progress = lambda done, total: None,
     **fields: Unpack[OptionFields],
 ) -> Result:
-    """Diagnose log files and directories in this process; writes nothing and does not need Java.
+    """Diagnose log files and directories in this process, without Java and without writing files.
 
-    ``fields`` are the fields of ``flink_triage.Options`` and override ``options``: ``group_by``,
+    ``fields`` are fields of ``flink_triage.Options``, which override ``options``: ``group_by``,
     ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
-    ``progress`` is called with the number of bytes read so far and in total. Raises ``UsageError``
-    if no files are found, and ``SignaturePackError`` if a directory of signatures is missing; an
-    invalid signature file is skipped, see ``coverage.signatures_skipped``.
+    ``progress`` is called with the number of bytes read so far and the total number of bytes.
+    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a signature directory
+    is missing. Invalid signature files are skipped and listed in ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)

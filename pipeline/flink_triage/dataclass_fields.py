@@ -1,4 +1,4 @@
-"""Caches the field names of dataclasses, for values that are visited in tens of thousands."""
+"""Caches the field names of dataclasses, because tens of thousands of values are visited."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMES: dict[type, tuple[str, ...]] = {}
 
 
 def field_names(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass, in order; empty for any other class."""
+    """The field names of a dataclass, in order; empty for any other class."""
     names = _NAMES.get(kind)
     if names is None:
         names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

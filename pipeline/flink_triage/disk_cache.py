@@ -1,6 +1,6 @@
-"""Caches objects that are slow to build at each start, in the user's cache directory.
+"""Caches objects that are slow to build in the user's cache directory, for later startups.
 
-The cache is optional: an entry that is missing, unreadable or not private is built again.
+The cache is optional: an entry that is missing, unreadable, or not private is rebuilt.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import stat
 import tempfile
 from pathlib import Path
 
-# Number of entries kept per kind: packs of several projects, and of the previous version.
+# The number of entries kept per kind: enough for the packs of several projects and versions.
 _MOST_OF_A_KIND = 24
 
 
 def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/flink-triage``, by default under ``~/.cache``."""
+    """``$XDG_CACHE_HOME/flink-triage``; ``XDG_CACHE_HOME`` defaults to ``~/.cache``."""
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "flink-triage"
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """The data stored under the key; ``None`` if other users could have written it."""
+    """The data stored under the key; ``None`` if missing, or if others may have written it."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()
@@ -32,7 +32,7 @@ def read_cached(kind: str, key: str) -> bytes | None:
 
 
 def write_cached(kind: str, key: str, data: bytes) -> None:
-    """Store the data if possible; the oldest entries of the same kind are removed."""
+    """Store the data if possible, and remove the oldest entries of the same kind."""
     with contextlib.suppress(OSError, RuntimeError):
         directory = _private_directory()
         handle, name = tempfile.mkstemp(prefix=".new-", dir=directory)
@@ -53,7 +53,10 @@ def _private_directory() -> Path:
 
 
 def private_directory(path: Path) -> Path:
-    """A directory that only this user can open, created if it is missing; ``OSError`` if not."""
+    """A directory that only this user can access; created if missing.
+
+    Raises ``OSError`` if the directory is accessible to other users.
+    """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
     is_own = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

@@ -1,13 +1,13 @@
-"""Every error that flink-triage raises on purpose.
+"""The exceptions that flink-triage raises intentionally.
 
 FlinkTriageError
-├── UsageError              exit 2: wrong flags, no files to read
-│   └── SignaturePackError  exit 2: all problems of all files, as ``path:line: field: reason``
-├── EnvironmentProblem      exit 4: Java, jars, disk
-├── OutputHeldError         exit 5: another run holds the output
-└── CorruptStateError       exit 4: foreign, newer or damaged tables
+├── UsageError              exit 2: invalid flags, no files to read
+│   └── SignaturePackError  exit 2: all problems in all files, as ``path:line: field: reason``
+├── EnvironmentProblem      exit 4: Java, JARs, disk
+├── OutputHeldError         exit 5: the output is locked by another run
+└── CorruptStateError       exit 4: foreign, newer, or corrupt tables
 
-A message states what is wrong, where, the value, and the allowed values.
+A message states the problem, its location, the invalid value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flink_triage import exit_codes
 
 
 class FlinkTriageError(Exception):
-    """Root of the tree; ``exit_code`` is what the command returns for it."""
+    """The root of the hierarchy; ``exit_code`` is the exit code of the command for this error."""
 
     exit_code = exit_codes.BUG
 
@@ -28,7 +28,7 @@ class UsageError(FlinkTriageError):
 
 
 class SignaturePackError(UsageError):
-    """The signature pack cannot be used; ``problems`` lists all of its problems."""
+    """The signature pack is unusable; ``problems`` lists all of its problems."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

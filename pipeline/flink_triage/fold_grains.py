@@ -1,4 +1,4 @@
-"""Defines how coarsely similar events are folded into one."""
+"""Defines the grains at which similar events are folded into one."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-# Kinds of lifecycle events that the diagnosis counts or reads one by one, and that are rare or have
-# a value.
+# Kinds of lifecycle events that the diagnosis counts or reads individually, and that are rare or
+# have a value.
 KEPT_KINDS = frozenset(
     {
         "config",
@@ -29,18 +29,18 @@ KEPT_KINDS = frozenset(
         "entrypoint-fatal",
     }
 )
-# Kinds that every process logs identically at each start.
+# Kinds that a process logs identically at every startup.
 SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """Keeps ``keep`` events of each kind per period of ``minutes``.
+    """A grain that keeps ``keep`` events of each kind per period of ``minutes``.
 
-    ``minutes`` is ``None`` for all time; ``drops`` are the details that do not separate kinds.
-    Compared to a finer grain, the minutes of a coarser grain are a multiple, it drops at least the
-    same details, and it keeps a subset of the events. The finest grain keeps all of ``KEPT_KINDS``.
-    The last grain limits the number of kinds.
+    ``minutes`` is ``None`` for a single, unlimited period; ``drops`` are the details that do not
+    distinguish kinds. A coarser grain has a multiple of the minutes of a finer grain, drops at
+    least the same details, and keeps a subset of the events. The finest grain keeps all events of
+    ``KEPT_KINDS``. The last grain limits the number of kinds.
     """
 
     minutes: int | None
@@ -51,13 +51,13 @@ class Grain:
 
 
 _MINUTES = (1, 5, 15, 60, 180, 720, 1440, 10080, None)
-# Dropped in this order; each step also drops the previous details.
+# Details are dropped in this order; each step also drops the previous details.
 _DROPPED = ("task", "logger", "job", "path")
 
 
 @cache
 def grains_of(keep: int) -> tuple[Grain, ...]:
-    """The grains from the finest, which keeps ``keep`` events of a kind, to the coarsest."""
+    """All grains, from the finest to the coarsest; the finest keeps ``keep`` events of a kind."""
     without = (frozenset(_DROPPED[:count]) for count in range(1, 1 + len(_DROPPED)))
     return (
         Grain(1, keep, is_finest=True),
@@ -68,7 +68,7 @@ def grains_of(keep: int) -> tuple[Grain, ...]:
 
 
 def period_of(at: datetime | None, minutes: int | None) -> int | None:
-    """The number of the period of ``minutes`` that contains ``at``, counted from 1970."""
+    """The index of the period of ``minutes`` that contains ``at``, counted from 1970."""
     if at is None or minutes is None:
         return None
     return int(at.timestamp() // (60 * minutes))

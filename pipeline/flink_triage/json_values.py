@@ -1,7 +1,7 @@
 """Converts values of the model to plain JSON values and back, for the result and the tables.
 
-The JSON has exactly the fields of the dataclasses, in their order. Times are ISO-8601 in UTC with a
-``Z``; tuples and sets are arrays; an unknown value is ``null``.
+The JSON contains exactly the fields of the dataclasses, in the same order. Times are in ISO 8601
+format, in UTC with a ``Z``; tuples and sets are arrays; an unknown value is ``null``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _A_TIME = "an ISO-8601 time in UTC such as 2026-11-21T05:52:20.772Z"
 
 
 def encode(value: Any) -> Any:
-    """One value of the model as a JSON value; a time without a time zone is read as UTC."""
+    """Convert a value of the model to a JSON value; a time without a time zone is read as UTC."""
     if value is None or isinstance(value, (str, bytes, int, float)):
         return value
     if isinstance(value, datetime):
@@ -52,8 +52,8 @@ def encode_time(at: datetime) -> str:
 def decode(kind: type[T], value: Any, where: str) -> T:
     """Convert a result of `encode` back to a ``kind``.
 
-    Fields that ``kind`` does not have are ignored, fields with a default may be missing. Raises
-    `CorruptStateError` with the path of the first invalid value, the value and the allowed values;
+    Fields that ``kind`` does not have are ignored, and fields with a default may be missing. Raises
+    `CorruptStateError` with the path of the first invalid value, the value, and the allowed values;
     ``where`` is the prefix of the path.
     """
     try:
@@ -63,13 +63,13 @@ def decode(kind: type[T], value: Any, where: str) -> T:
 
 
 def shown(value: Any) -> str:
-    """An external value, shortened for a one-line message."""
+    """A value from an external source, shortened for a one-line message."""
     text = ascii(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """The message of msgspec, with the invalid value and all allowed values."""
+    """The error message of msgspec, extended by the invalid value and all allowed values."""
     reason, _, place = message.partition(" - at ")
     kind = _known(kind)
     for name, index in _STEPS.findall(place):
@@ -88,7 +88,7 @@ def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
 
 
 def _known(kind: Any) -> Any:
-    """``X`` of ``X | None``."""
+    """``X`` for ``X | None``."""
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = [one for one in get_args(kind) if one is not type(None)]
     return kind

@@ -1,7 +1,7 @@
 """Determines the product that logged an event: ``flink``, ``other`` or ``None``.
 
-Kafka clients, RocksDB, HDFS clients and ZooKeeper are also part of other products, and fail there
-with the same messages. The remedies for Flink do not apply to them.
+Other products also embed Kafka clients, RocksDB, HDFS clients, and ZooKeeper, and fail with the
+same messages. The remedies for Flink do not apply to these products.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from flink_triage.model import Product, StackTrace
 from flink_triage.traces import origin_of
 from flink_triage.traces.packages import PRODUCTS
 
-# Products that embed the same libraries as Flink; class prefixes of their own code.
+# Class prefixes of other products that embed the same libraries as Flink.
 _OTHER_PRODUCTS = PRODUCTS["other"]
-# Loggers of servers; also in frames, if the exception of a server reached a client.
+# Loggers of servers. They also occur in stack frames if a server's exception reached a client.
 _SERVERS = (
     *PRODUCTS["server"],
-    # Elasticsearch and OpenSearch abbreviate their own loggers like this.
+    # Elasticsearch and OpenSearch abbreviate the names of their loggers this way.
     *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
-# Spark's loggers by the last part of their names, which is all that its own layout prints.
+# The last parts of Spark's logger names; Spark's default layout prints only this part.
 _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
@@ -32,13 +32,13 @@ _OF_SPARK = re.compile(
     r"|\w{0,20}MicroBatch\w{0,30}|(?:WholeStage)?Code[Gg]en\w{0,20}|OneForOneBlockFetcher"
     r"|RetryingBlockTransferor|MemoryStore|TorrentBroadcast|LiveListenerBus|DiskBlockManager)"
     r"(?:\$.*)?"
-    # The form in which Hadoop's own tools print their loggers: "tools.DistCp", "mapreduce.Job".
+    # Logger names as printed by Hadoop's tools: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
 # Cassandra and other servers print the source file of a line instead of its logger ("%F:%L"),
 # which no layout of Flink's distribution does.
 _SOURCE_FILE = re.compile(r"[A-Z]\w{1,80}\.java")
-# Threads of servers and of programs around the libraries that Flink uses.
+# Threads of servers, and of other programs that use the same libraries as Flink.
 _THREADS = re.compile(
     r"(?:SinkRunner-PollingRunner|PollableSourceRunner|lifecycleSupervisor-|conf-file-poller-)"
     r"|Executor task launch worker|task-result-getter-\d|dag-scheduler-event-loop"
@@ -51,7 +51,7 @@ _THREADS = re.compile(
     r"|Jenkins|PriorityTaskQueue|SplitRunner-|IPC Server handler|main-SendThread\(.{0,200}\)-broker"
 )
 
-# Kafka brokers, ZooKeeper and their tools print the logger last, sometimes with the line.
+# Kafka brokers, ZooKeeper, and their tools print the logger last, sometimes with the line number.
 _LOGGER_AT_END = re.compile(
     r"\((?:org\.apache\.(?:kafka|zookeeper)|io\.confluent|kafka|state\.change)\.[\w.$]{1,200}"
     r"(?::\d{1,6})?\)$"
@@ -60,34 +60,34 @@ _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|cassandra|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
     # Web applications based on Spring.
     r"|\bdispatcherServlet\b"
-    # Attempts and tasks of MapReduce and Spark.
+    # MapReduce attempts and Spark tasks.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)|\bin stage \d+\.\d+ \(TID \d"
-    # Build tools, and threads of Flume and Spark, which some layouts print in the message.
+    # Build tools, and Flume and Spark threads, which some layouts print in the message.
     r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
     r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
     # dbt.
     r"|\[(?:ERROR|FAIL \d{1,9}) in \d{1,6}\.\d\ds\]"
     r"|\bDatabase Error in (?:model|test|snapshot|seed) \w"
-    # Airflow's modules, errors and files.
+    # Airflow modules, errors, and files.
     r"|\bairflow\.(?:cli|dag_processing|exceptions|executors|jobs|models|processor|providers|sdk"
     r"|task|utils)\.|\bAirflow[A-Z]\w{0,40}(?:Exception|Error)\b|/site-packages/airflow/"
-    # Actor systems of other programs; Flink's are "flink" and "flink-metrics".
+    # Actor systems of other programs; those of Flink are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
     # Systemd units and syslog tags of other products.
     r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
     # The logger of a Rust program.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
-# Each alternative of the regex contains one of these: searching for words is much faster.
+# Every alternative of the regex contains one of these words; searching for words is much faster.
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
 )
-# Lines in the fixed layouts of servers, which name no class, each with a word that it contains.
+# Fixed layouts of servers, which print no class names, each with a word that every line contains.
 _LINES_OF_SERVERS = (
-    # PostgreSQL, after the time: log_line_prefix is "%m [%p] " by default, %u@%d is often added.
+    # PostgreSQL, after the time: log_line_prefix is "%m [%p] " by default; %u@%d is often added.
     (
         ":  ",
         re.compile(
@@ -95,30 +95,33 @@ _LINES_OF_SERVERS = (
             r"(?:LOG|FATAL|PANIC|ERROR|WARNING|DETAIL|HINT|STATEMENT|CONTEXT):  "
         ),
     ),
-    # The Apache server.
+    # The Apache HTTP Server.
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
-    # nginx: the process and its thread behind the level.
+    # nginx: the process and its thread after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
-# Programs around Kafka, whose clients fail with the same messages as Flink.
+# Other programs with Kafka clients, which fail with the same messages as Flink.
 _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
 )
 _MAX_CHARS = 4096
-# Flink's SQL client, before the exception of a statement.
+# Flink's SQL client prints this text before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
-# The state change of a task, even if everything that identifies Flink was cut off.
+# The state change of a task, which identifies Flink even if all other indications were cut off.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
 
 def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Product | None:
-    """The product according to ``logger``, text and frames; any sign of Flink takes precedence."""
+    """The product according to the logger, the text, and the stack frames.
+
+    Any indication of Flink takes precedence.
+    """
     names = [logger or ""]
     texts = [message]
     for throwable in trace.throwables if trace is not None else ():
         names.append(throwable.type)
         names.extend(frame.class_name for frame in throwable.frames)
-        # In a truncated trace, the jars of the frames may be the only sign of Flink.
+        # In a truncated stack trace, the JARs of the frames may be the only indication of Flink.
         texts.extend(frame.jar for frame in throwable.frames if frame.jar is not None)
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
@@ -135,14 +138,14 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
     if message.endswith(")") and _LOGGER_AT_END.search(message[-_MAX_CHARS:]) is not None:
         return "other"
     frames = [f for t in trace.throwables for f in t.frames] if trace is not None else []
-    # A class without a package may be a name that the layout abbreviated.
+    # A class without a package is not evidence, because the layout may abbreviate names.
     if any("." in f.class_name and origin_of(f.class_name) == "user" for f in frames):
         return "other"
     return None
 
 
 def product_of_thread(thread: str | None) -> Product | None:
-    """The product according to the name of a thread; only threads of other programs are known."""
+    """The product according to the thread name; recognizes only threads of other programs."""
     return "other" if thread is not None and _THREADS.match(thread) else None
 
 
@@ -163,7 +166,7 @@ def _is_line_of_server(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger's name, as in Spark's layout, or all of a name with two parts."""
+    """The last part of a logger name, as in Spark's layout; a name with two parts is unchanged."""
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 
@@ -175,5 +178,5 @@ def _speaks_of_flink(text: str) -> bool:
     lowered = text.lower()
     if "flink" in lowered or "jobmanager" in lowered or _SQL_CLIENT in lowered:
         return True
-    # Kafka Streams has a class of that name, which its logs print after the message.
+    # Kafka Streams has a class with that name, which its logs print after the message.
     return "taskmanager" in lowered and "kafka.streams." not in lowered

@@ -1,10 +1,10 @@
 """Matches stored observations against a different signature pack.
 
-The tables contain the text of each event without its stack trace, the message of its root cause,
-and its fingerprint, and one trace for each fingerprint. Equal fingerprints mean the same
-throwables, the same calls, and the same words in messages, but possibly different numbers, ids,
-paths and quoted words. The full text of an event is known if nothing in it can differ. Otherwise
-the stored text is matched, and earlier matches in the full text are kept.
+For each event, the tables contain its text without the stack trace, its root cause message, and its
+fingerprint. For each fingerprint, they contain one stack trace. Events with equal fingerprints have
+the same throwables, the same calls, and the same words in their messages, but possibly different
+numbers, IDs, paths, and quoted words. The full text of an event is known only if its trace has no
+such parts. Otherwise, the stored text is matched, and earlier matches in the full text are kept.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from flink_triage.recurrence import line_offset
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.traces import mask
 
-# Fingerprints compare this many characters of a message; the text after them may differ.
+# Fingerprints depend on this many characters of a message; the text after them may differ.
 _COMPARED_CHARS = 200
-# Stored length of a root cause's message; a message of this length may be truncated.
+# Maximum stored length of a root cause message; a message of this length may be truncated.
 _STORED_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTrace:
-    """The stored trace of a fingerprint, the number of events with it, and its text in the log."""
+    """The stored trace of a fingerprint, its number of events, and its text in the log."""
 
     trace: StackTrace
     event_count: int
@@ -34,7 +34,7 @@ class KnownTrace:
 
 @dataclass(frozen=True, slots=True)
 class Rematched:
-    """``matches`` of the new pack; the text of ``unknown_count`` events is not completely known."""
+    """The matches with the new pack, and the number of events whose full text is unknown."""
 
     matches: tuple[Match, ...]
     unknown_count: int
@@ -48,10 +48,11 @@ def rematch(
     *,
     is_on_one_line: bool = False,
 ) -> Rematched:
-    """Match a stored event again; if its full text is known, the result is that of reading it.
+    """Match a stored event again; if its full text is known, the result equals that of a new read.
 
-    ``known`` is the trace that its run stored for the fingerprint. Events that were folded into the
-    observation count as unknown. ``is_on_one_line`` is set for logs of JSON lines.
+    ``known`` is the trace that the run of the event stored for its fingerprint. The text of events
+    that were folded into the observation counts as unknown. ``is_on_one_line`` is set for logs with
+    JSON lines.
     """
     folded = observation.occurrences - 1
     if observation.fingerprint is None:
@@ -63,7 +64,7 @@ def rematch(
         return Rematched(kept, folded + 1)
     trace = _with_own_root(observation, known.trace)
     found = matcher.match(observation.event, observation.event.message, trace, observation.process)
-    # Lines are counted in the exemplar, with the root cause message of this event.
+    # Line offsets are determined in the exemplar, with the root cause message of this event.
     text = known.exemplar.replace(known.trace.root_cause.message, trace.root_cause.message)
     found = _placed(observation, found, text, is_on_one_line or _is_message(observation, text))
     if known.event_count == 1 or _is_told_whole(observation, trace):
@@ -72,13 +73,13 @@ def rematch(
 
 
 def _is_message(observation: Observation, exemplar: str) -> bool:
-    """Whether the exemplar is a whole message: the trace started on the line of the header."""
+    """Whether the exemplar is a whole message, because the trace starts on the header line."""
     said = mask(observation.event.message.partition("\n")[0])
     return bool(said) and mask(exemplar.partition("\n")[0]).startswith(said)
 
 
 def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
-    """The trace with the event's own message of the root cause."""
+    """The trace with the event's own root cause message."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:
         return trace
@@ -104,7 +105,7 @@ def _cannot_differ(throwable: Throwable) -> bool:
 def _placed(
     observation: Observation, found: Sequence[Match], exemplar: str | None, is_on_one_line: bool
 ) -> tuple[Match, ...]:
-    """Matches with their line offsets: as in an earlier match, otherwise as in the trace."""
+    """The matches with line offsets, taken from an earlier match or else from the exemplar."""
     before = {(m.signature, m.alternative, m.excerpt): m.line_offset for m in observation.matches}
     event = replace(observation.event, continuation=exemplar)
 
@@ -120,7 +121,10 @@ def _placed(
 def _merged(
     observation: Observation, found: Sequence[Match], pack: SignaturePack
 ) -> tuple[Match, ...]:
-    """Keep earlier matches in the full text; new ones keep only captures of this event."""
+    """Combine earlier matches in the full text with new matches.
+
+    New matches keep only the captures that belong to this event.
+    """
     stored = {(m.signature, m.alternative): m for m in observation.matches}
     own = f"{observation.event.message}\n{observation.root_cause_message or ''}"
     merged = [
@@ -143,7 +147,7 @@ def _own_captures(captures: Mapping[str, str], own: str) -> dict[str, str]:
 
 
 def _order(match: Match, pack: SignaturePack) -> tuple[bool, bool, int, int, str]:
-    """The order of the matcher: generic signatures last, then by depth and specificity."""
+    """The sort order of the matcher: generic signatures last, then by depth and specificity."""
     signature = pack.signatures[match.signature]
     alternatives = signature.alternatives[match.alternative : match.alternative + 1]
     specificity = alternatives[0].specificity if alternatives else 0

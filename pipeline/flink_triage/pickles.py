@@ -1,4 +1,4 @@
-"""Pickles dataclasses that are sent in tens of thousands."""
+"""Pickles dataclasses efficiently, because tens of thousands of instances are sent."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ T = TypeVar("T", bound=type)
 
 
 def pickled_by_position(kind: T) -> T:
-    """Pickle a dataclass as a call with the values of its fields, in half the time.
+    """Pickle a dataclass as a constructor call with its field values, which takes half the time.
 
-    By default, the fields of a frozen dataclass with slots are looked up and set one by one.
+    By default, pickle looks up and sets the fields of a frozen dataclass with slots one by one.
     """
     get = attrgetter(*(field.name for field in fields(kind)))
 

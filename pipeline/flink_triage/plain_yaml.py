@@ -11,7 +11,7 @@ MAX_DEPTH = 20
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """The safe loader without aliases, which can expand 600 bytes to 10^9 values."""
+    """The safe loader without aliases, because these can expand 600 bytes to 10^9 values."""
 
     depth = 0
 
@@ -27,11 +27,11 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def load_plain_yaml(text: str) -> Any:
-    """The value of one document; raises only ``yaml.YAMLError``."""
+    """The value of a single document; raises only ``yaml.YAMLError``."""
     if len(text) > MAX_CHARS:
         raise yaml.YAMLError(f"has {len(text)} characters, allowed: {MAX_CHARS}")
     try:
         return yaml.load(text, Loader=_PlainLoader)
     except (ValueError, RecursionError) as error:
-        # A date that does not exist, or brackets that the scanner cannot handle.
+        # The text contains an invalid date, or brackets that the scanner cannot handle.
         raise yaml.YAMLError(str(error)) from None

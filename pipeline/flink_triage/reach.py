@@ -1,4 +1,4 @@
-"""Collects where the events of one observation were logged, as sets that merge in any order."""
+"""Collects the subtasks, hosts, and files of an observation's events in sets that can be merged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_SPREAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask as in logs, from 1; ``None`` if only its task is known."""
+    """A subtask with its 1-based index, as in logs; ``None`` if only the task is known."""
 
     task: str
     subtask: int | None
@@ -22,7 +22,7 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most ``MAX_SPREAD`` subtasks, hosts and files."""
+    """At most ``MAX_SPREAD`` subtasks, hosts, and files."""
 
     subtasks: frozenset[Subtask]
     hosts: frozenset[str]
@@ -37,7 +37,7 @@ class Spread:
 
 
 def _first(members: frozenset[T]) -> frozenset[T]:
-    """The first members in a fixed order, so that the order of merging has no effect."""
+    """The first members in a fixed order, so that the merge order has no effect."""
     if len(members) <= MAX_SPREAD:
         return members
     return frozenset(sorted(members, key=repr)[:MAX_SPREAD])

@@ -1,4 +1,4 @@
-"""The options of a run, in both runners, and values derived from them."""
+"""The options of a run in both runners, and values derived from the options."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
-# With a lower confidence in the layout, a file may be any text.
+# With a lower layout confidence, a file may contain arbitrary text.
 LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run, in both runners.
+    """The options of a run in both runners.
 
-    ``since`` and ``until`` bound event times (aware, half open); events without a time are kept.
+    ``since`` (inclusive) and ``until`` (exclusive) are timezone-aware limits for event times.
+    Events without a time are kept.
     """
 
     group_by: str = "directory"
@@ -37,7 +38,7 @@ class Options:
 
 
 def with_layouts(options: Options) -> Options:
-    """The options with the layouts stored next to the signatures; raises ``UsageError``."""
+    """The options, extended by the layouts next to the signatures; raises ``UsageError``."""
     found = read_layouts(options.signature_directories)
     settings = options.settings
     new = tuple(layout for layout in found if layout not in settings.reading.layouts)
@@ -48,16 +49,16 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, without currently ignored ones.
+    """The built-in signatures and those of ``options``, with current ignore decisions applied.
 
-    Files of ``options`` that have problems are skipped.
+    Signature files of ``options`` that have problems are skipped.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())
 
 
 def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
-    """Currently ignored signatures, and skipped files, with the reason."""
+    """Currently ignored signatures and skipped signature files, with reasons."""
     today = datetime.now(UTC).date()
     ignored = (
         SkippedSignature(entry.signature, f"ignored: {entry.reason}")
@@ -67,9 +68,9 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """Observations inside ``since``/``until``, and those that a process logs at its start.
+    """The observations between ``since`` and ``until``, and those that a process logs at startup.
 
-    One witness represents all observations outside.
+    A single witness represents all observations outside of the period.
     """
     kept: list[Observation] = []
     outside: Observation | None = None
@@ -82,7 +83,7 @@ def within(observations: Iterable[Observation], options: Options) -> list[Observ
 
 
 def witness_of_log(deployment: str, profile: FileProfile) -> Observation | None:
-    """A witness that a Flink log was read, for a deployment without notable events.
+    """An observation that shows that a Flink log was read, for a deployment without notable events.
 
     ``None`` for a file whose head does not identify it as a Flink log.
     """

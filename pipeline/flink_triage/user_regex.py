@@ -1,4 +1,4 @@
-"""Checks that a user's regex can be used, and that compiling it does not need much memory."""
+"""Checks that a user's regex is valid, and that compiling it does not require much memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import regex
 
 MAX_CHARS = 4096
-# Compiling writes out fixed repetitions, with about 270 bytes per character.
+# Compilation expands fixed repetitions, which requires about 270 bytes per character.
 _MAX_WRITTEN_OUT = 100_000
 _TOKEN = re.compile(
     r"\\. | \[\^?\]?(?:\\.|[^\]\\])*\] | \{(?P<count>[0-9]{1,30})(?:,[0-9]*)?\} | .",
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 
 
 def problem_of_regex(pattern: str) -> str | None:
-    """The reason why a regex cannot be used, or ``None``."""
+    """The reason why a regex is rejected, or ``None``."""
     if len(pattern) > MAX_CHARS:
         return f"has {len(pattern)} characters, allowed: {MAX_CHARS}"
     if _written_out(pattern) > _MAX_WRITTEN_OUT:
@@ -31,8 +31,8 @@ def problem_of_regex(pattern: str) -> str | None:
 
 
 def _written_out(pattern: str) -> int:
-    """Approximate number of characters with all minimum repetitions written out."""
-    # The size of each open group, and the size of its last part, which a count repeats.
+    """The approximate number of characters after all minimum repetitions are expanded."""
+    # The size of each open group, and the size of the last part, to which a repetition applies.
     sums, last = [0], 0
     for token in _TOKEN.finditer(pattern):
         if token["count"] is not None:

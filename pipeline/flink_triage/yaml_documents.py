@@ -1,9 +1,10 @@
 """Parses a user's YAML file into a tree of nodes with line numbers.
 
-Only block and flow mappings, sequences and scalars are supported. Anchors, aliases, tags and merge
-keys are rejected (walking a 300-byte alias bomb never ends), and so are duplicate keys (YAML
-silently keeps the last one). Scalars remain text: YAML 1.1 would turn ``no`` into a boolean,
-``1.10`` into the number 1.1 and ``12:30:45`` into a number of seconds.
+Only block and flow mappings, sequences, and scalars are supported. Anchors, aliases, tags, and
+merge keys are rejected, because a 300-byte alias bomb takes forever to process. Duplicate keys are
+rejected, because YAML parsers silently keep the last one. Scalars remain text, because YAML 1.1
+would convert ``no`` to a boolean, ``1.10`` to the number 1.1, and ``12:30:45`` to a number of
+seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from flink_triage.plain_yaml import MAX_DEPTH
 MAX_FILE_BYTES = 256 * 1024
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
 
-# libyaml's parser is ten times faster than the Python one; both return the same events.
+# libyaml's parser is ten times faster than the Python parser; both return the same events.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -60,7 +61,7 @@ Node = Scalar | MappingNode | SequenceNode
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem in a user's file; sorts and prints as ``path:line: field: reason``."""
+    """A problem in a user's file; it is sorted and printed as ``path:line: field: reason``."""
 
     path: str
     line: int
@@ -81,10 +82,10 @@ class _Refused(Exception):
 
 
 def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
-    """The single document of a file, or the reason why not; ``label`` is its name in problems."""
+    """The single document in a file, or its problems; ``label`` is the file's name in problems."""
     try:
         # Read one byte more than allowed, because the file may have grown since it was listed.
-        # Without O_NONBLOCK, opening a FIFO would wait for a writer.
+        # Without O_NONBLOCK, opening a FIFO would block until there is a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 return None, (Problem(label, 1, "file", "is not a regular file"),)

@@ -1,4 +1,4 @@
-"""Assembles headers and frames in printed order into a cause chain."""
+"""Assembles throwable headers and stack frames, in printed order, into a cause chain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flink_triage.model import Frame, Relation, StackTrace, Throwable
 
 MAX_THROWABLES = 256
 MAX_MESSAGE_LINES = 1000
-# ``Suppressed:`` inside ``Suppressed:``; deeper ones are added to the deepest chain.
+# Maximum nesting of ``Suppressed:``; deeper suppressed throwables are added to the deepest chain.
 MAX_SUPPRESSED_DEPTH = 8
 
 SERIALIZED = "org.apache.flink.util.SerializedThrowable"
@@ -30,7 +30,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Chain:
-    """An open chain: the indentation of its first line, and its level of suppression."""
+    """An open chain, with the indentation of its first line and its suppression depth."""
 
     indent: int
     depth: int
@@ -39,7 +39,10 @@ class _Chain:
 
 
 class Assembly:
-    """Collects one trace; the caller classifies each line, and indentation determines its place."""
+    """Collects one stack trace.
+
+    The caller classifies each line; the indentation determines the chain to which it belongs.
+    """
 
     def __init__(self) -> None:
         self.is_truncated = False
@@ -57,14 +60,14 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether the trace has the maximum number of throwables; if so, it becomes truncated."""
+        """Whether the trace has the maximum number of throwables; if so, mark it as truncated."""
         if self._count >= MAX_THROWABLES:
             self.is_truncated = True
         return self._count >= MAX_THROWABLES
 
     @property
     def in_message(self) -> bool:
-        """Whether the current throwable has neither frames nor omitted frames yet."""
+        """Whether the current throwable has no frames yet, neither printed nor omitted."""
         return self._current is None or not (self._current.frames or self._current.omitted)
 
     @property
@@ -91,20 +94,20 @@ class Assembly:
             self.is_truncated = True
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
-        """Add a cause to the innermost chain whose indentation is not larger."""
+        """Add a cause to the innermost chain that is not indented more than the cause."""
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
         if self.is_full and len(chain.drafts) > 1:
-            # Drop the last one read, to keep the root cause, which is printed last.
+            # Drop the most recent throwable, to keep the root cause, which is printed last.
             chain.drafts.pop()
             self._count -= 1
         chain.is_root_first = chain.is_root_first or is_wrapper
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 
     def _is_left(self, chain: _Chain, indent: int) -> bool:
-        # Without indentation, the owner of a cause is unknown: use the thrown chain, which nearly
-        # always has a cause, while suppressed throwables rarely do.
+        # Without indentation, the chain of a cause is unknown. Use the main chain, because a thrown
+        # exception nearly always has a cause, but a suppressed throwable rarely does.
         return indent < chain.indent or chain.indent <= self._main.indent
 
     def add_suppressed(self, header: str, indent: int) -> None:
@@ -122,7 +125,7 @@ class Assembly:
         self._add(chain, header, "suppressed")
 
     def enter_server_side(self, header: str) -> None:
-        """The REST client prints the server's trace inside the message of its own exception."""
+        """Begin the server's stack trace, which the REST client prints in its exception message."""
         if self._current is not None and not self.is_full:
             self._server_side.append(self._current)
             self._add(self._open[-1], header, "cause")
@@ -138,7 +141,7 @@ class Assembly:
         self._python.extend(throwables)
 
     def wrap_in_python(self, throwables: Sequence[Throwable]) -> None:
-        """Put Python errors, outermost first, around the Java trace that follows."""
+        """Wrap the Java stack trace that follows in Python errors, outermost first."""
         self._python_outer += tuple(throwables)
 
     def build(self) -> StackTrace | None:
@@ -184,9 +187,10 @@ def _with_relation(throwable: Throwable, relation: Relation) -> Throwable:
 
 
 def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Remove the type that log4j2 puts before a SerializedThrowable's message, which contains it.
+    """Remove the type that log4j2 prints before a SerializedThrowable's message, which repeats it.
 
-    ``new X(cause)`` also prints ``X: X: message`` for a cause of type X; then the type is kept.
+    ``new X(cause)`` also prints ``X: X: message`` if the cause has the type X. In that case, the
+    type is kept.
     """
     result: list[Throwable] = []
     for throwable, cause in zip(chain, (*chain[1:], None), strict=True):
@@ -201,9 +205,9 @@ def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
 
 
 def _without_return(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Remove the last throwable if it only repeats an earlier throwable of the chain.
+    """Remove the last throwable if it repeats an earlier throwable of the chain.
 
-    log4j2 does not mark circular references: it prints the throwable again without frames.
+    log4j2 does not mark a circular reference, but prints the throwable again without frames.
     """
     last = chain[-1] if len(chain) > 1 else None
     if last is None or last.frames or not last.omitted_frame_count:
@@ -213,7 +217,7 @@ def _without_return(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
 
 
 def _finish(chain: _Chain) -> tuple[Throwable, ...]:
-    """Recursion is bounded by ``MAX_SUPPRESSED_DEPTH``."""
+    """The finished chain; the recursion depth is limited by ``MAX_SUPPRESSED_DEPTH``."""
     finished = tuple(_finish_one(draft) for draft in chain.drafts)
     if not chain.is_root_first:
         return finished
@@ -237,9 +241,10 @@ def _finish_one(draft: _Draft) -> Throwable:
 
 
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
-    """The real class of a ``SerializedThrowable``, whose message is ``class: message``.
+    """The original class and message of a ``SerializedThrowable``.
 
-    Flink before 1.11 printed only the message; then the type remains ``SerializedThrowable``.
+    Its message is ``class: message``. Flink before 1.11 printed only the message; the type is then
+    unknown and remains ``SerializedThrowable``.
     """
     is_serialized = False
     while type_name.rpartition(".")[2] == "SerializedThrowable":

@@ -1,4 +1,4 @@
-"""Parses one ``at ...`` line into a ``Frame`` with its origin."""
+"""Parses an ``at ...`` line into a ``Frame`` with its origin."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from flink_triage.model import Frame, Origin
 from flink_triage.traces.packages import ORIGINS
 
 NATIVE_METHOD = "Native Method"
-# The file, and in the JVM the class, of Python code that was passed as a string.
+# The file name, and in the JVM also the class name, of Python code that was passed as a string.
 PYTHON_STRING = "<string>"
 
-# Unlisted packages are the user's own, and so are Flink's examples.
+# Packages that are not listed are user code, and so are Flink's examples.
 JDK = (*ORIGINS["jdk"], PYTHON_STRING)
 CONNECTOR, LIBRARY, FLINK_EXAMPLES = (ORIGINS[o] for o in ("connector", "library", "user"))
 _FLINK = ORIGINS["flink"]
 
-# HotSpot throws these without message and stack trace after it has compiled the code that throws
-# them (-XX:+OmitStackTraceInFastThrow).
+# HotSpot throws these exceptions without message and stack trace once the code that throws them has
+# been compiled (-XX:+OmitStackTraceInFastThrow).
 OMITTED_STACKS = frozenset(
     {
         "java.lang.ArithmeticException",
@@ -30,21 +30,22 @@ OMITTED_STACKS = frozenset(
     }
 )
 
-# Code that Flink's planner generates with Janino: no package, a counter, no source file
+# Classes that Flink's planner generates and compiles with Janino: their names have a counter but no
+# package, and they have no source file
 # (org.apache.flink.table.planner.codegen.CodeGenUtils.newName).
 GENERATED = re.compile(r"[A-Za-z_]\w{0,200}\$\d{1,9}(?:\$\w{1,200})*")
 SHADED = re.compile(r"(?:^|\.)shaded\d{0,3}\.(?:[a-z]\w{0,40}\d\.(?=[a-z]\w*\.))?")
 
 
 def parse_frame(line: str) -> Frame | None:
-    """The frame of a stack-trace line, or ``None``.
+    """The stack frame on a line, or ``None``.
 
     ``file`` is ``Native Method`` for native methods, and ``None`` if the source is unknown.
     """
     return _known_frame(line) if len(line) < _SHORT_CHARS else _frame(line)
 
 
-# All traces of a log consist of the same few thousand frames.
+# Maximum length of a cached line. All traces of a log consist of the same few thousand frames.
 _SHORT_CHARS = 400
 
 
@@ -75,8 +76,8 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
     """The origin of a class, determined by its package.
 
     A shaded class has the origin of the original class, except that ``user`` and ``flink`` become
-    ``library``. A class in an unknown package is ``user``, a generated class is ``flink``. A native
-    method is ``native`` in a library (RocksDB's JNI) and ``jdk`` in the JDK.
+    ``library``. A class in an unlisted package is ``user``; a generated class is ``flink``. A
+    native method is ``native`` in a library (such as RocksDB's JNI code) and ``jdk`` in the JDK.
     """
     if class_name.startswith(JDK):
         return "jdk"

@@ -1,7 +1,7 @@
 """Restores the logical lines of a stack trace from the physical lines of an event.
 
-Undoes quoting, flattening to one line, and hard wraps in the middle of a token. Text without a
-stack trace is returned unchanged.
+Reverts quoting, flattening to one line, and hard line wraps inside tokens. Text without a stack
+trace is returned unchanged.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_type,
 )
 
-# A token with more wraps than this is not a frame.
+# Maximum number of line wraps inside a stack frame.
 _MAX_JOINS = 6
 _TAB_WIDTH = 4
 
 _LEADING = re.compile(r"[ \t\u00a0]*")
 _QUOTE = re.compile(r"[ ]{0,8}(?:>[ ]?){1,9}")
 
-# Continuations of a flattened trace: text after the replacement of the newline (spaces, "|", an
-# escaped \n or \t, syslog's #012 or #011, <br>).
+# In a flattened trace, text continues after the replacement of the newline (spaces, "|", an escaped
+# \n or \t, syslog's #012 or #011, <br>).
 _AFTER_BREAK = r"(?:(?<=[\s|>])|(?<=\\[nt])|(?<=\#01[0-9])|(?<=[)\]]))"
 _BOUNDARY = re.compile(
     rf"""
@@ -44,7 +44,8 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-# Every boundary contains one of these; to look for them takes 0.6 instead of 10 us per line.
+# Every boundary contains one of these words. Searching for them takes 0.6 µs per line instead of
+# 10 µs.
 _BOUNDARY_WORDS = ("at ", " by:", "Suppressed: ", "... ")
 _ESCAPED_BREAK = re.compile(r"(?:\\r)?\\n|\#015\#012|\#012|<br[ ]?/?>", re.VERBOSE)
 _ESCAPED_TAB = re.compile(r"\\t|\#011", re.VERBOSE)
@@ -55,17 +56,17 @@ _PARTIAL_TAIL = re.compile(
 )
 _BROKEN_END = re.compile(r"[a-z,]")
 _BROKEN_START = re.compile(r"[a-z]")
-# Columns at which documents and terminals wrap sentences.
+# The minimum column at which documents and terminals wrap sentences.
 _NARROWEST = 72
 _WIDEST = 240
 _JAR_TAIL = re.compile(r"~?\[[^\]\n]{1,512}:[^\]\n]{0,128}\]")
-# All traces of a log consist of the same few thousand frames.
+# Maximum length of a cached line. All traces of a log consist of the same few thousand frames.
 _KNOWN_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One logical line: its text, its indentation, and whether it is a complete frame."""
+    """One logical line: its text, its indentation, and whether it is a complete stack frame."""
 
     text: str
     indent: int = 0
@@ -90,7 +91,7 @@ def _frame_line(text: str) -> Line | None:
 
 
 def _unquote(physical: Sequence[str]) -> list[str]:
-    """Remove ``> `` from each line, if most lines have it."""
+    """Remove ``> `` from the start of each line, if most lines have it."""
     filled = [line for line in physical[1:] if line.strip()]
     quoted = sum(1 for line in filled if _QUOTE.match(line))
     if not filled or quoted * 3 < len(filled) * 2:
@@ -111,7 +112,7 @@ def _line_of(text: str, indent: int) -> Line:
 
 
 def _unflatten(text: str) -> list[Line]:
-    """One line per frame and cause, if newlines were replaced by other text."""
+    """One line per stack frame and cause, if newlines were replaced by other text."""
     if is_frame(text):
         return [_line(text)]
     starts: list[int] = []
@@ -132,7 +133,7 @@ def _unflatten(text: str) -> list[Line]:
 
 
 def _separator(text: str, starts: Sequence[int]) -> str:
-    """The replacement of newlines, found before the first few boundaries."""
+    """The text that replaces newlines, determined from the first few boundaries."""
     for start in starts[:3]:
         before = text[max(0, start - 16) : start].rstrip(" \t")
         if before.endswith("|"):
@@ -153,13 +154,13 @@ def _split(text: str) -> list[Line]:
         trimmed = piece.rstrip("| \t")
         if trimmed.strip():
             lines.append(_line(lead + trimmed))
-        # A tab before a boundary is the indentation of the following text.
+        # Tabs before a boundary are the indentation of the text that follows.
         lead = "\t" * piece[len(trimmed) :].count("\t")
     return lines
 
 
 def _unwrap(lines: Sequence[Line]) -> list[Line]:
-    """Join frames and causes that were wrapped at a column; then also join messages."""
+    """Join stack frames and causes that were wrapped at a fixed column, and then messages."""
     joined: list[Line] = []
     wrapped_at: list[int] = []
     index = 0
@@ -176,7 +177,7 @@ def _unwrap(lines: Sequence[Line]) -> list[Line]:
 
 
 def _join(lines: Sequence[Line], index: int) -> tuple[Line, int, list[int]]:
-    """The logical line at ``index``, its number of lines, and the columns at which they ended."""
+    """The logical line at ``index``, its number of physical lines, and their wrap columns."""
     first = lines[index]
     text = first.text
     if not text:
@@ -228,10 +229,10 @@ def _glue(text: str, piece: str) -> str:
 
 
 def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Join messages of a trace with wrapped frames, if their lines reach the same column.
+    """Join wrapped messages of a trace with wrapped frames, if their lines reach the same column.
 
-    A wrap at one exact column splits tokens and is joined without a space; a wrap between words
-    leaves the line too short for the next word.
+    If every line ends at the same column, tokens may be split, so lines are joined without a space.
+    If lines are wrapped between words, each line has too little space left for the next word.
     """
     column = max(cuts)
     is_exact = len(cuts) > 1 and len(set(cuts)) == 1
@@ -260,7 +261,7 @@ def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
 def _join_sentences(lines: Sequence[Line]) -> list[Line]:
     """Join sentences that were wrapped between words, if a long line ends inside a sentence.
 
-    The first line lacks its header, so its length is ignored.
+    The length of the first line is ignored, because its header was removed.
     """
     result: list[Line] = []
     for index, line in enumerate(lines):

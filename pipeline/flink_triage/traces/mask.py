@@ -1,12 +1,13 @@
-"""Masks the parts of a message that differ between occurrences."""
+"""Masks the parts of a message that vary between occurrences."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-# One pass over the text; the first matching alternative wins, so long forms come first. Every
-# alternative starts with a distinct kind of character or is bounded: no nested repetition.
+# The text is masked in one pass. The first matching alternative is used, so longer forms come
+# first. To avoid nested repetition, every alternative starts with a distinct character class or is
+# bounded.
 _URL = r"(?P<url>(?<![A-Za-z0-9])[a-z][a-z0-9+.-]{1,24}://[^\s\"'<>()\[\]{},;|]{1,2048})"
 _EARLY = r"""
     (?P<time>(?<!\d)\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)?
@@ -36,7 +37,7 @@ _HAS_PORT = re.compile(r"[/:]\d\d")
 
 @lru_cache(maxsize=4)
 def _variable(has_url: bool, has_port: bool) -> re.Pattern[str]:
-    """The regex of variable parts; rare parts that could start at any word are optional."""
+    """The regex for variable parts; rare parts that may start at any word are optional."""
     parts = [_URL, _EARLY, _HOSTPORT, _LATE]
     wanted = [has_url, True, has_port, True]
     chosen = (part for part, is_wanted in zip(parts, wanted, strict=True) if is_wanted)
@@ -47,13 +48,14 @@ _BLANKS = re.compile(r"\s+")
 
 
 def mask(text: str) -> str:
-    """``text`` with numbers, ids, addresses, paths, times and quoted words as ``<kind>``.
+    """``text`` with numbers, IDs, addresses, paths, times, and quoted words replaced by ``<kind>``.
 
-    Words are kept, so masks of different failures differ; whitespace is collapsed. Linear time.
+    Other words are kept, so that different failures have different masks. Whitespace is collapsed.
+    Runs in linear time.
     """
     if "\n" not in text:
         return _mask_line(text)
-    # Variable parts do not cross a line end, and the same frames repeat often.
+    # Lines are masked separately, because variable parts never span lines, and many lines repeat.
     return " ".join(filter(None, map(_mask_line, text.split("\n"))))
 
 

@@ -1,7 +1,7 @@
-"""Finds the throwables that are mentioned in text other than a log.
+"""Finds the throwables mentioned in text that is not a log.
 
-People quote a failure in a sentence or in Markdown, by its short class name, often without the
-colon or the space after it.
+Users quote a failure in a sentence or in Markdown by its simple class name, often without the colon
+or the space after it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _MARKS = "`*'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
 
 
 def mentioned(text: str) -> StackTrace | None:
-    """The mentioned throwables as a chain, the first one outermost; ``None`` if there are none.
+    """The mentioned throwables as a chain, with the first one outermost; ``None`` without any.
 
-    The message of each throwable ends at the next one, or at the end of its line.
+    The message of a throwable ends at the next throwable or at the end of the line.
     """
     found = [
         match for match in _NAME.finditer(text, 0, _MAX_CHARS) if is_throwable_type(match["type"])

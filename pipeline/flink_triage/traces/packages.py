@@ -1,4 +1,4 @@
-"""Maps prefixes of Java packages to origin, part, product and process, from ``packages.tsv``."""
+"""Maps Java package prefixes to origin, part, product, and process, based on ``packages.tsv``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _by_value(column: str) -> Mapping[str, tuple[str, ...]]:
 
 
 ROWS = _read()
-# Prefixes by the value of a column, for ``str.startswith``.
+# The prefixes for each value of a column, as arguments of ``str.startswith``.
 ORIGINS, PRODUCTS, PROCESSES = map(_by_value, ("origin", "product", "process"))
-# Maps a prefix to a name.
+# Maps a prefix to the name of a part.
 PARTS: Mapping[str, str] = {row["prefix"]: row["part"] for row in ROWS if row["part"]}

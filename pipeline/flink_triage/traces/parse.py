@@ -23,7 +23,8 @@ from flink_triage.traces.frames import parse_frame
 from flink_triage.traces.lines import Line, logical_lines
 from flink_triage.traces.python import java_header, read_traceback
 
-# Foreign lines (of a different thread, or a wrapped tail) inside the frames of one trace.
+# Maximum number of unrelated lines (of another thread, or the rest of a wrapped line) between the
+# frames of a trace.
 _MAX_NOISE_LINES = 3
 
 _IN_LINE = re.compile(
@@ -34,13 +35,14 @@ _IN_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# A line without any of these is not part of a trace: they mark throwable classes and trace lines.
+# A line without any of these words is not part of a stack trace: every throwable class and every
+# stack trace line contains one.
 _TELLING = re.compile("|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]")))
-# After these words, a bare "Type: message" without frames is the failure, not a mention of it.
+# After one of these words, a bare "Type: message" without frames is a failure, not a mention.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
-# The line above a thread's frames in jstack output: a waiting thread has not failed.
+# The line above the frames of a thread in jstack output, which is not a failure.
 _THREAD_STATE = "java.lang.Thread.State:"
 _SERVER_SIDE = "<Exception on server side:"
 _SERVER_SIDE_END = "End of exception on server side"
@@ -49,9 +51,10 @@ _SERVER_SIDE_END = "End of exception on server side"
 def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | None]:
     """The text of the event without its stack trace, and the trace.
 
-    ``message`` is the rest of the header line, ``continuation`` the lines after it. Text before or
-    after the trace is kept in the returned message; so is a second trace, as text. Without a trace,
-    the message is returned with its continuation. Never raises; runs in linear time.
+    ``message`` is the rest of the header line, and ``continuation`` contains the lines after it.
+    The returned message includes the text before and after the trace, and a second trace as text.
+    Without a trace, the message is returned with its continuation. Never raises an exception; runs
+    in linear time.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
     if "\n" not in text and _TELLING.search(text) is None:
@@ -80,7 +83,7 @@ def _header_at(text: str) -> re.Match[str] | None:
 
 
 def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
-    """Line and column at which the trace starts, or ``None`` if there is no trace."""
+    """The line and column at which the trace starts, or ``None`` if there is no trace."""
     first = next((i for i, line in enumerate(lines) if _is_structural(line.text)), None)
     python = next((i for i, line in enumerate(lines) if TRACEBACK in line.text), None)
     limit = len(lines) if first is None else first
@@ -105,7 +108,7 @@ def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
 
 
 def _in_line_start(text: str, is_certain: bool) -> int | None:
-    """Start of a throwable in a line; a class without its package counts only above frames."""
+    """The start of a throwable in a line; a class without a package counts only above frames."""
     for match in _IN_LINE.finditer(text):
         if not is_throwable_type(match["type"]):
             continue
@@ -116,7 +119,7 @@ def _in_line_start(text: str, is_certain: bool) -> int | None:
 
 
 class _Parser:
-    """Reads logical lines one by one; its only state is whether it is in a message or frames."""
+    """Parses logical lines one by one; the only state is whether a message or frames are open."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
@@ -146,7 +149,7 @@ class _Parser:
         if line.text.startswith(TRACEBACK):
             return self._python_first(start)
         if _is_structural(line.text):
-            # logback's root-first form of a circular chain starts with the reference.
+            # logback's root-first format of a circular chain starts with the reference.
             self.assembly.is_truncated = CIRCULAR.match(line.text) is None
             return start
         self.assembly.start(line.text.partition(TRACEBACK)[0], line.indent)
@@ -172,7 +175,7 @@ class _Parser:
         return index
 
     def _step(self, index: int) -> int | None:
-        """Take one line; return the next index, or ``None`` if the trace ended before this line."""
+        """Parse one line; return the next index, or ``None`` if the trace ended before the line."""
         line = self.lines[index]
         text = line.text
         assembly = self.assembly
@@ -200,7 +203,7 @@ class _Parser:
         return self._foreign_line(index, text)
 
     def _is_real_cause(self, rest: str) -> bool:
-        """Whether this is a cause: in a message only with a type, after frames always."""
+        """Whether this is a cause: always after frames, but in a message only with a type."""
         if rest.startswith("[CIRCULAR"):
             return True
         if not self.assembly.in_message:
@@ -235,7 +238,7 @@ class _Parser:
         return index + 1
 
     def _foreign_line(self, index: int, text: str) -> int | None:
-        """Handle a line after frames: blank, cut, noise between frames, or the end of the trace."""
+        """Handle another line after frames: a blank or cut line, noise, or the end of the trace."""
         assembly = self.assembly
         if not text:
             return index + 1

@@ -1,6 +1,6 @@
-"""Names the connector, library or part of Flink that a class belongs to.
+"""Determines the connector, library, or part of Flink to which a class belongs.
 
-The name shows people which issue tracker and which version to look at.
+The name indicates which issue tracker and which version to check.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ def simple_name(class_name: str) -> str:
 
 @lru_cache(maxsize=8192)
 def part_of(class_name: str) -> str | None:
-    """``the Kafka connector`` for one of its classes; a shaded copy counts as the shaded library.
+    """The part to which a class belongs, such as ``the Kafka connector``.
 
-    ``None`` for classes of the JDK, of users, and of libraries without a name in ``packages.tsv``.
+    A shaded class belongs to the original library. ``None`` for JDK classes, user code, and
+    libraries without a name in ``packages.tsv``.
     """
     shaded = SHADED.search(class_name)
     if shaded is not None:

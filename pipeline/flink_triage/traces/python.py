@@ -1,9 +1,9 @@
 """Parses a Python traceback into throwables with Python frames (PyFlink failures).
 
-PyFlink's Java side throws ``RuntimeException: Error received from SDK harness for instruction 1:
-Traceback (most recent call last): ...``: the Python error is the cause of that exception. Its type
-is ``python.ValueError`` for built-in errors, and the printed name for errors with a module. Python
-prints the innermost call last; the frames are reversed to Java's order.
+PyFlink's Java code throws ``RuntimeException: Error received from SDK harness for instruction 1:
+Traceback (most recent call last): ...``. The Python error becomes the cause of that exception. The
+type of a built-in error is prefixed (``python.ValueError``); an error with a module has its printed
+name. Python prints the innermost call last, so the frames are reversed to Java's order.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _FILE = re.compile(r'File "(?P<file>[^"\n]{1,1024})", line (?P<line>\d{1,9})(?:,
 _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
-# PyFlink raises these for Java exceptions (pyflink/util/exceptions.py): newer versions print the
-# Java class behind the name, and all print Java's frames below it.
+# PyFlink raises these errors for Java exceptions (pyflink/util/exceptions.py). Newer versions print
+# the Java class after the name, and all versions print the Java frames below it.
 PYFLINK_ERRORS = "pyflink.util.exceptions."
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
-# Flink ships its Python modules and their dependencies in zip files, and so do users.
+# Flink ships its Python modules and their dependencies in zip files, and users do the same.
 _MODULE_ROOT = re.compile(
     r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?"
     r"|(?:pyflink|py4j|cloudpickle)[^/]{0,200}\.zip)/"
@@ -34,7 +34,7 @@ _MODULE_ROOT = re.compile(
 def read_traceback(
     lines: Sequence[Line], start: int, is_structural: Callable[[str], bool]
 ) -> tuple[tuple[Throwable, ...], int]:
-    """The errors of the traceback at ``start``, outermost first, and the index after it."""
+    """The errors in the traceback at ``start``, outermost first, and the index after it."""
     errors: list[Throwable] = []
     frames: list[Frame] = []
     message: list[str] | None = None
@@ -74,7 +74,7 @@ def read_traceback(
 
 
 def java_header(throwables: Sequence[Throwable]) -> str | None:
-    """The first line of the Java exception that the outermost of Python's errors stands for."""
+    """The first line of the Java exception that the outermost Python error represents."""
     error = throwables[0] if throwables else None
     if error is None or not error.type.startswith(PYFLINK_ERRORS):
         return None
@@ -88,7 +88,7 @@ def java_header(throwables: Sequence[Throwable]) -> str | None:
 
 
 def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], bool]) -> bool:
-    """Whether the Python text continues after a blank line, as between chained errors."""
+    """Whether the Python traceback continues after a blank line, as between chained errors."""
     for line in lines[index + 1 : index + 4]:
         if line.text.startswith(_CHAINED) or TRACEBACK in line.text:
             return True
@@ -96,7 +96,7 @@ def _goes_on(lines: Sequence[Line], index: int, is_structural: Callable[[str], b
 
 
 def _is_java(text: str) -> bool:
-    """Whether this is the Java exception that Py4J prints below the Python error, after a colon."""
+    """Whether this is the Java exception that Py4J prints after a colon, below the Python error."""
     return text.startswith(": ") and is_throwable_header(text)
 
 
@@ -122,7 +122,7 @@ def _module(path: str) -> tuple[str, Origin]:
     while (deeper := _MODULE_ROOT.match("/" + inner)) is not None:
         inner = ("/" + inner)[deeper.end() :]
     module = inner.removesuffix(".py").replace("/", ".") or path
-    # Cython prints a path relative to the package's root.
+    # Cython prints paths relative to the package root.
     if root is None and path.startswith(("apache_beam/", "pyflink/")):
         module = path.removesuffix(".pyx").removesuffix(".py").replace("/", ".")
         return module, "flink" if path.startswith("pyflink/") else "library"

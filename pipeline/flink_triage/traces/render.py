@@ -1,4 +1,4 @@
-"""Renders a trace as canonical text, and reconstructs its complete frames."""
+"""Renders a stack trace as canonical text, and reconstructs omitted frames."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _SERIALIZED = "org.apache.flink.util.SerializedThrowable"
 def render(trace: StackTrace) -> str:
     """The text that ``Throwable.printStackTrace`` would print, including ``... n more``.
 
-    Jars are printed as in log4j2 (``~[jar:?]``). ``extract("", render(trace))`` returns the same
-    trace, unless it is truncated.
+    JARs are printed as in log4j2 (``~[jar:?]``). ``extract("", render(trace))`` returns the same
+    trace, unless the trace is truncated.
     """
     lines: list[str] = []
     _render_chain(trace.throwables, "", lines)
@@ -19,9 +19,9 @@ def render(trace: StackTrace) -> str:
 
 
 def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
-    """For each throwable of the chain, all its frames, including those omitted as ``... n more``.
+    """All frames of each throwable in the chain, including those omitted as ``... n more``.
 
-    If the enclosing throwable has fewer frames than were omitted, the available ones are added.
+    If the enclosing throwable has fewer frames than were omitted, only those are added.
     """
     expanded: list[tuple[Frame, ...]] = []
     enclosing: tuple[Frame, ...] = ()
@@ -34,15 +34,16 @@ def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
 
 
 def own_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
-    """For each throwable, its frames above those that it shares with its enclosing throwable.
+    """The frames of each throwable above those that it shares with its enclosing throwable.
 
-    They differ from the printed frames: the JobManager's serialized form omits fewer than possible.
+    They may differ from the printed frames, because the JobManager's serialized form does not omit
+    all shared frames.
     """
     own: list[tuple[Frame, ...]] = []
     enclosing: tuple[Frame, ...] = ()
     for throwable, frames in zip(trace.throwables, expand_frames(trace), strict=True):
         printed = throwable.frames
-        # Omitted frames are shared by definition; only printed frames have to be compared.
+        # Omitted frames are shared by definition, so only printed frames are compared.
         offset = len(enclosing) - (len(frames) - len(printed))
         shared = 0
         while shared < min(len(printed), offset) and _call(printed[-1 - shared]) == _call(
@@ -59,7 +60,7 @@ def _call(frame: Frame) -> tuple[str, str, int | None]:
 
 
 def leading_frames(trace: StackTrace, index: int, count: int) -> tuple[Frame, ...]:
-    """The first ``count`` frames of one throwable, with omitted ones from its enclosing ones."""
+    """The first ``count`` frames of a throwable, including omitted frames."""
     throwable = trace.throwables[index]
     if len(throwable.frames) >= count or not throwable.omitted_frame_count:
         return throwable.frames[:count]
