@@ -1,8 +1,8 @@
-"""The values that pass between stages, from a file on disk to a ranked diagnosis.
+"""The values passed between stages, from a file on disk to a ranked diagnosis.
 
-All classes are frozen and slotted: a stage returns new values and never changes its arguments.
-Timestamps are timezone-aware ``datetime`` in UTC, or ``None`` if the log has no time. Names follow
-``docs/glossary.md``.
+All classes are frozen and slotted: a stage returns new values and never modifies its arguments.
+Timestamps are timezone-aware ``datetime`` values in UTC, or ``None`` if the log has no time. Names
+follow ``docs/glossary.md``.
 """
 
 from flink_triage.model.log_events import (

@@ -1,4 +1,4 @@
-"""Files and their events, as readers extract them from a range of bytes."""
+"""Files, byte ranges, and the events that readers extract from them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from flink_triage.pickles import pickled_by_position
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The change that a log line reports about a job, task, checkpoint, process or configuration.
+    """The change of a job, task, checkpoint, process, or configuration that a log line reports.
 
     ``kind`` is one of ``logs.lifecycle.KINDS``; fields that the line does not contain are ``None``.
-    ``key`` is the option of a ``config`` line, and the execution attempt id of a task's lines.
-    ``subtask`` starts at 1, as Flink prints it; ``attempt`` starts at 0.
+    ``key`` is the option for a ``config`` line, and the execution attempt ID for a task's line.
+    ``subtask`` is 1-based, as in Flink logs; ``attempt`` is 0-based.
     """
 
     kind: str
@@ -38,11 +38,11 @@ class Lifecycle:
 class Event:
     """One log event: a header line and all lines up to the next header.
 
-    ``offset`` and ``size_bytes`` locate it in the decompressed file; ``line`` is the line of the
-    message, from 1.  ``message`` is the text after the header, on its line or the next one.
-    ``continuation`` are the lines after the message (usually a stack trace), joined by ``\\n``
-    without a final line end, or ``None``.  Both are decoded, without carrier prefixes and escape
-    codes, and redacted.
+    ``offset`` and ``size_bytes`` locate the event in the decompressed file; ``line`` is the 1-based
+    line number of the message. ``message`` is the text after the header, on the same line or the
+    next one. ``continuation`` contains the lines after the message (usually a stack trace), joined
+    by ``\\n`` without a final line end, or is ``None``. Both are decoded and redacted, and carrier
+    prefixes and escape codes are removed.
     """
 
     path: str
@@ -65,10 +65,10 @@ class Event:
 class FileProfile:
     """The properties of a file, detected from its head.
 
-    ``layout`` and ``carrier`` are names from ``logs.layouts`` and ``logs.carriers``;
-    ``layout_confidence`` is the share of probed lines that fit the layout, in [0, 1].
-    ``is_splittable``: byte ranges can be read independently (no compression, no carrier, one
-    layout).  ``problem`` is the reason why the file is quarantined, or ``None``.
+    ``layout`` and ``carrier`` are names from ``logs.layouts`` and ``logs.formats.carriers``;
+    ``layout_confidence`` is the share of sampled lines that match the layout, in [0, 1].
+    ``is_splittable`` means that byte ranges can be read independently (no compression, no carrier,
+    and a single layout). ``problem`` is the reason why the file is quarantined, or ``None``.
     """
 
     path: str
@@ -90,9 +90,9 @@ class FileProfile:
 class ByteRange:
     """One task: the events whose first byte is in [start, end) of the decompressed file.
 
-    ``end`` is ``None`` for the end of the file; files that are not splittable have one range.
-    ``is_continued``: an earlier run read up to ``start``. The bytes from ``start`` on then belong
-    to the range even without a header, and any file can be read from there.
+    ``end`` is ``None`` for the end of the file. A file that is not splittable has a single range.
+    ``is_continued`` means that an earlier run read up to ``start``. The bytes from ``start`` on
+    then belong to the range even without a header, and any file can be read from there.
     """
 
     profile: FileProfile
@@ -105,7 +105,7 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Counts of all events, notable or not, per level and minute.
+    """The number of events, notable or not, for one level and minute.
 
     ``minute`` is ``None`` for lines before the first timestamp; ``level`` is ``None`` if the layout
     has no level.
@@ -118,30 +118,30 @@ class Volume:
     event_count: int
 
 
-# Prefix of the reason of a deployment that could not be diagnosed.
+# Prefix of the reason why a deployment could not be diagnosed.
 UNDIAGNOSED = "not diagnosed: "
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """What the result lacks, with the reason: an input, a part of one, or a deployment."""
+    """An input, a part of an input, or a deployment that the result lacks, with the reason."""
 
     path: str
     reason: str
 
     @property
     def is_undiagnosed(self) -> bool:
-        """Whether the path is a deployment that was read, but could not be diagnosed."""
+        """Whether the path is a deployment that was read but could not be diagnosed."""
         return self.reason.startswith(UNDIAGNOSED)
 
     @property
     def is_ignored(self) -> bool:
-        """Whether nothing is missing: a file next to logs that is not a log by its name."""
+        """Whether the file was ignored because, by its name, it is not a log."""
         return self.reason.startswith("ignored: ")
 
 
 def by_importance(items: Iterable[Quarantined]) -> tuple[Quarantined, ...]:
-    """Deployments that were not diagnosed first, ignored files last, and then by path."""
+    """The items in order: undiagnosed deployments first, ignored files last, otherwise by path."""
     return tuple(
         sorted(items, key=lambda q: (not q.is_undiagnosed, q.is_ignored, q.path, q.reason))
     )
@@ -151,10 +151,10 @@ def by_importance(items: Iterable[Quarantined]) -> tuple[Quarantined, ...]:
 class RangeScan:
     """The contents of one range: its notable events, and an account of every byte.
 
-    Event lines count from 1 at the first line of the range; add the newlines of the previous
-    ranges to get lines of the file.  ``event_bytes + counted_bytes + quarantined_bytes +
-    held_back_bytes`` is the number of bytes that the range owns.  ``held_back_bytes`` are the
-    unfinished last event of a file that is still being written.
+    Event line numbers are 1-based and relative to the first line of the range; to get file line
+    numbers, add the newline counts of the previous ranges. ``event_bytes + counted_bytes +
+    quarantined_bytes + held_back_bytes`` is the number of bytes in the range. ``held_back_bytes``
+    is the size of the incomplete last event of a file that is still being written.
     """
 
     range: ByteRange

@@ -1,4 +1,4 @@
-"""Events with their matches, the input of a diagnosis."""
+"""Events with their matches, which are the input of a diagnosis."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from flink_triage.reach import Spread, Subtask
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in one event, with the matching alternative and its captures.
+    """A signature that matches an event, with the matching alternative and its captures.
 
     ``depth_from_root`` is 0 if the matching throwable is the root cause of its chain, 1 for the
-    throwable that wraps it, and so on; ``None`` if the match is not in a trace.  ``excerpt`` is
-    the matching text, at most 400 characters.  ``line_offset`` is the number of lines between the
-    header of the event and the line of the excerpt.
+    throwable that wraps the root cause, and so on; ``None`` if the match is not in a stack trace.
+    ``excerpt`` is the matching text, at most 400 characters. ``line_offset`` is the number of lines
+    from the header of the event to the line of the excerpt.
     """
 
     signature: str
@@ -32,7 +32,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """A distinct stack trace of one range: its parsed chain and one exemplar."""
+    """A distinct stack trace in one range, with its parsed chain and one exemplar."""
 
     fingerprint: Fingerprint
     trace: StackTrace
@@ -44,9 +44,7 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class TraceCount:
-    """The number of times that a stack trace occurs in a range, if an earlier range has its
-    `TraceRow`.
-    """
+    """The number of times that a stack trace with an earlier `TraceRow` occurs in a range."""
 
     fingerprint: Fingerprint
     count: int
@@ -56,14 +54,14 @@ class TraceCount:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A notable event with the results of all stages that process single events.
+    """A notable event with the results of all stages that process individual events.
 
-    ``occurrences`` is greater than 1 if equal events were folded into the first;
-    ``last_logged_at`` is then the time of the last one.  ``has_frames`` is false for a trace
-    without frames (HotSpot omits them from exceptions that are thrown often).  ``product`` is the
-    product that probably wrote the log, by its loggers, frames and names, or ``None``.
-    ``flink_version`` is the version in the head of the file.  ``spread`` is set if the observation
-    counts events of other subtasks, hosts or files.
+    ``occurrences`` is greater than 1 if equal events were folded into this one; ``last_logged_at``
+    is then the time of the last of them. ``has_frames`` is false for a stack trace without frames
+    (HotSpot omits them from exceptions that are thrown often). ``product`` is the product that
+    probably wrote the log according to loggers, frames, and names, or ``None``. ``flink_version``
+    is the version found in the head of the file. ``spread`` is set if the observation counts events
+    of other subtasks, hosts, or files.
     """
 
     deployment: str
@@ -89,7 +87,7 @@ class Observation:
 
     @property
     def reach(self) -> Spread:
-        """The known places of all events that the observation counts."""
+        """The known subtasks, hosts, and files of all events that the observation counts."""
         subtasks = {Subtask(self.task, self.subtask, self.parallelism)} if self.task else ()
         hosts = (self.host,) if self.host else ()
         own = Spread(frozenset(subtasks), frozenset(hosts), frozenset((self.event.path,)))

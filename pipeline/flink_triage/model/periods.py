@@ -1,4 +1,4 @@
-"""Results from the history of a warehouse: two compared periods, and recurring causes."""
+"""Results from the history of a warehouse: comparisons of two periods, and recurring causes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class CauseChange:
-    """One cause in one deployment, before and after.
+    """One cause in one deployment, compared between two periods or runs.
 
-    ``cause`` is a signature id, or a root-cause fingerprint; ``title`` is then the exception.
-    Counts are numbers of events. The rates, per hour with logs, are ``None`` if runs are compared.
-    ``no logs``: one side has no logs of the deployment, so the two cannot be compared.
+    ``cause`` is a signature ID or a root cause fingerprint; for a fingerprint, ``title`` is the
+    exception. Counts are numbers of events. The rates, which are per hour with logs, are ``None``
+    if two runs are compared. ``no logs`` means that one side has no logs of the deployment, so that
+    the sides cannot be compared.
     """
 
     deployment: str
@@ -41,7 +42,7 @@ class CauseChange:
 
 @dataclass(frozen=True, slots=True)
 class OptionChange:
-    """An effective option that differs; ``None`` on a side that does not print it."""
+    """An effective config option that differs; ``None`` for a side on which it is not logged."""
 
     deployment: str
     key: str
@@ -61,7 +62,7 @@ class Comparison:
 class Recurrence:
     """One cause over the whole history of a warehouse.
 
-    ``is_new``: no run before the newest one found it.
+    ``is_new`` means that only the latest run found the cause.
     """
 
     cause: str

@@ -1,4 +1,4 @@
-"""The result of a run (``schema_version`` 2): incidents with diagnoses, and the coverage."""
+"""The result of a run (``schema_version`` 2): incidents with their diagnoses, and coverage."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from flink_triage.model.vocabulary import (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The place of a fact in a log: file, line (from 1), byte offset, time and text.
+    """A piece of evidence in a log: file, 1-based line number, byte offset, time, and text.
 
-    ``fingerprint`` identifies the stack trace of the event, if any: a key of
+    ``fingerprint`` identifies the stack trace of the event, if any; it is a key of
     ``Result.stack_traces``.
     """
 
@@ -40,10 +40,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """One option to change, with its name in the running Flink line.
+    """A config option to change, under its name in the running Flink line.
 
     ``current`` is the effective value in the log, the default of the Flink line, or ``None`` if
-    neither is known; ``current_source`` is ``log``, ``default`` or ``None``.
+    neither is known; ``current_source`` is ``log``, ``default``, or ``None`` respectively.
     """
 
     key: str
@@ -58,7 +58,7 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class TriedFix:
-    """A fix that people report, its actual effect, and whether it removes the cause."""
+    """A commonly reported fix, its actual effect, and whether it eliminates the cause."""
 
     advice: str
     assessment: str
@@ -79,9 +79,9 @@ class Remediation:
 class Diagnosis:
     """One ranked explanation of an incident; rank 1 is the root cause.
 
-    ``score`` orders the diagnoses of one incident and has no meaning outside it; ``confidence`` is
-    in [0, 1] and calibrated on the labelled corpus.  ``reasons`` are the parts of the score, as
-    sentences.
+    ``score`` orders the diagnoses of one incident and is not comparable between incidents.
+    ``confidence`` is in [0, 1] and calibrated on the labeled corpus. ``reasons`` are the components
+    of the score, as sentences.
     """
 
     rank: int
@@ -106,10 +106,10 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True)
 class SimilarFailure:
-    """A known failure that resembles an unknown one; it does not match and is not a diagnosis.
+    """A known failure that resembles an unknown failure; it does not match and is not a diagnosis.
 
-    ``agrees`` are the common properties. ``differs`` are those that the signature requires and the
-    log does not have.
+    ``agrees`` lists the common properties. ``differs`` lists properties that the signature requires
+    but that the log does not have.
     """
 
     signature: str
@@ -150,7 +150,7 @@ class AffectedJob:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCount:
-    """The number of faults within one minute, and of the jobs that they affected."""
+    """The number of faults within one minute, and the number of affected jobs."""
 
     minute: datetime
     faults: int
@@ -159,10 +159,10 @@ class MinuteCount:
 
 @dataclass(frozen=True, slots=True)
 class BlastRadius:
-    """The extent of an incident; a fault of the cluster affects more than one job.
+    """The extent of an incident; a cluster fault affects more than one job.
 
-    ``hosts`` logged a fault; ``taskmanagers`` are mentioned in a fault.  ``per_minute`` omits
-    minutes without faults and has at most 120 entries.
+    ``hosts`` are the hosts that logged a fault; ``taskmanagers`` are mentioned in a fault.
+    ``per_minute`` omits minutes without faults, and has at most 120 entries.
     """
 
     jobs: tuple[AffectedJob, ...]
@@ -173,10 +173,10 @@ class BlastRadius:
 
 @dataclass(frozen=True, slots=True)
 class OtherCause:
-    """A cause other than the first, and how to distinguish them.
+    """A cause other than the first diagnosis, and how to distinguish the two.
 
-    ``considered``: the log shows it.  ``possible``: it is known to cause the symptom in the log,
-    and ``look_for`` are strings that the missing logs would contain.
+    ``considered`` means that the cause appears in the log. ``possible`` means that it is known to
+    cause the symptom in the log; ``look_for`` are strings that the missing logs would contain.
     """
 
     signature: str
@@ -188,7 +188,7 @@ class OtherCause:
 
 @dataclass(frozen=True, slots=True)
 class StartOf:
-    """The place in a log of the start of a process, or of a job if ``process`` is ``None``."""
+    """The location in a log of a process start, or of a job start if ``process`` is ``None``."""
 
     process: Process | None
     path: str
@@ -198,10 +198,11 @@ class StartOf:
 
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
-    """A difference between the last healthy start and the one before the failure.
+    """A difference between the last healthy start and the last start before the failure.
 
-    It is a fact of the logs, not a cause. ``before`` is ``None`` for additions, ``after`` for
-    removals. The value of a jar is its version, or its file name if that has no version.
+    It is an observation in the logs, not a cause. ``before`` is ``None`` for additions, and
+    ``after`` is ``None`` for removals. The value of a JAR is its version, or its file name if the
+    name does not contain a version.
     """
 
     what: ChangeKind
@@ -214,15 +215,14 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one job, or of several jobs that one fault of the cluster affected.
+    """One episode of one job, or of several jobs that were affected by one cluster fault.
 
-    ``job_id`` is ``None`` if the logs mention no job, or if ``blast_radius`` has several.
-    ``similar`` are known failures that resemble an unknown first fault, most similar first.
-    ``config`` are the option changes of the first diagnosis.  ``notes`` state assumptions, for
-    example about clock skew.  ``status`` is the change since the previous
-    run, if runs are kept; ``None`` for incidents that were already over.  ``changes`` are the
-    first differences from the last healthy start, and ``changes_left_out`` the number of further
-    ones.
+    ``job_id`` is ``None`` if the logs mention no job, or if ``blast_radius`` has several jobs.
+    ``similar`` lists known failures that resemble an unknown first fault, most similar first.
+    ``config`` contains the option changes of the first diagnosis. ``notes`` state assumptions, for
+    example about clock skew. ``status`` is the change since the previous run, if runs are kept;
+    ``None`` for incidents that were already over. ``changes`` are the first differences from the
+    last healthy start, and ``changes_left_out`` is the number of further differences.
     """
 
     incident_id: str
@@ -252,13 +252,13 @@ class Incident:
 
     @property
     def is_failure(self) -> bool:
-        """Whether a log shows a failure.  All other verdicts state why none is reported."""
+        """Whether the logs show a failure. All other verdicts state why no failure is reported."""
         return self.verdict in ("diagnosed", "undetermined")
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
-    """A failure without a signature, grouped by fingerprint; ``similar`` as in `Incident`."""
+    """A failure without a signature, grouped by fingerprint; see `Incident` for ``similar``."""
 
     fingerprint: str
     count: int
@@ -280,7 +280,7 @@ class SkippedSignature:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The inputs that were read and those that were not, so that a report states its gaps."""
+    """The inputs that were read and those that were not, so that reports can state their gaps."""
 
     files: int = 0
     bytes: int = 0
@@ -309,7 +309,7 @@ class Run:
 class Result:
     """The complete result of a run, and the only input of the output formats.
 
-    ``stack_traces`` contains each stack trace to which evidence refers, as one event printed it.
+    ``stack_traces`` contains every stack trace to which evidence refers, as printed in one event.
     """
 
     tool: Mapping[str, str]

@@ -11,7 +11,7 @@ from flink_triage.model.vocabulary import Origin, Relation
 class Frame:
     """One ``at class.method(file:line)`` line of a stack trace.
 
-    ``class_name`` is fully qualified, without classloader or module prefix; ``line`` is ``None``
+    ``class_name`` is fully qualified, without a class loader or module prefix; ``line`` is ``None``
     for native and unknown sources; ``jar`` is log4j2's packaging data (``flink-dist-1.16.0.jar``).
     """
 
@@ -27,9 +27,10 @@ class Frame:
 class Throwable:
     """One throwable of a chain.
 
-    ``type`` is the actual class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped
-    to ``some.Type`` with ``is_serialized``.  ``omitted_frame_count`` is the n of ``... n more``,
-    which replaces the last n frames of the enclosing throwable; ``frames`` are only printed ones.
+    ``type`` is the original class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped
+    to ``some.Type`` with ``is_serialized``. ``frames`` contains only the printed frames.
+    ``omitted_frame_count`` is the n in ``... n more``, which replaces the n frames that the
+    throwable shares with its enclosing throwable.
     """
 
     type: str
@@ -42,7 +43,7 @@ class Throwable:
 
     @property
     def text(self) -> str:
-        """``type: message``, or only the type if there is no message."""
+        """``type: message``, or only the type if the message is empty."""
         return f"{self.type}: {self.message}" if self.message else self.type
 
 
@@ -50,7 +51,7 @@ class Throwable:
 class StackTrace:
     """A cause chain, outermost throwable first; never empty.
 
-    ``is_truncated``: the text starts or ends inside the trace.
+    ``is_truncated`` means that the text starts or ends inside the trace.
     """
 
     throwables: tuple[Throwable, ...]
@@ -67,10 +68,11 @@ class StackTrace:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Versioned identities of a trace (``v1:`` + 32 hex digits), one per kind of grouping.
+    """Three versioned fingerprints of a stack trace (``v1:`` and 32 hex digits).
 
-    ``full`` groups the same failure on the same path, ``root_cause`` the same fault regardless of
-    its wrappers, and ``user_frames`` the same place in user code (``None`` without user frames).
+    ``full`` groups equal failures on the same call path, ``root_cause`` groups equal faults
+    regardless of their wrappers, and ``user_frames`` groups failures at the same location in user
+    code (``None`` without user frames).
     """
 
     full: str

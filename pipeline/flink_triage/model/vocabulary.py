@@ -1,4 +1,4 @@
-"""The allowed values of fields of the model."""
+"""The allowed values of model fields."""
 
 from __future__ import annotations
 

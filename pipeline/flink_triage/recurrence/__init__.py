@@ -1,13 +1,14 @@
-"""Recalls the analysis of an earlier event for an event that differs only in numbers and ids.
+"""Recalls the analysis of an earlier event for an event that differs only in numbers and IDs.
 
-The caller tries ``recall`` before it analyses an event, and calls ``learn`` afterwards. An event
-has a known shape if its text differs from an analysed one only outside of frames, in numbers, job
-ids, UUIDs and the only quoted word of a line, each of the same length. It then has the same
-throwables in the same columns and the same fingerprint: the grammars of traces and masks treat
-digits and ids only as classes of characters, and masks treat all quoted words alike. If a quoted
-word may differ, all literals of signatures must be at the same positions. The text in the changed
-columns is read from the event itself, and each regex that reads changed text runs again. If such a
-regex matches elsewhere, or the words are ambiguous, the event is analysed like any other.
+The caller tries ``recall`` before it analyzes an event, and calls ``learn`` after the analysis. An
+event has a known shape if its text differs from that of an analyzed event only outside of stack
+frames, and only in numbers, job IDs, UUIDs, and the only quoted word of a line, each with the same
+length. The event then has the same throwables in the same columns and the same fingerprint, because
+the grammars of traces and masks treat digits and IDs only as character classes, and masks treat all
+quoted words alike. If a quoted word may differ, all signature literals must be at the same
+positions. The text in the changed columns is read from the event itself, and every regex that reads
+changed text runs again. If such a regex matches at a different position, or if the words are
+ambiguous, the event is analyzed like any other event.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ from flink_triage.signatures import SignaturePack
 
 __all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of", "telling_of"]
 
-# Shapes are kept per process by the part that is compared first; each takes about 10 KB.
+# Maximum number of keys for which a process keeps shapes; each shape takes about 10 KB.
 _MAX_KEYS = 2048
-# Learning a shape takes longer than analysing its event, so a key that was seen once is kept only
-# as a hash.
+# Learning a shape takes longer than analyzing its event, so only a hash is kept of a key that
+# occurred once.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
-# Learning also pauses while earlier shapes are not reused: free text does not repeat.
+# Learning is also paused while earlier shapes are not reused, because free text rarely repeats.
 _LEARNED_AT_FIRST = 256
 
 
 class Recurrences:
-    """The shapes seen by one process; their number is limited."""
+    """The shapes that one process has learned; their number is limited."""
 
     def __init__(self, pack: SignaturePack, settings: Settings) -> None:
         self._settings = settings
@@ -67,9 +68,9 @@ class Recurrences:
     def learn(
         self, event: Event, outline: Outline, process: Process | None, analysis: Analysis
     ) -> None:
-        """Store how to repeat the analysis of an event, if it can be repeated.
+        """Store the shape of an event, if its analysis can be recalled for similar events.
 
-        The first event of a kind is only recorded as seen.
+        For the first event with a key, only the occurrence is recorded.
         """
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):

@@ -1,4 +1,4 @@
-"""Finds the literals in a text that a different number or id may create or break."""
+"""Finds the literals in a text whose presence may depend on a number or ID."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]
 
 
 def telling_of(pack: SignaturePack) -> Telling:
-    """The digits of an event that may affect its matches."""
+    """A finder for the digits of an event that may affect its matches with ``pack``."""
     every = [
         alternative
         for signature in pack.signatures.values()
@@ -26,7 +26,7 @@ def telling_of(pack: SignaturePack) -> Telling:
 
 
 class Sensitive:
-    """Finds literals with digits or with letters that may be part of an id; or all literals."""
+    """Finds literals with digits, or with letters that may be part of an ID, or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:
         literals = {
@@ -39,7 +39,10 @@ class Sensitive:
         self._at_an_edge = _scanner({text for text in literals if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
-        """The found literals and their ends, in any order; with ``is_any``, of all literals."""
+        """The literals found and their end positions, in any order.
+
+        With ``is_any``, all literals are searched for.
+        """
         found: list[tuple[int, int]] = []
 
         def note(number: int, _start: int, end: int, *_: object) -> None:

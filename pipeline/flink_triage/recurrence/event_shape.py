@@ -1,4 +1,4 @@
-"""The remembered form of an analysed event: its text and the places of its variable words."""
+"""The stored shape of an analyzed event: its text and the positions of its variable words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ TaskName = tuple[str, int, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All facts read from the text of an event; ``trace`` is ``None`` also if it was not parsed."""
+    """All properties derived from an event's text; ``trace`` is ``None`` if there is none or it
+    was not parsed.
+    """
 
     message: str
     trace: StackTrace | None
@@ -45,13 +47,13 @@ class Slot:
         return self.text if self.line < 0 else lines[self.line][self.start : self.end]
 
 
-# A piece is a numbered string that the matcher reads: first the throwables in printed order, then
-# the message, finally all of them together.
+# A piece is a numbered string that the matcher searches: first the throwables in printed order,
+# then the message, and finally all of them joined.
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A regex on a piece, and its result there: the spans of all its groups."""
+    """A regex applied to a piece, with its result: the spans of all groups."""
 
     pattern: Any
     piece: int
@@ -62,7 +64,10 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Data to repeat a match: possible places of its excerpt and captures (piece, start, end)."""
+    """The data to repeat a match: possible positions of its excerpt and captures.
+
+    A position is (piece, start, end).
+    """
 
     match: Match
     excerpts: tuple[tuple[int, int, int], ...]
@@ -71,12 +76,13 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """``pieces`` are those of the exemplar; ``varying`` describes how to read some of them again.
+    """The shape of an event.
 
-    ``pattern`` matches the lines. ``literals`` are the sensitive literals in the lines with their
-    places, or all literals if ``has_words``, that is, if quoted words may differ. ``whole`` lists
-    the components of the last piece, in order, if it is needed. ``root`` and ``task_of`` are a
-    piece and the column at which its message starts.
+    ``pieces`` are the pieces of the exemplar; ``varying`` describes how to read those that may vary
+    from a new event. ``pattern`` matches the lines. ``literals`` are the sensitive literals in the
+    lines with their positions, or all literals if ``has_words`` (quoted words may differ).
+    ``whole`` lists the components of the last piece, in order, if that piece is required. ``root``
+    and ``task_of`` each consist of a piece and the column at which its message starts.
     """
 
     pattern: re.Pattern[str]
@@ -93,7 +99,7 @@ class Shape:
 
 
 class Misfit(Exception):
-    """The event does not fit a known shape; never raised outside of this package."""
+    """The event does not have a known shape; never raised outside of this package."""
 
 
 def spans_of(

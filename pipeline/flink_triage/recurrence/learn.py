@@ -1,4 +1,4 @@
-"""Derives the shape of an analysed event, which is used to recall similar events."""
+"""Derives the shape of an analyzed event, which is used to recall analyses for similar events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from flink_triage.signatures.text_literals import LiteralIndex
 
 
 class Learner:
-    """Creates shapes; caches the regexes that it compiled."""
+    """Creates shapes, and caches the regexes that it has compiled."""
 
     def __init__(self, pack: SignaturePack, sensitive: Sensitive, settings: Settings) -> None:
         self._pack = pack
@@ -51,7 +51,7 @@ class Learner:
             raise Misfit
         order = {id(throwable): number for number, throwable in enumerate(printed)}
         if any(id(throwable) not in order for _, throwable in text.chain):
-            # A throwable that is only mentioned in the message.
+            # The throwable is only mentioned in the message.
             raise Misfit
         numbers = {
             id(piece): order[id(throwable)]
@@ -88,7 +88,7 @@ class Learner:
     def _probes(
         self, text: EventText, numbers: Mapping[int, int]
     ) -> Iterable[tuple[Signature, Alternative, Probe]]:
-        """Each regex on each piece, up to the first piece that it matches."""
+        """Each regex applied to each piece, up to the first piece that it matches."""
         found = self._literals.find(text.searched(with_frames=True))
         for (signature, alternative), needed in zip(self._searching, self._needed, strict=True):
             if needed <= found:
@@ -165,14 +165,14 @@ def _capture_places(probe: Probe) -> Iterable[tuple[str, tuple[int, int, int]]]:
 
 
 def _excerpt_start(text: str, position: int, words: str) -> int:
-    """Start of the excerpt around ``position``, which may be in the whitespace before it."""
+    """The start of the excerpt at ``position``, which may be in the whitespace before it."""
     line = text.rfind("\n", 0, position) + 1
     start = text.rfind(words, line, position + len(words))
     return text.find(words, line) if start < 0 else start
 
 
 def _position(alternative: Alternative, piece: Piece) -> int | None:
-    """Position of the first literal; ``None`` if one of the literals is missing."""
+    """The position of the first literal; ``None`` if any literal is missing."""
     positions = [piece.text.find(literal) for literal in alternative.literals]
     if any(position < 0 for position in positions):
         return None
@@ -182,11 +182,11 @@ def _position(alternative: Alternative, piece: Piece) -> int | None:
 def _pieces(
     text: EventText, alternative: Alternative, numbers: Mapping[int, int]
 ) -> list[tuple[int, Piece]]:
-    """The numbered pieces in which an alternative is searched; frames do not change."""
+    """The numbered pieces in which an alternative is searched for; stack frames do not vary."""
     if alternative.is_user_frame and not alternative.literals:
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
     pieces = list(text.pieces(alternative))
     if any(id(piece) not in numbers for piece in pieces):
-        # The text of frames is not read again.
+        # The text of stack frames is not read again.
         raise Misfit
     return [(numbers[id(piece)], piece) for piece in pieces]

@@ -1,4 +1,4 @@
-"""Splits the text of an event into lines that may vary, and the frames between them."""
+"""Splits the text of an event into lines that may vary, and the stack frames between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from flink_triage.model import Event, Process
 
-# The second lookbehind follows the first character, so the search can skip to it.
+# The second lookbehind comes after the first character, so that the search can skip to that
+# character.
 VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -17,9 +18,9 @@ VARIABLE = re.compile(
     r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
     re.DOTALL | re.ASCII,
 )
-# A quoted word that is not a product name, and after which no id can occur.
+# A quoted word that is not a product name, and that no ID can follow.
 _QUOTED_WORD = r"(?![\w-]*(?i:flink|manager|servlet|attempt|spark|gradle|daemon|job))[A-Za-z0-9_-]"
-# A frame belongs to the line before it.
+# A stack frame belongs to the line before it.
 _FRAME_LIKE = r"[\t ]+(?:at|\.\.\.) "
 _NO_FRAME = re.compile(rf"\n(?!{_FRAME_LIKE})")
 _JOINING = "+-:.,_@/"
@@ -27,13 +28,13 @@ _JOINING = "+-:.,_@/"
 
 _ID_CHARS = 32
 _BETWEEN_QUOTES = re.compile(rf"(?<![0-9A-Za-z])'({_QUOTED_WORD}{{1,24}})'(?![0-9A-Za-z])")
-# After an id: characters that do not continue a host or class name.
+# Characters after an ID that do not continue a host or class name.
 _ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
 
 
 def line_pattern(line: str) -> str:
-    """A regex for lines that differ from ``line`` only in numbers and ids of the same length."""
-    # Syslog writes a newline as #012, a tab as #011.
+    """A regex for lines that differ from ``line`` only in numbers and IDs of the same length."""
+    # Syslog encodes a newline as #012 and a tab as #011.
     if "#01" in line:
         return re.escape(line)
     parts = VARIABLE.split(line)
@@ -55,7 +56,7 @@ def line_pattern(line: str) -> str:
 
 
 def holds_quoted_word(line: str) -> bool:
-    """Whether a word between the only two quotes of a line may vary."""
+    """Whether the word between the only two quotes on a line may vary."""
     if line.count("'") != 2 or '"' in line or "`" in line:
         return False
     found = _BETWEEN_QUOTES.search(line)
@@ -63,10 +64,11 @@ def holds_quoted_word(line: str) -> bool:
 
 
 def _id_pattern(parts: Sequence[str], index: int) -> str:
-    """A regex for ids like the one at ``index``; the first or last character may restrict them.
+    """A regex for IDs like the one at ``index``, with the same type of first or last character.
 
-    A host or class name cannot start after an underscore, with an id that is a word of its own, or
-    with two ids; the last character matters only at the end of a line.
+    The type of the first character is ignored where a host or class name cannot start: after an
+    underscore, or if the ID is a separate word or is followed by another ID. The type of the last
+    character is considered only at the end of a line.
     """
     text, before, after = parts[index], parts[index - 1], parts[index + 1]
     first = last = ""
@@ -83,7 +85,7 @@ def _id_pattern(parts: Sequence[str], index: int) -> str:
 
 
 def _is_joined(parts: Sequence[str], index: int) -> bool:
-    """Whether a number, an address or an object's hash may overlap with the id at ``index``."""
+    """Whether a number, an address, or an object's hash code may overlap the ID at ``index``."""
     before = parts[index - 1]
     if before[-1:] in ("@", "/"):
         return before[-1:] == "@" or "Lambda" in before
@@ -92,7 +94,7 @@ def _is_joined(parts: Sequence[str], index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The parts of an event's text: lines that may vary, the frames between, and a lookup key."""
+    """The parts of an event's text: lines that may vary, the frames between them, and a key."""
 
     lines: tuple[str, ...]
     runs: tuple[str, ...]
@@ -100,7 +102,7 @@ class Outline:
 
 
 def _cut(continuation: str) -> tuple[list[str], list[str]]:
-    """The lines that are not frames, and the frames after each."""
+    """The lines that are not stack frames, and the frames after each of these lines."""
     lines: list[str] = []
     runs: list[str] = []
     if re.match(_FRAME_LIKE, continuation):

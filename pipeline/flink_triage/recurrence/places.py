@@ -1,4 +1,4 @@
-"""Finds the positions of an event's messages in its lines."""
+"""Finds the positions of an event's messages within its lines."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from flink_triage.model import Event, StackTrace, Throwable
 from flink_triage.recurrence.event_shape import Analysis, Misfit, Slot
 from flink_triage.recurrence.outline import VARIABLE, Outline
 
-# `traces.fingerprint` cuts longer messages, possibly inside an id.
+# `traces.fingerprint` truncates longer messages, possibly inside an ID.
 _MAX_MESSAGE_CHARS = 800
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\(")
-# Lines that do not follow the grammar of a printed Java trace.
+# Text that does not follow the grammar of a printed Java stack trace.
 _STRANGE = re.compile(r"#01\d|Traceback|Wrapped by|\\n|<br|xception on server side")
 
 
 def slots_of(
     event: Event, outline: Outline, analysis: Analysis, printed: Sequence[Throwable]
 ) -> list[tuple[Slot, ...]]:
-    """Positions of each throwable's message, followed by that of the event's message."""
+    """The positions of each throwable's message, followed by those of the event's message."""
     lines = outline.lines
     if not printed:
         if event.continuation is not None or analysis.message != event.message:
@@ -35,7 +35,7 @@ def slots_of(
 
 
 def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
-    """The message of the header line, up to a throwable at its end: no later line is prose."""
+    """The slot of the message, which must be on the first line; only a throwable may follow it."""
     line = lines[0]
     start = line.find(message)
     end = start + len(message)
@@ -86,7 +86,8 @@ def _throwable_slots(
                 raise Misfit
             else:
                 end = len(lines[number].rstrip())
-                # A literal may span type and message, so the message must directly follow the type.
+                # A literal may span the type and the message, so the message must directly follow
+                # the type.
                 if name and not lines[number][: end - len(part)].endswith(f"{name}: "):
                     raise Misfit
                 slots.append(Slot(number, end - len(part), end, part))
@@ -105,14 +106,14 @@ def _line_with(lines: Sequence[str], first: int, part: str, type_name: str) -> i
 
 
 def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, int]:
-    """The piece of a throwable, and the column after its type."""
+    """The piece that contains a throwable, and the column at which its message starts."""
     return order[id(throwable)], len(throwable.type) + 2
 
 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int]
 ) -> tuple[int, int] | None:
-    """The piece and the column of the text that contains the task."""
+    """The piece and the start column of the text that contains the task."""
     if task_in_text(analysis.message) is not None:
         return len(order), 0
     for throwable in trace.throwables if trace is not None else ():

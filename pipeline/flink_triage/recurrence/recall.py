@@ -63,7 +63,7 @@ def _read_pieces(shape: Shape, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match | None:
-    """The match with the words of this event; ``None`` if the words are ambiguous."""
+    """The match with the text of this event; ``None`` if the text is ambiguous."""
     match = recipe.match
     captures = {}
     for name, places in recipe.captures:
@@ -85,7 +85,7 @@ def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match |
 
 
 def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -> str | None:
-    """The common text at all of these places, or ``None`` if they differ."""
+    """The text at these positions if it is equal at all of them; otherwise ``None``."""
     piece, start, end = places[0]
     words = pieces[piece][start:end]
     for piece, start, end in places[1:]:
@@ -95,7 +95,7 @@ def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -
 
 
 def line_offset(event: Event, words: str) -> int:
-    """Number of lines between the header of the event and the line with an excerpt."""
+    """The number of lines from the header of the event to the line with the excerpt."""
     continuation = event.continuation
     if not continuation:
         return 0
@@ -104,6 +104,6 @@ def line_offset(event: Event, words: str) -> int:
         return 0
     position = continuation.find(needle)
     if position < 0:
-        # The exception of a remote server is printed with a different class before it.
+        # An exception from a remote server is printed with a different class before it.
         position = continuation.find(needle.partition(": ")[2] or needle)
     return 0 if position < 0 else continuation.count("\n", 0, position) + 1
