@@ -1,4 +1,4 @@
-"""Loads signatures from YAML, and matches them against events."""
+"""Loads signatures from YAML files, and matches them against events."""
 
 from flink_triage.signatures.matcher import Matcher
 from flink_triage.signatures.pack import (

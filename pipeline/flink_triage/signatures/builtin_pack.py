@@ -1,4 +1,4 @@
-"""Finds the built-in signatures: in the wheel, in the checkout, or in an archive."""
+"""Locates the built-in signatures in the wheel, in the source tree, or in an archive."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 
 def builtin_pack_directory() -> Path:
-    """``flink_triage/_patterns`` of the wheel, or ``patterns`` of the checkout.
+    """``flink_triage/_patterns`` in the wheel, or ``patterns`` in the source tree.
 
-    If the wheel is imported as an archive (as shipped by ``spark-submit --py-files``), they are
+    If the wheel is imported as an archive (as with ``spark-submit --py-files``), the signatures are
     unpacked next to it, once.
     """
     package = Path(__file__).resolve().parents[1]
@@ -33,7 +33,7 @@ def _unpacked(archive: Path, prefix: str) -> Path:
     home = archive.with_name(f".{archive.name}-{status.st_size}-{status.st_mtime_ns}")
     if home.is_dir():
         return home / prefix
-    # In any other folder, a predictable name cannot be trusted.
+    # In any other folder, a predictable name is not safe to use.
     beside = archive.parent if os.access(archive.parent, os.W_OK) else None
     scratch = Path(tempfile.mkdtemp(prefix=".flink-triage-", dir=beside))
     with zipfile.ZipFile(archive) as files:

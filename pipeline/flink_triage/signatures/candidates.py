@@ -1,4 +1,4 @@
-"""Selects the alternatives to try for an event: those whose literals and classes occur in it."""
+"""Selects the alternatives to try for an event, based on the literals and classes in the event."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class _Candidate:
     signature_id: str
     index: int
     literals: frozenset[int]
-    # Simple names of the classes of which it requires one; empty if it requires none.
+    # The simple names of classes, one of which is required; empty if no class is required.
     types: frozenset[str]
 
 
 class Candidates:
-    """The prefilter of a pack: one literal pass instead of one try per signature."""
+    """The prefilter of a pack: a single literal pass instead of one attempt per signature."""
 
     def __init__(self, pack: SignaturePack) -> None:
         numbers = {literal: number for number, literal in enumerate(pack.literals)}
@@ -37,14 +37,14 @@ class Candidates:
                 names = frozenset(map(simple_name, types))
                 candidate = _Candidate(signature.id, index, ids, names)
                 if ids:
-                    # The longest literal is the rarest; the others are checked afterwards.
+                    # The longest literal is usually the rarest; the others are checked afterward.
                     longest = max(alternative.literals, key=lambda literal: (len(literal), literal))
                     self._by_literal.setdefault(numbers[longest], []).append(candidate)
                 else:
                     self._always.append(candidate)
 
     def of(self, text: EventText) -> dict[str, list[int]]:
-        """Alternatives to try, by signature id."""
+        """The alternatives to try, by signature ID."""
         found = self._index.find(text.searched(with_frames=self._reads_frames))
         types = text.simple_types
         candidates: dict[str, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Renders a pack as two pages for people: the catalogue of signatures, and the quality of each."""
+"""Renders a pack as two documentation pages: the signature catalog and the signature quality."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Quality:
 
 
 def render_catalogue(pack: SignaturePack) -> str:
-    """``docs/signatures.md``: the same pack gives the same text."""
+    """The text of ``docs/signatures.md``, which is deterministic for a given pack."""
     parts = [
         "# Signatures",
         "",
@@ -120,7 +120,7 @@ def _section(signature: Signature) -> list[str]:
 
 def _recognition(signature: Signature) -> str:
     joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
-    # All forms of an error are described as one.
+    # All forms of an error are described as a single condition.
     conditions = dict.fromkeys(_condition(a) for a in signature.alternatives)
     told = joint[signature.mode].join(conditions)
     if signature.count > 1:
@@ -188,7 +188,7 @@ def _reference(reference: str) -> str:
 
 
 def _text(text: str) -> str:
-    # Angle brackets would be HTML; everything else in these texts is used as written.
+    # Angle brackets would be interpreted as HTML; all other text is used as written.
     return " ".join(text.split()).replace("<", "&lt;")
 
 
@@ -209,7 +209,10 @@ def measure_quality(
     healthy: Iterable[str] = (),
     settings: Settings = DEFAULT_SETTINGS,
 ) -> tuple[Quality, ...]:
-    """``healthy`` are events of logs without failures; only info signatures may match them."""
+    """The quality of every signature.
+
+    ``healthy`` are events from logs without failures, which only info signatures may match.
+    """
     fires_on: dict[str, list[str]] = {}
     for overlap in overlap_matrix(pack, settings):
         for other in overlap.others:
@@ -225,7 +228,7 @@ def measure_quality(
 def count_hits(
     pack: SignaturePack, texts: Iterable[str], settings: Settings = DEFAULT_SETTINGS
 ) -> Mapping[str, int]:
-    """The number of events that each signature matches."""
+    """The number of events that each signature matches, by signature ID."""
     matcher = Matcher(pack, settings)
     hits: dict[str, int] = {}
     for text in texts:
@@ -273,7 +276,7 @@ def _microseconds(matcher: Matcher, texts: Sequence[str]) -> float:
 
 
 def render_quality(rows: Sequence[Quality]) -> str:
-    """A Markdown table; times vary with the machine."""
+    """A Markdown table; the times depend on the machine."""
     lines = [
         "| signature | examples | near misses | alternatives without example | healthy matches "
         "| also matches | µs |",
@@ -290,7 +293,7 @@ def render_quality(rows: Sequence[Quality]) -> str:
 
 
 def _healthy_events(folder: Path) -> list[str]:
-    """Events of the logs below ``folder``, split at their dates."""
+    """The events of the logs below ``folder``, which are split at lines that start with a date."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*.log"))]
     return [event for text in texts for event in re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", text)]
 

@@ -1,7 +1,7 @@
-"""Checks whether an event has a class, frame or logger, by comparing names.
+"""Checks whether an event has a given class, stack frame, or logger, by comparing names.
 
 Logs print the same name in different forms: relocated to a shaded package, without its package,
-with packages shortened to one letter, or with akka (before Flink 1.18) or pekko in its package.
+with packages abbreviated to one letter, or with akka (before Flink 1.18) or pekko in its package.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from flink_triage.traces import PYFLINK_ERRORS
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
-# ``%c{2}`` prints the last two parts of a logger's name; a name with more than three is not short.
+# ``%c{2}`` prints the last two parts of a logger name; a name with more than three parts is not
+# abbreviated.
 _MAX_SHORT_NAME_PARTS = 3
 _TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
-# Futures wrap futures; a message with more of them is not real.
+# Maximum number of classes at the start of a message; real messages with nested futures have fewer.
 _MAX_TOLD = 4
 
 
@@ -31,9 +32,9 @@ def _canonical(name: str) -> str:
 
 @lru_cache(maxsize=16384)
 def is_type(name: str, wanted: str) -> bool:
-    """Whether ``name`` is ``wanted``, relocated (``x.y.shaded.``) or without its package.
+    """Whether ``name`` is ``wanted``, possibly relocated (``x.y.shaded.``) or without its package.
 
-    ``wanted`` may also be without a package.
+    ``wanted`` may also lack the package.
     """
     name, wanted = _canonical(name), _canonical(wanted)
     if name == wanted or name.endswith("." + wanted):
@@ -45,7 +46,7 @@ def is_type(name: str, wanted: str) -> bool:
 
 
 def simple_name(name: str) -> str:
-    """The name of a class without package and outer class: equal if ``is_type`` holds."""
+    """A class name without package and outer class; equal for two names if ``is_type`` is true."""
     return name[max(name.rfind("."), name.rfind("$")) + 1 :]
 
 
@@ -54,9 +55,9 @@ def is_any_type(name: str, wanted: Iterable[str]) -> bool:
 
 
 def told_types(throwable: Throwable) -> Iterator[str]:
-    """The class of a throwable, and the classes that its message starts with, outermost first.
+    """The class of a throwable and the classes at the start of its message, outermost first.
 
-    The message of ``new CompletionException(cause)`` is ``cause.toString()``; if the cause itself
+    The message of ``new CompletionException(cause)`` is ``cause.toString()``. If the cause itself
     was cut off, only this message remains.
     """
     yield throwable.type
@@ -70,15 +71,20 @@ def told_types(throwable: Throwable) -> Iterator[str]:
 
 
 def is_untold(name: str) -> bool:
-    """Whether a throwable hides its class: ``SerializedThrowable`` before Flink 1.11 printed only
-    the message of its cause. A missing class does not contradict a condition.
+    """Whether the name hides the original class of a throwable.
+
+    Before Flink 1.11, ``SerializedThrowable`` printed only the message of the original throwable.
+    An unknown class does not contradict a condition.
     """
     return name.rpartition(".")[2] == "SerializedThrowable"
 
 
 @lru_cache(maxsize=16384)
 def is_logger(name: str, wanted: str) -> bool:
-    """``wanted`` is a logger or package; ``name`` may be short (``o.a.f.r.X``, ``c.X``, ``X``)."""
+    """Whether ``name`` is the logger ``wanted``, or a logger in the package ``wanted``.
+
+    ``name`` may be abbreviated (``o.a.f.r.X``, ``c.X``, ``X``).
+    """
     name, wanted = _canonical(name), _canonical(wanted.rstrip("."))
     if name == wanted or name.startswith((wanted + ".", wanted + "$")):
         return True
@@ -88,7 +94,7 @@ def is_logger(name: str, wanted: str) -> bool:
     if len(parts) > _MAX_SHORT_NAME_PARTS:
         return False
     if len(parts) == 1 and not wanted_parts[-1][:1].isupper():
-        # A bare class name does not contradict any package.
+        # A class name without a package does not contradict any package.
         return name[:1].isupper()
     return any(
         parts[: len(tail)] == tail[: len(parts)]
@@ -103,15 +109,15 @@ def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
 
 
 def is_frame(frame: Frame, wanted: str) -> bool:
-    """Whether ``class.method`` starts with ``wanted``, after any shaded package."""
+    """Whether the frame's ``class.method`` starts with ``wanted``, ignoring a shading prefix."""
     name, wanted = _canonical(f"{frame.class_name}.{frame.method}"), _canonical(wanted)
     return name.startswith(wanted) or f".{wanted}" in name
 
 
 def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
-    """Every throwable with its depth from the root cause, nearest to the root first.
+    """Every throwable with its depth from the root cause, starting with the root cause.
 
-    Suppressed throwables did not cause the failure, so they follow all causes.
+    Suppressed throwables come after all causes, because they did not cause the failure.
     """
     causes = trace.throwables
     last = len(causes) - 1
@@ -133,10 +139,10 @@ def all_frames(trace: StackTrace) -> Iterator[Frame]:
 
 
 def fails_in_user_code(trace: StackTrace) -> bool:
-    """Whether the innermost frame outside Java and libraries is a user's frame.
+    """Whether the innermost frame outside of the JDK and libraries is in user code.
 
-    False if the frames are of several classes without packages: in a trace that was shortened by
-    hand, they may be Flink's.
+    False if the frames belong to several classes without packages, because these may be Flink
+    classes in a manually shortened trace.
     """
     for throwable in reversed(trace.throwables):
         if throwable.frames:

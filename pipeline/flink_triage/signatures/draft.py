@@ -1,4 +1,4 @@
-"""Drafts a signature for an unknown failure, to be completed by a person."""
+"""Drafts a signature for an unknown failure, which the user must complete."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 from flink_triage.model import Frame, StackTrace, Throwable
 from flink_triage.traces import mask
 
-# Long enough to be rare, short enough not to depend on the rest of the message.
+# The length limits of a literal: long enough to be rare, and short enough not to depend on the rest
+# of the message.
 _MIN_LITERAL_CHARS = 4
 _MAX_LITERAL_CHARS = 80
 _MAX_LITERALS = 2
@@ -21,11 +22,11 @@ _UNPRINTABLE = re.compile(
 
 
 def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
-    """YAML of a signature that loads and matches ``exemplar``.
+    """The YAML of a signature that loads and matches ``exemplar``.
 
-    Its literals are the constant parts of the root cause's message, and its regex is the masked
-    message. Fields that a person must complete are marked ``TODO``; the linter also requires a near
-    miss.
+    Its literals are the constant parts of the root cause message, and its regex is derived from the
+    masked message. Fields that the user must complete are marked ``TODO``. The linter also requires
+    a near miss.
     """
     root = trace.root_cause
     message = root.message.split("\n", 1)[0].strip()
@@ -65,11 +66,11 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
 
 
 def constant_parts(message: str) -> list[str]:
-    """The longest parts of a message that masking does not change, in the order of the text."""
+    """The longest parts of a message that masking does not change, in text order."""
     parts = []
     for part in _PLACEHOLDER.split(mask(message)):
         literal = _whole_words(part.strip(" \t'\"[](){},;:=/"))
-        # Masking may normalise; only text that was printed unchanged can be found.
+        # Masking may normalize text, but a literal must occur in the original message.
         if len(literal) >= _MIN_LITERAL_CHARS and literal in message:
             parts.append(literal)
     longest = sorted(parts, key=len, reverse=True)[:_MAX_LITERALS]
@@ -115,7 +116,7 @@ def _first_own_frame(root: Throwable) -> Frame | None:
 
 
 def _block(text: str) -> list[str]:
-    """A block scalar in a list; characters that YAML does not allow in it are replaced."""
+    """The lines of a block scalar in a list; characters that YAML does not allow are replaced."""
     cut = text[:_MAX_EXAMPLE_CHARS].strip("\n").replace("\r", "")
     return ["    - |2", *(f"      {line}" for line in _printable(cut).split("\n"))]
 

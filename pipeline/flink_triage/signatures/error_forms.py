@@ -1,8 +1,8 @@
 """Expands a structured error into alternatives, one for each form in which it is printed.
 
-A service, an HTTP status and an error code, the code of a Kafka broker, or an SQLSTATE is printed
-by several libraries in different forms. A signature states the error, and the forms are in one data
-file, ``patterns/error-forms/forms.yaml``.
+Libraries print the same error in different forms, whether the error is identified by a service, an
+HTTP status, and an error code; by a Kafka error code; or by an SQLSTATE. A signature specifies only
+the error; its forms are defined in one data file, ``patterns/error-forms/forms.yaml``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ FAMILY = "of"
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _OPTIONAL = re.compile(r"\[\[(.*?)\]\]")
-# For each field, the form of its value in a signature, and the regex that finds any value in a log.
+# For each field, a regex for valid values in a signature, and a regex that matches any value in a
+# log.
 _ASKED = {
     "status": (re.compile(r"[1-5](?:\d\d|xx)"), r"(?P<status>\d{3})"),
     "code": (re.compile(r"[A-Za-z0-9][\w.-]{1,80}"), r"(?P<code>[^;:,()\n<>]{1,80})"),
@@ -35,7 +36,7 @@ _WILDCARDS = {"status": ("x", r"\d"), "state": ("x", "[0-9A-Z]")}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form in which a library prints an error; ``states`` are fields with fixed values."""
+    """One form in which a library prints an error; ``states`` contains fields with fixed values."""
 
     literals: tuple[str, ...]
     example: str
@@ -50,7 +51,7 @@ class Form:
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
     def says(self, asked: Mapping[str, Sequence[str]], columns: set[str]) -> bool:
-        """Whether the form shows each of the given fields."""
+        """Whether the form prints or implies each of the given fields."""
         told = self.printed | ({"code"} if self.printed & columns else set())
         return all(
             _agree(name, values, self.states[name]) if name in self.states else name in told
@@ -60,9 +61,9 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The errors of some libraries: their fields, known values, and forms.
+    """A family of errors that several libraries share: fields, known values, and forms.
 
-    ``names`` maps a value to its printed names; ``table`` contains the columns of each value.
+    ``names`` maps a value to its printed names; ``table`` contains the columns for each value.
     """
 
     fields: tuple[str, ...]
@@ -75,12 +76,12 @@ class Family:
         return {key for of in self.table.values() for row in of.values() for key in row}
 
     def known(self, name: str) -> frozenset[str]:
-        """The values that a signature may use; empty if any well-formed value is allowed."""
+        """The allowed values in a signature; empty if any well-formed value is allowed."""
         return frozenset(self.table.get(name, ())) | frozenset(self.names.get(name, ()))
 
 
 def families() -> Mapping[str, Family]:
-    """All families, by name; a file that has not changed is read once."""
+    """All families, by name; the file is read again only if it has changed."""
     path = builtin_pack_directory() / FORMS_DIRECTORY / "forms.yaml"
     return _families(path, path.stat().st_mtime_ns)
 
@@ -92,7 +93,7 @@ def _families(path: Path, modified_at: int) -> Mapping[str, Family]:
 
 
 def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The problems of an alternative's ``error``, as (field, reason)."""
+    """The problems in the ``error`` of an alternative, as (field, reason) pairs."""
     family = families().get(asked[FAMILY])
     if family is None:
         yield FAMILY, f'"{asked[FAMILY]}" is not one of {", ".join(families())}'
@@ -114,13 +115,13 @@ def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def words_of(asked: Mapping[str, Any]) -> str:
-    """``aws: service s3, status 5xx or 429``."""
+    """A description of the error, such as ``aws: service s3, status 5xx or 429``."""
     parts = (f"{name} {' or '.join(values)}" for name, values in _values(asked).items())
     return f"{asked[FAMILY]}: {', '.join(parts)}"
 
 
 def expand(asked: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-    """The conditions of one alternative for each form that shows all given fields."""
+    """The conditions of the alternatives, for all forms that print or imply all given fields."""
     family, values = families()[asked[FAMILY]], _values(asked)
     return tuple(
         alternative
@@ -137,7 +138,7 @@ def _alternatives(
     if not any(_PLACEHOLDER.search(text) for text in fixed):
         yield _conditions(form, family, values, {})
         return
-    # Literal values: a form for each of them.
+    # The value is part of a literal, so each value requires its own alternative.
     for value in values.get("code", ()):
         row = family.table.get("code", {}).get(value, {})
         names = set(_PLACEHOLDER.findall(" ".join(fixed)))

@@ -1,4 +1,4 @@
-"""The texts of one event that are searched for literals and regexes, each cut to the limit."""
+"""The texts of an event that are searched for literals and regexes, each cut to a length limit."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from flink_triage.signatures.conditions import (
 from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
 
-# The length of text that a regex searches, around the literal: a careless regex takes quadratic
-# time, and 8 KiB still end within its timeout.
+# The length of the text around the literal that a regex searches. A careless regex takes quadratic
+# time, but for 8 KiB it still finishes within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
 # A phrase of this length is specific to one library.
 _TELLING_CHARS = 20
 # "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
-# The newline prevents a literal from being found across the cut.
+# The newline prevents literals from matching across the cut.
 _CUT = "\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text, and its depth from the root cause (``None`` outside a trace)."""
+    """A text, and its depth from the root cause (``None`` outside of a stack trace)."""
 
     depth: int | None
     text: str
 
 
 class EventText:
-    """An event as read by the matcher; each part is created on first use."""
+    """The texts of an event for the matcher; each text is created on first use."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class EventText:
         max_chars: int,
     ) -> None:
         self.event = event
-        # Whether a person wrote the text: it has neither a log header nor a stack trace.
+        # Whether a user wrote the text, because it has neither a log header nor a stack trace.
         self.is_prose = trace is None and event.level is None and event.logged_at is None
-        # Whether a person may have typed the text: a program would have printed frames.
+        # Whether a user may have typed the text, because a program would have printed stack frames.
         self.is_written = self.is_prose or (
             event.level is None
             and event.logged_at is None
@@ -60,7 +60,7 @@ class EventText:
         )
         self.trace = mentioned(message) if self.is_prose else trace
         self.process = process
-        # Whether text that a regex requires may be missing, because people shorten ids and numbers.
+        # Whether text that a regex requires may be missing, because users shorten IDs and numbers.
         self.is_elided = False
         self._max_chars = max_chars
         if trace is None and event.continuation and event.continuation not in message:
@@ -69,7 +69,7 @@ class EventText:
 
     @cached_property
     def has_elision(self) -> bool:
-        """Whether a person omitted or masked a part of the text."""
+        """Whether a user omitted or masked part of the text."""
         return self.is_prose and _ELISION.search(self.message.text) is not None
 
     @cached_property
@@ -78,7 +78,7 @@ class EventText:
 
     @cached_property
     def throwables(self) -> tuple[Piece, ...]:
-        """``type: message`` of every throwable, nearest to the root cause first."""
+        """``type: message`` of every throwable, starting with the root cause."""
         return tuple(
             Piece(depth, cut_middle(throwable.text, self._max_chars))
             for depth, throwable in self.chain
@@ -99,14 +99,14 @@ class EventText:
 
     def searched(self, *, with_frames: bool) -> str:
         """All text that may contain a literal."""
-        # Each piece may be as long as the limit, so the whole, cut text may lack a part of it.
+        # The pieces are joined uncut: each may be as long as the limit, so `whole` may lack text.
         parts = [self.message.text, *(piece.text for piece in self.throwables)]
         if with_frames:
             parts.extend(piece.text for piece in self.frames)
         return "\n".join(parts)
 
     def pieces(self, alternative: Alternative) -> Iterator[Piece]:
-        """The pieces to search for the literals and the regex of an alternative, best first."""
+        """The pieces in which to search for an alternative's literals and regex, best first."""
         scope = alternative.scope
         if scope in ("throwable", "root-cause") and self.is_prose and says_enough(alternative):
             yield from self.throwables
@@ -139,21 +139,21 @@ class EventText:
 
     @cached_property
     def _root_types(self) -> tuple[str, ...]:
-        """The class of the root cause, and the classes that its message starts with."""
+        """The class of the root cause, and the classes at the start of its message."""
         return tuple(told_types(self.trace.root_cause)) if self.trace is not None else ()
 
     @cached_property
     def simple_types(self) -> frozenset[str] | None:
-        """Simple names of all classes that ``of_type`` compares; ``None`` if any class may hold."""
+        """The simple names of all classes that ``of_type`` compares; ``None`` if any may match."""
         names = [throwable.type for _, throwable in self.chain]
         if self.is_prose or any(map(is_untold, names)):
             return None
         return frozenset(map(simple_name, (*names, *self._root_types)))
 
     def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
-        """Throwables of a class; if the text is distinctive, also those that hide their class.
+        """The throwables of the given classes; with distinctive text, also those of unknown class.
 
-        The root cause also counts as an instance of the classes that its message starts with.
+        The root cause also counts as an instance of the classes at the start of its message.
         """
         for (depth, throwable), piece in zip(self.chain, self.throwables, strict=True):
             told = (throwable.type,) if depth else self._root_types
@@ -164,12 +164,12 @@ class EventText:
 
 
 def says_enough(alternative: Alternative) -> bool:
-    """Whether the literals of an alternative identify the failure without its class."""
+    """Whether the literals of an alternative identify the failure without the exception class."""
     return any(" " in word and len(word) >= _TELLING_CHARS for word in alternative.literals)
 
 
 def cut_middle(text: str, max_chars: int) -> str:
-    """Head and tail of a text that is too long, because causes are at its end."""
+    """The head and tail of a text that is too long; the tail is kept because it has the causes."""
     if len(text) <= max_chars:
         return text
     half = max_chars // 2
@@ -185,7 +185,7 @@ def regex_window(text: str, position: int) -> tuple[int, int]:
 
 
 def excerpt(text: str, position: int, max_chars: int) -> str:
-    """The line of ``text`` around ``position``, unchanged, at most ``max_chars`` long."""
+    """The unmodified line of ``text`` around ``position``, at most ``max_chars`` long."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = len(text) if end < 0 else end

@@ -1,4 +1,4 @@
-"""Determines the process that failed, which is often not the process that logged the event."""
+"""Determines the process that failed, which often is not the process that logged the event."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from flink_triage.traces.packages import PROCESSES
 
 _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager", "client")
 
-# Flink's explanation of an OutOfMemoryError mentions the options of the process.
+# Flink's explanation of an OutOfMemoryError mentions the memory options of the failed process.
 _OPTION = re.compile(r"'(?P<process>jobmanager|taskmanager)\.memory\.")
-# Threads that exist in only one of the processes.
+# Threads that exist in only one type of process.
 _THREAD = re.compile(
     r"(?P<jobmanager>jobmanager-|cluster-io-thread|Checkpoint Timer|flink-rest-server"
     r"|SourceCoordinator-|DispatcherRestEndpoint-|flink-scheduler-)"
@@ -23,16 +23,16 @@ _THREAD = re.compile(
 _UNCAUGHT = re.compile(
     r"Thread '(?P<thread>[^'\n]{1,200})'|in thread \"(?P<quoted>[^\"\n]{1,200})\""
 )
-# A failed task failed in its TaskManager, whichever process logs it.
+# A task fails in its TaskManager, regardless of the process that logs the failure.
 _TASK_FAILED = re.compile(r"\(\d+/\d+\)[^\n]{0,300} switched from \w+ to FAILED")
 
 
 def failed_process(text: EventText) -> Process | None:
-    """The process according to Flink's message, the thread, the frames or the failed task.
+    """The process according to Flink's message, the thread, the stack frames, or the failed task.
 
-    In a chain, the throwable nearest to the root cause decides, and in its frames the outermost
-    one: a JobManager prints the exceptions of TaskManagers above its own.
-    ``None`` if nothing identifies the process.
+    In a chain, the throwable nearest to the root cause is decisive, and among its frames, the
+    outermost frame. The reason is that a JobManager prints the frames of TaskManager exceptions
+    above its own. ``None`` if nothing identifies the process.
     """
     for throwable in (t for _, t in text.chain):
         option = _OPTION.search(throwable.message)
@@ -57,7 +57,7 @@ def _of_thread(text: EventText) -> Process | None:
 
 def _of_frames(throwable: Throwable) -> Process | None:
     for frame in reversed(throwable.frames):
-        # "operators.coordination" is the JobManager's, the rest of "operators" a TaskManager's.
+        # "operators.coordination" runs in the JobManager, the rest of "operators" in a TaskManager.
         for process in _PROCESSES:
             if frame.class_name.startswith(PROCESSES[process]):
                 return process

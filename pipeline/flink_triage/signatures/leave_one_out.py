@@ -1,9 +1,9 @@
-"""Measures how many examples of a pack still match without the alternatives written for them.
+"""Measures how many examples in a pack still match without the alternatives written for them.
 
-An alternative that matches only one example does not show whether the next variant of the message
-will match. Each example is therefore left out together with the alternatives that match only that
-example; then all examples of one library are left out. An example that the remaining alternatives
-match represents an unseen message.
+An alternative that matches a single example provides no evidence that the next variant of the
+message will match. Each example is therefore left out together with the alternatives that match
+only that example; then all examples of one library are left out. An example that the remaining
+alternatives still match represents an unseen message.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from flink_triage.signatures.samples import event_from_text, match_text
 from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
 
-# The first parts of a class name identify the library: "org.apache.kafka", "com.mysql.cj".
+# The number of leading parts of a class name that identify the library: "org.apache.kafka",
+# "com.mysql.cj".
 _LIBRARY_PARTS = 3
 NO_LIBRARY = "a line without a class"
 
@@ -35,7 +36,7 @@ class LeftOut:
 
 
 def leave_out(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tuple[LeftOut, ...]:
-    """Every example of the signatures with ``any``, in id order."""
+    """The result for every example of signatures with ``any``, in signature ID order."""
     return tuple(
         left
         for signature in pack.signatures.values()
@@ -60,12 +61,12 @@ def _of_signature(signature: Signature, settings: Settings) -> Iterable[LeftOut]
 
 
 def _is_named(sample: int, taken: Iterable[set[int]], without: set[int]) -> bool:
-    """Whether an alternative that also matches examples outside ``without`` matches ``sample``."""
+    """Whether an alternative that matches ``sample`` also matches an example not in ``without``."""
     return any(sample in of_unit and not of_unit <= without for of_unit in taken)
 
 
 def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable, set[int]]:
-    """The examples that each alternative matches; all forms of an ``error`` are one unit."""
+    """The examples that each alternative matches; all forms of an ``error`` count as one."""
     taken: dict[Hashable, set[int]] = {}
     for index, alternative in enumerate(signature.alternatives):
         alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)
@@ -81,7 +82,7 @@ def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable
 
 
 def library_of(text: str) -> str:
-    """The library of the root cause of an event, or else of its logger."""
+    """The library of an event's root cause, or else of its logger."""
     event = event_from_text(text)
     _, trace = extract(event.message, event.continuation)
     name = trace.root_cause.type if trace is not None else event.logger or ""

@@ -1,8 +1,8 @@
-"""Reports problems of signatures that load, but work badly.
+"""Reports quality problems of signatures that load successfully.
 
-The loader rejects signatures that cannot work. This module reports those that work by chance:
-regexes that are slow on hostile lines or require the numbers of one version, patterns that match
-everything, missing examples.
+The loader rejects invalid signatures. This module reports signatures that are unreliable, for
+example because a regex is slow on adversarial input or requires the numbers of one version, because
+a pattern matches everything, or because examples are missing.
 """
 
 from __future__ import annotations
@@ -21,22 +21,23 @@ from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue
 from flink_triage.signatures.stated_amounts import capture_names
 from flink_triage.yaml_documents import Problem
 
-# Returns ``path:line: field: reason`` lines, like ``remediation.check_pack``. It is a parameter,
-# because signatures do not import remediation.
+# Returns ``path:line: field: reason`` lines, like ``remediation.check_pack``. The checker is a
+# parameter because the signatures package must not import the remediation package.
 ConfigChecker = Callable[[SignaturePack], Iterable[str]]
 
-# The maximum length of text that a regex searches.
+# The maximum length of the text that a regex searches.
 _HOSTILE_CHARS = MAX_REGEX_CHARS
-# CPU time, so that a busy machine does not affect the result.
+# Measured as CPU time, so that other load on the machine does not affect the result.
 _SLOW_SECONDS = 0.25
 _MIN_TITLE_CHARS = 12
 _PRESENT_OR_NOT = frozenset({"^$", ".", ".+", ".*"})
-# The required words in `limits` if one cause has several remedies.
+# The words that `limits` must contain if one cause has several remedies.
 _ONE_CAUSE = "one cause"
 _DRAFT = regex.compile(r"\bTODO\b")
-# Texts that no signature may match, because it would then match anything.
+# Texts that no signature may match; a signature that matches one of them matches almost anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
-# An unbounded repetition of a group that contains one itself: (a+)*, (?:\\w+\\s?)+
+# An unbounded repetition of a group that itself contains an unbounded repetition: (a+)*,
+# (?:\\w+\\s?)+
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )
@@ -45,7 +46,7 @@ _QUANTIFIER_OR_CLASS = regex.compile(
     r"\\[pP]\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]"
     r"|\{\d*,?\d*\}|\(\?P?<\w+>|\(\?P[=>]\w+\)"
 )
-# Each of these has made a regex slow.
+# Each of these fillers has exposed a slow regex.
 _FILLERS = ("a", "1", " ", ".", "/", "a.", "a b ", "1, ", "'a' ", "[", "(a) ", ": ", "\n", "é")
 
 
@@ -54,7 +55,7 @@ def lint(
     check_config: ConfigChecker,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> tuple[str, ...]:
-    """Problems as ``path:line: field: reason``, loading problems first; empty if there are none.
+    """The problems as ``path:line: field: reason``, loading problems first.
 
     The directories after the first one extend or replace its signatures. If there are any, only
     their signatures are checked.
@@ -79,7 +80,7 @@ def lint_pack(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tup
 
 
 def lint_signature(signature: Signature) -> tuple[Problem, ...]:
-    """The problems of one signature, independent of all others."""
+    """The problems of one signature that do not depend on other signatures."""
     found = [
         *_lint_draft(signature),
         *_lint_head(signature),
@@ -98,7 +99,7 @@ def lint_signature(signature: Signature) -> tuple[Problem, ...]:
 
 
 def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Fields that ``signatures new`` left for a person to complete."""
+    """Fields that the user must complete after ``signatures new``."""
     remediation = signature.remediation
     texts = {
         "title": signature.title,
@@ -164,11 +165,11 @@ def _lint_stated(value: ComputedValue, groups: frozenset[str]) -> Iterator[str]:
 
 
 def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Remedies that depend on the value of a capture belong to several causes."""
+    """Report remedies that depend on the value of a capture, which indicate several causes."""
     tested: dict[str, dict[str, str]] = {}
     for index, change in enumerate(signature.remediation.config):
         for name, pattern in (change.when.captures if change.when else {}).items():
-            # A place is where it failed, and a test for presence has no literal.
+            # The process and frame only locate the failure, and a test for presence has no literal.
             if name not in PLACES and pattern not in _PRESENT_OR_NOT:
                 tested.setdefault(name, {}).setdefault(
                     pattern, f"remediation.config[{index}].when.capture.{name}"
@@ -220,17 +221,17 @@ def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
 
 
 def _bare_digits(pattern: str) -> list[str]:
-    """Literal digits, outside escapes, classes, repetitions and group names.
+    """The literal digits outside of escapes, character classes, repetitions, and group names.
 
-    Digits in a name (``S3``), and in a status, a state and a code (groups with these names), do not
-    vary between versions.
+    Digits in a name (``S3``) or in groups named status, state, or code are excluded, because they
+    do not vary between versions.
     """
     plain = _QUANTIFIER_OR_CLASS.sub(" ", _STATUS.sub(" ", pattern))
     return regex.findall(r"(?<![A-Za-z\d])\d+", plain)
 
 
 def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
-    """CPU seconds of the slowest search in a hostile text; stops at the first above the limit."""
+    """CPU seconds of the slowest search in adversarial texts; stops at the first slow search."""
     compiled = regex.compile(pattern)
     slowest = 0.0
     for text in hostile_texts(literals):
@@ -246,10 +247,10 @@ def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
 
 
 def hostile_texts(literals: Sequence[str], size: int = _HOSTILE_CHARS) -> Iterator[str]:
-    """Long texts with the literals, many times or once, that almost match the regex."""
+    """Long texts that almost match a regex and contain the literals once or many times."""
     head = " ".join(literals)
     for filler in _FILLERS:
-        # The different end prevents "$" from matching, so that all paths are tried.
+        # The different ending prevents "$" from matching, so that the regex tries all paths.
         yield f"{head} {(filler * size)[:size]}\n~"
         yield f"{(filler * size)[:size]}{head}"
     for literal in literals:

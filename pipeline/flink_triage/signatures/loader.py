@@ -1,7 +1,7 @@
-"""Loads one signature file into a ``Signature``, or returns all problems of the file.
+"""Loads one signature file into a ``Signature``, or returns all problems in the file.
 
-The schema defines the fields; this module checks what a schema cannot: that a regex compiles, that
-an alternative has a literal, and that the parts of ``match`` are consistent.
+The schema defines the fields. This module checks requirements that a schema cannot express: a regex
+must compile, an alternative must have a literal, and the parts of ``match`` must be consistent.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d
 def load_signature(
     path: Path, signature_id: str, label: str, schema: Schema
 ) -> tuple[Signature | None, tuple[Problem, ...]]:
-    """Load a file, named ``label`` in problems; without a signature if there are problems."""
+    """Load a file, which problems refer to as ``label``; no signature if there are problems."""
     node, problems = read_document(path, label)
     if node is None:
         return None, problems
     if not _is_signature(node, schema):
-        # The content is not quoted: it may be any file, and a link may lead anywhere.
+        # The content is not quoted, because the file may be a link to any other file.
         fields = ", ".join(schema["required"])
         reason = f"is not a signature; expected a mapping with {fields}"
         return None, (Problem(label, 1, "file", reason),)
@@ -60,7 +60,7 @@ def _is_signature(node: Node, schema: Schema) -> bool:
 def parse_signature(
     text: str, signature_id: str, schema: Schema, label: str = "<text>"
 ) -> tuple[Signature | None, tuple[Problem, ...]]:
-    """The same for YAML that is not in a file (a draft, a test)."""
+    """Like ``load_signature``, for YAML that is not in a file (a draft, a test)."""
     node, problems = parse_document(text, label)
     if node is None:
         return None, problems
@@ -190,7 +190,7 @@ def _build(checked: Checked, signature_id: str) -> Signature:
 def _alternatives(
     checked: Checked, mode: MatchMode
 ) -> tuple[tuple[Alternative, ...], Mapping[str, int]]:
-    """The alternatives, with one for each form of an error, and the line of each field."""
+    """The alternatives, one for each form of an error, and the line number of each field."""
     items = checked.value["match"][mode]
     if not any("error" in item for item in items):
         return tuple(map(_alternative, items)), checked.lines

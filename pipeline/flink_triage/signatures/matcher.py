@@ -1,8 +1,8 @@
-"""Matches one event against all signatures, and returns the matches with evidence.
+"""Matches an event against all signatures, and returns the matches with evidence.
 
-A single pass over the event finds the literals of all signatures; only alternatives whose literals
-all occur are checked in detail. Regexes have a time limit: a signature that exceeds its budget is
-switched off for the rest of the run and listed in ``skipped``.
+A single pass over the event finds the literals of all signatures. Only alternatives whose literals
+all occur are checked in detail. Regexes have a time limit, and a signature that exceeds its time
+budget is switched off for the rest of the run and listed in ``skipped``.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from flink_triage.signatures.respelling import Respelling
 from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract
 
-# Levels of other logging systems, and those above ERROR, which a signature need not list.
+# The levels of other logging systems and the levels above ERROR, which signatures do not have to
+# list.
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The place and the captures of a matching alternative."""
+    """The location and captures of a matching alternative."""
 
     alternative: int
     specificity: int
@@ -41,13 +42,13 @@ class _Found:
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """Nearest to the root cause first, outside a trace last; then the most specific."""
+        """Sorts by distance from the root cause (outside of a trace last), then by specificity."""
         return (self.depth is None, self.depth or 0, -self.specificity)
 
 
 @dataclass(slots=True)
 class _Spent:
-    """The time spent on regexes of one signature in this process."""
+    """The time that this process has spent on the regexes of one signature."""
 
     seconds: float = 0.0
     timeouts: int = 0
@@ -55,7 +56,7 @@ class _Spent:
 
 
 class Matcher:
-    """Matches one event at a time, without keeping it. Not thread-safe."""
+    """Matches one event at a time, and does not store it. Not thread-safe."""
 
     def __init__(
         self,
@@ -68,16 +69,17 @@ class Matcher:
         self._clock = clock
         self._candidates = Candidates(pack)
         self._texts = pack.wordings
-        # Compiling a regex costs a millisecond; most signatures are never tried in a run.
+        # Regexes are compiled on first use: compiling one takes a millisecond, and most signatures
+        # are never tried in a run.
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}
         self._slow: set[str] = set()
-        # Created when a text does not match as written for the first time.
+        # Created on the first text that does not match as written.
         self._respelling: Respelling | None = None
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """Signatures that did not read every event completely, in id order."""
+        """The signatures that did not check every event completely, in ID order."""
         return tuple(
             SkippedSignature(name, self._reason(self._spent[name])) for name in sorted(self._slow)
         )
@@ -91,12 +93,12 @@ class Matcher:
     def match(
         self, event: Event, message: str, trace: StackTrace | None, process: Process | None
     ) -> tuple[Match, ...]:
-        """Matches, specific before generic, then by distance from the root cause and specificity.
+        """The matches: generic ones last, then by distance from the root cause and specificity.
 
         ``message`` and ``trace`` are the result of ``traces.extract``. A signature matches once,
-        with its best alternative; with ``sequence``, once per matching alternative. Conditions on
-        unknown properties (level, logger, process) count as met. If a benign signature shows that
-        the logger continues, the exception below its line is not matched.
+        with its best alternative; with ``sequence``, it matches once per matching alternative.
+        Conditions on unknown properties (level, logger, process) are treated as met. If a benign
+        signature with a logger condition matches, no other role matches the logged exception.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
@@ -124,7 +126,7 @@ class Matcher:
         return results
 
     def _results_respelled(self, text: EventText) -> list[tuple[Signature, _Found]]:
-        """Matches of a person's text with corrected spelling; excerpts are kept as written."""
+        """The matches of a user's text after spelling correction; excerpts are kept as written."""
         if self._respelling is None:
             self._respelling = Respelling(self._texts)
         event = text.event
@@ -191,7 +193,7 @@ class Matcher:
     def _search(
         self, signature_id: str, alternative: Alternative, piece: Piece, *, is_elided: bool
     ) -> tuple[int, Mapping[str, str]] | None:
-        """The position of the alternative in a text, and its captures there."""
+        """The position of the alternative in a text, and its captures."""
         positions = [piece.text.find(literal) for literal in alternative.literals]
         if any(position < 0 for position in positions):
             return None
@@ -254,7 +256,7 @@ def _header_holds(alternative: Alternative, text: EventText) -> bool:
 
 
 def _trace_holds(alternative: Alternative, text: EventText) -> bool:
-    # People may quote a message without its class.
+    # Users may quote a message without the exception class.
     is_retold = text.is_prose and says_enough(alternative)
     if (
         alternative.throwables
@@ -280,13 +282,13 @@ def _trace_holds(alternative: Alternative, text: EventText) -> bool:
 
 def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
     if alternative.is_user_frame and not alternative.literals:
-        # The throwable whose frames were checked.
+        # Use the throwable whose frames were checked.
         return [piece for piece in text.throwables if piece.depth == text.framed_depth][:1]
     return list(text.pieces(alternative))
 
 
 def _depth(alternative: Alternative, text: EventText) -> int | None:
-    """The depth of an alternative whose text was found outside the throwables."""
+    """The depth of an alternative whose text was found outside of the throwables."""
     types = alternative.throwables or alternative.root_causes
     if types:
         return next((piece.depth for piece in text.of_type(types, alternative.is_telling)), None)
@@ -301,7 +303,7 @@ def _depth(alternative: Alternative, text: EventText) -> int | None:
 
 
 def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found:
-    """Add the failed process and the matching frame to the captures, if the remedy needs them."""
+    """Add the failed process and the matching frame to the captures, if the remedy uses them."""
     places: dict[str, str | None] = {}
     if "process" in signature.asked_places:
         places["process"] = failed_process(text)
@@ -321,7 +323,7 @@ def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found
 
 
 def _join(signature: Signature, found: Sequence[_Found]) -> _Found:
-    """The best place of a signature, with the additional captures of its other alternatives."""
+    """The best location of a signature, with the additional captures of its other alternatives."""
     best = min(found, key=lambda one: one.order)
     captures = {name: value for one in found for name, value in one.captures.items()}
     captures.update(best.captures)

@@ -1,7 +1,7 @@
-"""Loads directories of signature files into one checked ``SignaturePack``.
+"""Loads directories of signature files into one validated ``SignaturePack``.
 
-Later directories override earlier ones signature by signature, so that a team can replace a
-built-in signature by a file with the same path.
+Later directories override earlier ones per signature, so that a team can replace a built-in
+signature with a file that has the same path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from flink_triage.yaml_documents import Problem, read_document
 
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"
-# Data of other stages, stored next to the signatures.
+# Directories with data for other stages, stored next to the signatures.
 _DATA_DIRECTORIES = frozenset({"flink-options", FORMS_DIRECTORY})
 _IGNORE_SCHEMA: Schema = {
     "type": "array",
@@ -51,12 +51,12 @@ _IGNORE_SCHEMA: Schema = {
 
 @dataclass(frozen=True, slots=True)
 class SignaturePack:
-    """Signatures by id, in id order.
+    """Signatures by ID, in ID order.
 
-    ``literals`` are all literals of alternatives (literals of vetoes are not included, because
-    vetoes are only checked on events that matched). ``digest`` changes with any signature or ignore
-    decision, but not with comments or the order of files. ``skipped`` has an entry for each problem
-    of a file that was skipped.
+    ``literals`` contains all literals of alternatives. Literals of vetoes are excluded, because
+    vetoes are only checked for events that match. ``digest`` changes with any signature or ignore
+    decision, but not with comments or file order. ``skipped`` has an entry for each problem in a
+    skipped file.
     """
 
     signatures: Mapping[str, Signature]
@@ -67,7 +67,7 @@ class SignaturePack:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts for a scanner: an event without them does not match any signature by its text."""
+        """Texts for a scanner; the text of an event without any of them matches no signature."""
         return tuple(
             sorted(
                 {
@@ -80,12 +80,12 @@ class SignaturePack:
         )
 
     def with_meaning(self, meaning: Meaning) -> tuple[str, ...]:
-        """Ids of the signatures with this meaning; empty if the pack has none."""
+        """The IDs of the signatures with this meaning; empty if the pack has none."""
         return tuple(id_ for id_, one in self.signatures.items() if one.meaning == meaning)
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The literals, regexes and throwables of all alternatives, as a source of words."""
+        """The literals, regexes, and throwables of all alternatives, as a source of words."""
         texts = {
             text
             for signature in self.signatures.values()
@@ -99,15 +99,15 @@ class SignaturePack:
         return (*self.literals, *sorted(texts))
 
     def ignored_on(self, day: date) -> frozenset[str]:
-        """Ids of signatures that are ignored on that day."""
+        """The IDs of the signatures that are ignored on that day."""
         return frozenset(entry.signature for entry in self.decisions_on(day))
 
     def decisions_on(self, day: date) -> tuple[Ignored, ...]:
-        """The ignore decisions that are valid on that day."""
+        """The ignore decisions that are in effect on that day."""
         return tuple(e for e in self.ignored if e.expires is None or day <= e.expires)
 
     def heard_on(self, day: date) -> SignaturePack:
-        """The pack of that day: signatures that a team ignores still match, but are benign."""
+        """The pack for that day, in which ignored signatures still match, but are benign."""
         ignored = self.ignored_on(day)
         if not ignored:
             return self
@@ -119,9 +119,9 @@ class SignaturePack:
 
 
 def load_pack(directories: Sequence[Path]) -> SignaturePack:
-    """Every signature under ``directories``; raises ``SignaturePackError`` with all problems.
+    """Load all signatures in ``directories``; raises ``SignaturePackError`` with all problems.
 
-    Within a process, unchanged files are read once.
+    A process reads unchanged files only once.
     """
     return _load_pack(tuple(map(str, directories)), _stamp(directories))
 
@@ -160,7 +160,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         return kept
     skipped: list[Problem] = []
     while True:
-        # A skipped file may have replaced a signature, which must now be checked.
+        # A skipped file may have overridden a signature, which is now in effect, so check it.
         pack, problems = read_pack(paths, frozenset(problem.path for problem in skipped))
         fatal = [p for p in problems if not _is_in_any(p.path, paths[1:])]
         if fatal:
@@ -191,7 +191,7 @@ def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
         for path in sorted(directory.rglob("*.y*ml")) if directory.is_dir() else ():
             try:
                 status = path.stat()
-            except OSError:  # a broken link; reading the file reports the reason
+            except OSError:  # a broken link, which is reported when the file is read
                 continue
             stamps.append((str(path), status.st_mtime_ns, status.st_size))
     return tuple(stamps)
@@ -200,7 +200,7 @@ def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
 def read_pack(
     directories: Sequence[Path], without: Collection[str] = ()
 ) -> tuple[SignaturePack, tuple[Problem, ...]]:
-    """The signatures that load, and the problems of the others, without files in ``without``."""
+    """The valid signatures and the problems of all others; the files in ``without`` are skipped."""
     schema = load_schema(builtin_pack_directory() / SCHEMA_FILE)
     signatures: dict[str, Signature] = {}
     ignored: list[tuple[Ignored, str, int]] = []
@@ -217,7 +217,7 @@ def read_pack(
 
 
 def build_pack(signatures: Iterable[Signature], ignored: Iterable[Ignored] = ()) -> SignaturePack:
-    """A pack of the given signatures, without any checks."""
+    """A pack with the given signatures, without validation."""
     by_id = {signature.id: signature for signature in sorted(signatures, key=lambda s: s.id)}
     decisions = tuple(sorted(ignored, key=lambda entry: (entry.signature, entry.reason)))
     literals = {
@@ -357,7 +357,7 @@ def _cross_check(
                 problems.append(Problem(signature.path, line, field, reason))
     cycle = find_cycle({key: signature.explains for key, signature in signatures.items()})
     if cycle:
-        # The built-in signatures have no cycles, so a different file closed this one.
+        # The built-in signatures have no cycles, so another file is part of this cycle.
         others = (signatures[key] for key in cycle)
         added = (s for s in others if first_directory not in Path(s.path).parents)
         first = next(added, signatures[cycle[0]])
@@ -375,7 +375,7 @@ def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     try:
         TopologicalSorter({one: sorted(edges[one]) for one in sorted(edges)}).prepare()
     except CycleError as error:
-        # Each node in it is a predecessor of the next one, so the edges lead backwards.
+        # Each node in the cycle is a predecessor of the next one, so the edges lead backward.
         *nodes, _ = reversed(error.args[1])
         first = nodes.index(min(nodes))
         return (*nodes[first:], *nodes[:first], nodes[first])

@@ -1,4 +1,4 @@
-"""Caches packs without problems for the next start, under a digest of everything they depend on."""
+"""Caches valid packs for later startups, under a digest of everything that they depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flink_triage.disk_cache import read_cached, write_cached
 from flink_triage.yaml_documents import MAX_FILE_BYTES
 
 _KIND = "signatures"
-# The code that reads signatures: if it changes, the pack may change.
+# The code that reads signatures; if it changes, packs may change.
 _CODE = Path(__file__).parent
 _MORE_CODE = ("user_regex.py", "yaml_documents.py", "plain_yaml.py")
 
@@ -24,9 +24,9 @@ def kept_pack(key: str) -> object | None:
     if data is None:
         return None
     try:
-        # Only this user can write to the cache.
+        # Unpickling is safe, because only this user can write to the cache.
         kept: object = pickle.loads(data)
-    except Exception:  # a truncated pickle may raise anything
+    except Exception:  # a truncated pickle may raise any exception
         return None
     return kept
 
@@ -60,7 +60,7 @@ def _code() -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a signature file up to the size limit; empty for a FIFO or device."""
+    """The bytes of a signature file up to the size limit, or the reason why it is unreadable."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             return b"is not a regular file"

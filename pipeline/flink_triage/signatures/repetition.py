@@ -1,4 +1,4 @@
-"""Checks whether the matches of an episode have the required repetition or order."""
+"""Checks whether the matches in an episode have the required number or order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Hit = tuple[datetime | None, int]
 
 
 def episode_match(signature: Signature, hits: Sequence[Hit]) -> bool:
-    """``hits`` are (time, alternative) of one episode, in log order.
+    """Whether a signature matches an episode.
 
-    With ``within``, hits without a time are ignored, because their distance is unknown.
+    ``hits`` are the (time, alternative) pairs of the episode, in log order. With ``within``, hits
+    without a time are ignored, because the time between hits is unknown.
     """
     if signature.mode == "sequence":
         return _has_sequence(signature, hits)
@@ -44,8 +45,8 @@ def _has_sequence(signature: Signature, hits: Sequence[Hit]) -> bool:
             if reached == length:
                 return True
         return False
-    # For each prefix of the sequence, the latest possible start time. This is enough to check in
-    # one pass whether a whole sequence fits.
+    # For each prefix of the sequence, the latest possible start time. This is sufficient to check
+    # in one pass whether the whole sequence occurs in time.
     begun: list[datetime | None] = [None] * length
     for at, alternative in _in_time([hit for hit in hits if hit[0] is not None]):
         start = at if alternative == 0 else begun[alternative - 1]
@@ -59,7 +60,7 @@ def _has_sequence(signature: Signature, hits: Sequence[Hit]) -> bool:
 
 
 def _in_time(hits: Sequence[Hit]) -> list[Hit]:
-    """Sorted by time if every hit has one (files interleave), else as given; the sort is stable."""
+    """The hits, stably sorted by time if every hit has one, because files interleave."""
     times = [at for at, _ in hits if at is not None]
     if len(times) < len(hits):
         return list(hits)

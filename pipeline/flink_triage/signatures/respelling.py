@@ -1,6 +1,6 @@
-"""Corrects typing errors in a person's text, using the words of the signatures.
+"""Corrects typos in a user's text, based on the words in signatures.
 
-People who copy a message from a screen by hand make typing errors: ``FlinkRuntimExeption``,
+Users who retype a message from a screen make typos, such as ``FlinkRuntimExeption`` or
 ``treshold``.
 """
 
@@ -10,16 +10,16 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-# Shorter words are similar to too many others.
+# Shorter words are similar to too many other words.
 _MIN_CHARS = 6
-# From this length on, a word may have two typing errors.
+# The minimum length of a word in which two typos are corrected.
 _TWO_SLIPS_CHARS = 12
 _MAX_TEXT_CHARS = 4096
 _WORD = re.compile(rf"[A-Za-z]{{{_MIN_CHARS - 1},60}}")
 
 
 class Respelling:
-    """The words of the literals, regexes and class names in signatures."""
+    """The words in the literals, regexes, and class names of signatures."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._known = frozenset(word for text in texts for word in _WORD.findall(text))
@@ -30,7 +30,7 @@ class Respelling:
         self._nearest = lru_cache(maxsize=4096)(self._find_nearest)
 
     def respell(self, text: str) -> str:
-        """``text`` with each word replaced that is similar to exactly one known word."""
+        """``text``, with each word that is similar to exactly one known word replaced by it."""
         head = text[:_MAX_TEXT_CHARS]
         return _WORD.sub(lambda found: self._nearest(found[0]), head) + text[_MAX_TEXT_CHARS:]
 
@@ -48,7 +48,7 @@ class Respelling:
 
 
 def _is_near(one: str, other: str, slips: int) -> bool:
-    """Whether the words differ by at most ``slips`` omitted, added, changed or swapped letters."""
+    """Whether the words differ by at most ``slips`` missing, extra, changed, or swapped letters."""
     if one == other:
         return True
     if slips == 0:

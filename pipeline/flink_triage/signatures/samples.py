@@ -1,5 +1,7 @@
-"""Matches a pack against its own examples: examples that do not match, near misses that match, and
-other signatures that match the same example.
+"""Matches a pack against its own examples.
+
+Reports examples that do not match, near misses that match, and examples that other signatures also
+match.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from flink_triage.signatures.signature import Signature
 from flink_triage.traces import extract
 from flink_triage.yaml_documents import Problem
 
-# The order of several signatures that match one event; it must include the owner of the sample.
+# The rank of a signature by its role, if several signatures match one event.
 _ROLE_RANK = {
     "trigger": 0,
     "contributing": 0,
@@ -29,10 +31,10 @@ _ROLE_RANK = {
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Signatures other than its owner that match one sample.
+    """The signatures that match one sample, other than the signature that owns the sample.
 
-    ``beaten_by`` are those that rank before the owner (by role, then distance from the root cause,
-    then specificity) although no chain of ``explains`` connects the two.
+    ``beaten_by`` contains those that rank before the owner (by role, then by distance from the root
+    cause, then by specificity) although no chain of ``explains`` connects the two.
     """
 
     owner: str
@@ -42,7 +44,7 @@ class Overlap:
 
 
 def event_from_text(text: str, path: str = "sample") -> Event:
-    """The event of a sample: its header (in any layout), and all further lines."""
+    """The event in a sample: a header (in any layout), and all lines after it."""
     first, _, rest = text.strip("\n").partition("\n")
     header = parse_header(first)
     size = len(text.encode("utf-8", "replace"))
@@ -65,7 +67,7 @@ def event_from_text(text: str, path: str = "sample") -> Event:
 
 
 def match_text(matcher: Matcher, text: str) -> tuple[Match, ...]:
-    """Matches of one sample; the process that wrote it is unknown."""
+    """The matches of one sample; the process that wrote it is unknown."""
     event = event_from_text(text)
     message, trace = extract(event.message, event.continuation)
     return matcher.match(event, message, trace, None)
@@ -74,7 +76,7 @@ def match_text(matcher: Matcher, text: str) -> tuple[Match, ...]:
 def check_examples(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> tuple[Problem, ...]:
-    """Every example that its signature does not match, and every near miss that it matches."""
+    """Report examples that their signature does not match, and near misses that it matches."""
     problems: list[Problem] = []
     for signature in pack.signatures.values():
         matcher = Matcher(build_pack([signature]), settings)
@@ -98,7 +100,7 @@ def check_examples(
 def untested_alternatives(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> Mapping[str, tuple[int, ...]]:
-    """Alternatives of ``any`` that match no example of their own signature, by signature id."""
+    """The alternatives of ``any`` that match no example of their signature, by signature ID."""
     untested: dict[str, tuple[int, ...]] = {}
     for signature in pack.signatures.values():
         if signature.mode != "any":
@@ -106,7 +108,7 @@ def untested_alternatives(
         left = tuple(
             index
             for index, alternative in enumerate(signature.alternatives)
-            # A form of an error has its own example, in the data.
+            # The forms of an error have their own examples, in their data file.
             if alternative.error is None
             and not _is_shown(replace(signature, alternatives=(alternative,)), settings)
         )
@@ -123,7 +125,7 @@ def _is_shown(signature: Signature, settings: Settings) -> bool:
 def overlap_matrix(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> tuple[Overlap, ...]:
-    """Every example that other signatures match as well."""
+    """The examples that other signatures also match."""
     matcher = Matcher(pack, settings)
     reach = {signature_id: explained_by(pack, signature_id) for signature_id in pack.signatures}
     overlaps = []
@@ -145,12 +147,12 @@ def overlap_matrix(
 
 
 def _are_related(reach: Mapping[str, frozenset[str]], one: str, other: str) -> bool:
-    """Whether one explains the other, so that both belong to the event in a causal order."""
+    """Whether one signature explains the other, so that both apply to the event."""
     return other in reach[one] or one in reach[other]
 
 
 def explained_by(pack: SignaturePack, signature_id: str) -> frozenset[str]:
-    """All failures that a failure causes, directly or indirectly."""
+    """All failures that a failure explains, directly or indirectly."""
     reach: set[str] = set()
     waiting = [signature_id]
     while waiting:

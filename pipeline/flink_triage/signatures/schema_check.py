@@ -1,8 +1,9 @@
-"""Checks a node tree against a JSON Schema, and returns plain values, their lines and all problems.
+"""Validates a node tree against a JSON Schema; returns plain values, their lines, and all problems.
 
-``patterns/signature.schema.json`` is the only definition of the format: editors use it for
-completion and checks, and the loader through this module. The module supports the JSON Schema
-keywords that the file uses, and converts scalars to numbers only if the schema requires numbers.
+``patterns/signature.schema.json`` is the only definition of the format. Editors use it for
+completion and validation, and the loader uses it through this module. The module supports the JSON
+Schema keywords that the file contains, and converts scalars to numbers only if the schema requires
+numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def load_schema(path: Path) -> Schema:
 
 @dataclass(slots=True)
 class Checked:
-    """The values of one document; ``lines`` maps ``match.any[0].regex`` to its line."""
+    """The values of one document; ``lines`` maps a path (``match.any[0].regex``) to its line."""
 
     label: str
     value: Any = None
@@ -43,7 +44,7 @@ class Checked:
 
 
 def check(node: Node, root: Schema, label: str) -> Checked:
-    """Collect all problems, not only the first; ``value`` may be partial if there are any."""
+    """Validate a document and collect all problems; if there are any, ``value`` may be partial."""
     checked = Checked(label)
     checked.value = _check(node, root, root, "", checked)
     return checked
@@ -150,7 +151,7 @@ def _check_number(node: Scalar, schema: Schema, path: str, out: Checked) -> Any:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """``; did you mean x?`` if a known word is similar, else an empty string."""
+    """``; did you mean x?`` if a known word is similar, otherwise an empty string."""
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]}?" if close else ""
 

@@ -1,6 +1,6 @@
-"""Defines a signature for the rest of the pipeline: frozen values that were checked on loading.
+"""Defines signatures as frozen values, which are validated when they are loaded.
 
-Each signature file (``docs/signature-format.md``) is loaded as one ``Signature``; this module does
+Each signature file (``docs/signature-format.md``) is loaded as one ``Signature``. This module does
 not read files.
 """
 
@@ -19,18 +19,19 @@ Reach = Literal["job", "cluster"]
 Purpose = Literal["cure", "prevent"]
 Meaning = Literal["job-unknown", "jobmanager-lost", "system-exit", "taskmanager-stopped"]
 
-# Captures without a regex: the failed process, and the matching item of ``frame``.
+# Captures that do not require a regex: the failed process, and the matching item of ``frame``.
 PLACES = frozenset({"process", "frame"})
 
 # A literal of this length rarely occurs in an unrelated line.
 _RARE_CHARS = 14
-# Long, but in most lines of a log.
+# Long literals that nevertheless occur in most log lines.
 _COMMON = frozenset({"org.apache.flink", "org.apache.flink.", "org.apache.flink.runtime"})
 
-# Text of this length identifies one failure, whatever its class; "Could not allocate" does not.
+# Text of this length identifies one failure, regardless of its class; "Could not allocate" is too
+# short.
 _TELLING_CHARS = 20
 
-# Points that each kind of condition adds to the specificity; text counts by its length.
+# The points that each type of condition adds to the specificity; text counts by its length.
 _TYPE_POINTS = 40
 _FRAME_POINTS = 30
 _LOGGER_POINTS = 10
@@ -39,12 +40,12 @@ _REGEX_POINTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Conditions on one event that must all hold; an empty tuple or ``None`` means no condition.
+    """Conditions on one event, all of which must be met; empty tuples and ``None`` are ignored.
 
-    For ``throwables``, ``root_causes``, ``frames``, ``loggers`` and ``levels``, one item must
-    match; all ``literals`` must occur in the text selected by ``scope``. ``is_user_frame`` is
-    ``frame-origin: user``. ``error`` describes the ``error`` (``aws: service s3, status 5xx or
-    429``) if this is one of its forms.
+    For ``throwables``, ``root_causes``, ``frames``, ``loggers``, and ``levels``, one item must
+    match; all ``literals`` must occur in the text selected by ``scope``. ``is_user_frame``
+    represents ``frame-origin: user``. If the alternative is a form of an ``error``, ``error``
+    describes it (``aws: service s3, status 5xx or 429``).
     """
 
     scope: TextScope = "event"
@@ -61,10 +62,11 @@ class Alternative:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts of which at least one occurs in every event that this alternative can match.
+        """Texts, at least one of which occurs in every event that this alternative can match.
 
-        A scanner searches for them: the longest literal, which is the rarest, or the simple names
-        of the required classes, if the literals require a class or are common words.
+        A scanner searches for these texts. They are the longest literal, which is usually the
+        rarest, or the simple names of the required classes, if the literals require a class or are
+        common words.
         """
         if not self.literals:
             return ()
@@ -82,9 +84,7 @@ class Alternative:
 
     @property
     def specificity(self) -> int:
-        """How specific the alternative is: the higher, the more conditions an event must meet. The
-        value is used only for ordering.
-        """
+        """A value that is higher the more conditions an event must meet; used only for sorting."""
         if self.is_user_frame:
             return 0
         return (
@@ -98,7 +98,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Conditions of a config change: Flink lines, values of other options, captures (regexes)."""
+    """Conditions of a config change: Flink lines, other options' values, and captures (regexes)."""
 
     flink: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -109,9 +109,9 @@ class When:
 class ComputedValue:
     """A new value: ``factor`` times the larger of the effective value and the value in the log.
 
-    ``stated`` are sums and products of captures (``(total + missing) * segment_bytes``); the suffix
-    of a name, ``_bytes``, ``_ms`` or ``_seconds``, is its unit. The two bounds limit the result,
-    but never below the value in the log.
+    ``stated`` contains sums and products of captures (``(total + missing) * segment_bytes``). The
+    suffix of a name (``_bytes``, ``_ms``, or ``_seconds``) specifies its unit. The bounds limit the
+    result, but never to less than the value in the log.
     """
 
     factor: float
@@ -122,11 +122,10 @@ class ComputedValue:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSpec:
-    """One option to change, under the key of the newest Flink line that has it.
+    """A config option to change, under its key in the newest Flink line that has the option.
 
-    A ``value`` in angle brackets (``<unique per deployment>``) must be chosen by the reader. A
-    change that only prevents the next failure, or eases this one, is not part of the block to
-    paste.
+    The user must choose a ``value`` in angle brackets (``<unique per deployment>``). A change that
+    only prevents the next failure, or mitigates this one, is not part of the configuration patch.
     """
 
     key: str
@@ -140,10 +139,10 @@ class ConfigSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemediationSpec:
-    """The remediation, before it is resolved for a Flink version and an effective configuration.
+    """The remediation before it is resolved for a Flink version and an effective configuration.
 
     ``trace_step`` refers to the cause in the stack trace; it precedes ``steps``, and is omitted if
-    the trace has no cause.
+    the stack trace has no cause.
     """
 
     summary: str
@@ -162,7 +161,7 @@ class RemediationSpec:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Affected and fixed versions of Flink (or a connector), in words."""
+    """The affected and fixed versions of Flink (or a connector), in words."""
 
     affected: str | None = None
     fixed: str | None = None
@@ -170,7 +169,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Whole log events that must match, and near misses that must not."""
+    """Complete log events that must match, and near misses that must not match."""
 
     match: tuple[str, ...] = ()
     no_match: tuple[str, ...] = ()
@@ -180,12 +179,12 @@ class Examples:
 class Signature:
     """One known failure.
 
-    ``mode`` combines the ``alternatives``: any or all of them on one event, or one after the other
-    in an episode. ``vetoes`` must not match the event. ``count`` and ``within_seconds`` require
-    repetition in an episode (``episode_match``). ``reach`` is ``cluster`` if jobs share the faulty
-    resource: a host, its disk, the storage, the leader. ``meaning`` is the name of the situation
-    for context rules (``diagnosis/context``). ``lines`` maps each field (``match.any[0].regex``) to
-    its line in ``path``.
+    ``mode`` combines the ``alternatives``: any or all of them must match one event, or they must
+    match one after the other in an episode. ``vetoes`` must not match the event. ``count`` and
+    ``within_seconds`` require repetition in an episode (``episode_match``). ``reach`` is
+    ``cluster`` if jobs share the faulty resource, such as a host, its disk, the storage, or the
+    leader. ``meaning`` is the name of the situation for context rules (``diagnosis/context``).
+    ``lines`` maps each field (``match.any[0].regex``) to its line in ``path``.
     """
 
     id: str
@@ -218,33 +217,33 @@ class Signature:
 
     @property
     def is_generic(self) -> bool:
-        """True if it may match without a literal; it then ranks below all signatures with text."""
+        """Whether it may match without a literal; it then ranks below all signatures with text."""
         return any(alternative.is_user_frame for alternative in self.alternatives)
 
     @property
     def is_answer(self) -> bool:
-        """True if it may be the diagnosis, and does not only report or accompany a failure."""
+        """Whether it may be the diagnosis, and does not merely report or accompany a failure."""
         return self.role in ("trigger", "contributing", "symptom")
 
     @property
     def is_order(self) -> bool:
-        """True for an orderly stop: a minor trigger was requested by a user."""
+        """Whether it is an orderly shutdown; a minor trigger is an action that a user requested."""
         return self.role == "trigger" and self.severity == "minor"
 
     @property
     def asked_places(self) -> frozenset[str]:
-        """Those of ``process`` and ``frame`` that decide what to change."""
+        """The captures ``process`` and ``frame``, if the config changes depend on them."""
         whens = [change.when for change in self.remediation.config if change.when]
         return frozenset(name for when in whens for name in when.captures) & PLACES
 
     @property
     def is_episodic(self) -> bool:
-        """True if one match is not enough; ``episode_match`` decides."""
+        """Whether a single match is not sufficient; ``episode_match`` then decides."""
         return self.mode == "sequence" or self.count > 1
 
     @property
     def specificity(self) -> int:
-        """The specificity of its weakest alternative."""
+        """The specificity of the least specific alternative; with ``all``, the sum of all."""
         values = [alternative.specificity for alternative in self.alternatives]
         return sum(values) if self.mode == "all" else min(values)
 

@@ -1,8 +1,8 @@
 """Finds the known failures that are most similar to a failure without a matching signature.
 
 Common terms are weighted by BM25 (Robertson and Zaragoza, 2009): the fewer signatures contain a
-term, the higher its weight. The result is neither a cause nor a diagnosis; decision 71 explains how
-the limits below were determined.
+term, the higher its weight. The result is neither a cause nor a diagnosis. Decision 71 explains how
+the thresholds below were determined.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from flink_triage.signatures.terms import (
 from flink_triage.traces import part_of, simple_name
 
 MAX_SIMILAR = 3
-# Minimum score, and minimum share of the failure's terms; below either, the similarity is chance.
+# Minimum score, and minimum share of the failure's terms; below either threshold, the similarity is
+# coincidental.
 MIN_SCORE = 12.0
 MIN_SHARE = 0.25
 
@@ -35,14 +36,14 @@ _SATURATION, _LENGTH_SHARE = 1.2, 0.5
 _MAX_WORDS, _MAX_CLASSES = 5, 2
 _OTHER_CONDITIONS = "other conditions of its signature are not met"
 _MAX_QUOTED_CHARS = 80
-# A term in half of the signatures is not distinctive.
+# Minimum points of a distinctive term; a term that half of the signatures contain has fewer.
 _MIN_POINTS = 1.0
 _LINK = re.compile(r"https://|FLINK-\d")
 
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A signature with its score, and the distinctive common terms, highest score first."""
+    """A signature with its score and the distinctive common terms, highest score first."""
 
     signature: str
     score: float
@@ -50,7 +51,7 @@ class Near:
 
 
 class SimilarIndex:
-    """Signatures by their terms; ``terms`` contains the terms of each signature by id."""
+    """An index of signatures by their terms; ``terms`` contains the terms by signature ID."""
 
     def __init__(self, terms: Mapping[str, Terms]) -> None:
         lengths = {id_: sum(of.values()) for id_, of in terms.items()}
@@ -64,7 +65,7 @@ class SimilarIndex:
         self._count = len(terms)
 
     def nearest(self, failure: Terms) -> list[Near]:
-        """All signatures above the limits, nearest first."""
+        """All signatures above the thresholds, most similar first."""
         scores: dict[str, dict[str, float]] = defaultdict(dict)
         total = 0.0
         for term in sorted(failure):
@@ -88,9 +89,9 @@ def similar_failures(
     without: Collection[str] = (),
     index: SimilarIndex | None = None,
 ) -> tuple[SimilarFailure, ...]:
-    """At most three known failures that are similar to the failure of an event, nearest first.
+    """At most three known failures that are similar to the failure in an event, most similar first.
 
-    Signatures that matched the event, and those in ``without``, are excluded. ``index`` defaults to
+    Signatures that match the event, and those in ``without``, are excluded. ``index`` defaults to
     the index of ``pack``.
     """
     matches = observation.matches
@@ -114,7 +115,7 @@ def similar_failures(
 
 
 def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
-    """The terms of each signature that identifies a failure, by id."""
+    """The terms of each signature that identifies a failure, by signature ID."""
     return {
         id_: terms_of_signature(signature)
         for id_, signature in pack.signatures.items()
@@ -122,12 +123,12 @@ def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
     }
 
 
-# The index of the current pack; a process rarely uses two.
+# The index of the current pack; a process rarely uses more than one pack.
 _built: dict[str, SimilarIndex] = {}
 
 
 def _index_of(pack: SignaturePack) -> SimilarIndex:
-    """Created for the first failure without a signature: most runs do not need it."""
+    """The index of a pack, created for the first unknown failure, because most runs have none."""
     index = _built.get(pack.digest)
     if index is None:
         _built.clear()
@@ -143,7 +144,7 @@ def _near(signature: str, points: Mapping[str, float]) -> Near:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The words of the failure, and the classes of its throwables."""
+    """The words of a failure, and the classes of its throwables."""
 
     text: str
     root_cause: str | None
@@ -171,7 +172,7 @@ def _similar(signature: Signature, near: Near, seen: _Seen) -> SimilarFailure:
 
 
 def _agreements(near: Near) -> Iterator[str]:
-    """The common classes and words; words of a common class are not repeated."""
+    """The common classes and words; words that are part of a common class are omitted."""
     classes = [term.removeprefix(CLASS) for term in near.terms if term.startswith(CLASS)]
     yield from classes
     said = {word for name in classes for word in words_of(name)}

@@ -1,4 +1,4 @@
-"""Evaluates expressions such as ``(total + missing) * segment_bytes`` on the captures of a log."""
+"""Evaluates expressions such as ``(total + missing) * segment_bytes`` on captures from a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Amount, Amount], Amount]] = {
 
 
 def capture_names(expression: str) -> tuple[str, ...]:
-    """The captures in an expression; raises ``ValueError`` if it contains anything else."""
+    """The capture names in an expression; raises ``ValueError`` for any other content."""
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
@@ -34,7 +34,7 @@ def capture_names(expression: str) -> tuple[str, ...]:
 
 
 def evaluate(expression: str, captures: Mapping[str, str]) -> Amount | None:
-    """The amount; ``None`` if a capture is missing or is not a whole number."""
+    """The result of an expression; ``None`` if a capture is missing or is not a whole number."""
     return _evaluate(ast.parse(expression, mode="eval").body, captures)
 
 

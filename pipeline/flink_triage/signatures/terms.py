@@ -1,8 +1,8 @@
-"""Extracts the weighted terms of a failure or a signature, to compare the two.
+"""Extracts the weighted terms of failures and signatures, so that they can be compared.
 
 A term is a word (``w:checksum``) or the simple name of an exception class (``c:RocksDBException``).
-The words of a class name also count, so that ``S3Exception`` and ``AmazonS3Exception`` have terms
-in common.
+The words in a class name are also terms, so that ``S3Exception`` and ``AmazonS3Exception`` have
+terms in common.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from flink_triage.traces import extract, mask, mentioned, origin_of, simple_name
 
 CLASS, WORD = "c:", "w:"
 
-# The weight of a term by its place: class and message identify a failure, prose is about many
-# things.
+# The weight of a term depends on its source: the class and message identify a failure, but prose is
+# less specific.
 _CLASS_WEIGHT, _MESSAGE_WEIGHT, _CLASS_WORD_WEIGHT, _PROSE_WEIGHT = 2.0, 1.0, 0.5, 0.4
-# The weight of a throwable, relative to the one that it wraps.
+# The weight of a throwable relative to the throwable that it wraps.
 _NEARNESS = 0.5
 
-# More text adds no information and takes time.
+# Maximum length of the text; more text adds no information, but takes time.
 _MAX_CHARS = 2000
 _MAX_THROWABLES = 8
-# Acronyms stay together (`IO`, `Exception`), and a word keeps a digit that ends it (`S3`).
+# Acronyms are kept together (`IO`, `Exception`), and a word includes a final digit (`S3`).
 _WORDS = re.compile(r"[A-Z]{2,}\d?(?![a-z])|[A-Z]?[a-z]+\d?|[A-Z]\d")
 _MASKED = re.compile(r"<[a-z]+>")
-# Any code throws these for any reason, so the class does not identify a failure.
+# Exceptions that any code throws for any reason, so that the class does not identify a failure.
 _STOCK = re.compile(
     r"java\.(?:text|time|util)\.(?!zip\.|jar\.)"
     r"|java\.lang\.(?:AssertionError|(?!ClassNotFound)\w*Exception)$"
 )
-# Classes that the job's code may cause in its own files and connections.
+# Packages of exceptions that the job's own file and network access may cause.
 _OF_JDK = re.compile(r"java\.(?:io|net|nio|util)\.")
 
 Terms = dict[str, float]
 
 
 def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -> Terms:
-    """The terms of the throwables of an event, or of its message if there are none.
+    """The terms of the throwables in an event, or of its message if there are none.
 
-    ``wrappers`` are depths at which the trace only reports that something failed (0 is the root
-    cause). A failure of the job's own code has no terms.
+    ``wrappers`` are the depths (0 is the root cause) of throwables that only report that an
+    operation failed. A failure in the job's own code has no terms.
     """
     root = observation.root_cause_type
     if root is None:
@@ -60,12 +60,12 @@ def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -
 
 
 def terms_of_signature(signature: Signature) -> Terms:
-    """The terms of all descriptions of the failure in a signature file."""
+    """The terms of all texts in a signature that describe the failure."""
     return _merged(_of_signature(signature))
 
 
 def is_own(observation: Observation) -> bool:
-    """Whether the job's own code failed: by its own class, or by its use of the JDK."""
+    """Whether the job's own code failed, with its own exception class or in its use of the JDK."""
     root = observation.root_cause_type or ""
     if "." in root and origin_of(root) == "user":
         return True
@@ -74,7 +74,7 @@ def is_own(observation: Observation) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; a camel-case name is split."""
+    """The words of a text in lower case; camel-case names are split."""
     return [word.lower() for word in _WORDS.findall(text) if len(word) > 1]
 
 
@@ -106,7 +106,7 @@ def _of_example(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _of_text(said: str) -> Terms:
-    """The words of a message, and the throwables that it mentions."""
+    """The terms for the words of a message and the throwables that it mentions."""
     trace = mentioned(said[:_MAX_CHARS])
     names = [throwable.type for throwable in trace.throwables] if trace is not None else []
     return _merged([*(pair for name in names for pair in _of_class(name)), *_of_message(said)])

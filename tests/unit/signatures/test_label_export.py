@@ -71,7 +71,7 @@ def test_signatures_that_a_message_alone_shows_become_labels() -> None:
         "Exceeded checkpoint tolerable failure threshold": "checkpoint/threshold-exceeded",
         table: "rocksdb/bad-table-magic",
     }
-    assert mapper.left_out == {"operator/user-code": "cannot be recognised by a message alone"}
+    assert mapper.left_out == {"operator/user-code": "cannot be recognized by a message alone"}
 
 
 def test_several_literals_may_come_in_any_order_and_a_veto_is_kept() -> None:
@@ -125,4 +125,4 @@ def test_a_regex_is_asked_beside_its_literal() -> None:
 
 def test_a_regex_without_a_java_form_is_no_label() -> None:
     pack = pack_of(Alternative(literals=("long enough words",), regex=r"\m(?:words)"))
-    assert label_mapper(pack).left_out == {"a/b": "cannot be recognised by a message alone"}
+    assert label_mapper(pack).left_out == {"a/b": "cannot be recognized by a message alone"}

@@ -1,6 +1,6 @@
-"""Exports a pack for Flink: rules of a FailureEnricher, and labels of the Kubernetes operator.
+"""Exports a pack to Flink: FailureEnricher rules, and labels for the Kubernetes operator.
 
-Both see only a part of a log; conditions that they cannot check are omitted and reported.
+Both have access to only part of a log. Conditions that they cannot check are omitted and reported.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from flink_triage.signatures.pack import SignaturePack
 ExportKind = Literal["failure-enricher", "label-mapper"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 
-# One line of the operator's configuration, in a separate file that can be appended to either form.
+# A file with one line of the operator's configuration, to be appended to a file of either form.
 LABEL_MAPPER_FILE = "label-mapper.yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportSummary:
-    """The written ``path``, its number of signatures, and why others are missing or incomplete.
+    """The path of the export, its number of signatures, and the reasons for omissions.
 
-    ``left_out`` maps a signature id, or ``id: match.any[2]`` for one alternative, to the reason.
+    ``left_out`` maps a signature ID, or ``id: match.any[2]`` for one alternative, to the reason.
     """
 
     path: Path
@@ -51,11 +51,12 @@ def export(
     target: Path,
     form: LabelMapperForm = "config.yaml",
 ) -> ExportSummary:
-    """Write ``pack`` for a different tool to ``target``, a file or an existing directory.
+    """Write ``pack``, in the format of another tool, to ``target``.
 
-    In a directory, the file has the name that the tool expects. ``form`` is the quoting of the
-    operator's configuration file, and has no effect on a failure enricher. Parent folders are
-    created; an existing file is replaced. Raises ``OSError``.
+    ``target`` is a file or an existing directory. In a directory, the file has the name that the
+    tool requires. ``form`` selects the quoting rules of the operator's configuration file, and has
+    no effect on FailureEnricher rules. Parent directories are created; an existing file is
+    replaced. Raises ``OSError``.
     """
     if kind == "failure-enricher":
         rules = failure_enricher(pack)

@@ -1,12 +1,13 @@
 """Exports the conditions on throwables as a text file that Java can read without a library.
 
-Flink's FailureEnricher (FLIP-304) receives the throwable of a failure and no part of the log: no
-header line, logger, level, or earlier lines. ``EnricherRules.pack`` is the pack reduced to these
-conditions; the enricher must return the same labels as the Python ``Matcher`` with this pack.
+Flink's FailureEnricher (FLIP-304) receives the throwable of a failure, but no part of the log (no
+header line, logger, level, or earlier lines). ``EnricherRules.pack`` is the pack reduced to
+conditions on throwables. The enricher must return the same labels as the Python ``Matcher`` with
+this pack.
 
-File format: one record per line, with fields separated by tabs; backslash, tab and line ends in a
-field are ``\\\\``, ``\\t``, ``\\n``, ``\\r``. The records of a signature and of an alternative
-follow it.
+File format: one record per line, with fields separated by tabs. In a field, backslash, tab, and
+line ends are escaped as ``\\\\``, ``\\t``, ``\\n``, and ``\\r``. The records that belong to a
+signature or an alternative follow its own record.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from flink_triage.traces import frames as origins
 RULES_FILE = "flink-triage-rules.tsv"
 RULES_VERSION = "1"
 
-# Throwables that Flink passes to an enricher are logged at one of these levels.
+# Flink logs the throwables that it passes to an enricher at one of these levels.
 _FAILURE_LEVELS = frozenset({"WARN", "ERROR"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
 @dataclass(frozen=True, slots=True)
 class EnricherRules:
-    """``pack`` contains the conditions that can be checked, without logger, level or process.
+    """The rules; ``pack`` contains the supported conditions, without logger, level, or process.
 
-    ``left_out`` contains the reason for each missing signature, and for each alternative (``id:
-    match.any[2]``) that was removed from a signature. ``digest`` is the digest of the whole pack.
+    ``left_out`` contains the reason for each omitted signature, and for each alternative (``id:
+    match.any[2]``) that was removed from a signature. ``digest`` is the digest of the full pack.
     """
 
     pack: SignaturePack
@@ -100,13 +101,13 @@ def _as_asked(signature: Signature, reasons: list[str | None]) -> Signature:
     return replace(
         signature,
         alternatives=tuple(_nameless(one) for one, reason in pairs if reason is None),
-        # Without a log line, there is no message that such a veto could match.
+        # A veto with scope "message" cannot match, because there is no log line.
         vetoes=tuple(_nameless(veto) for veto in signature.vetoes if veto.scope != "message"),
     )
 
 
 def _nameless(alternative: Alternative) -> Alternative:
-    """Remove the conditions on parts that a throwable does not have."""
+    """Remove the conditions that do not apply to a throwable."""
     return replace(alternative, loggers=(), levels=(), process=None)
 
 
@@ -116,7 +117,8 @@ def _nameless(alternative: Alternative) -> Alternative:
 def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
     yield ("flink-triage-rules", RULES_VERSION)
     yield ("signature-set", rules.digest)
-    # The origin of frames: one list for both, so that they agree on user code.
+    # The package prefixes that determine a frame's origin are exported, so that the enricher and
+    # the matcher agree on user code.
     yield ("origin", "jdk", *origins.JDK)
     yield ("origin", "connector", *origins.CONNECTOR)
     yield ("origin", "example", *origins.FLINK_EXAMPLES)

@@ -1,8 +1,8 @@
 """Translates a regex of the ``regex`` module to ``java.util.regex``.
 
 Requires ``Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS`` (``JAVA_FLAGS`` as a prefix), so
-that ``.``, ``$``, ``\\w``, ``\\s`` and ``\\d`` mean the same as in Python. Only syntax with a known
-equivalent is translated; anything else is rejected with an error.
+that ``.``, ``$``, ``\\w``, ``\\s``, and ``\\d`` have the same meaning as in Python. Only syntax
+with a known equivalent is translated; any other syntax is rejected with an error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterator
 JAVA_FLAGS = "(?dU)"
 
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}#]")
-# Harmless in a regex, but the first starts a comment and the others a quotation in a config file.
+# Characters without a special meaning in a regex. In a configuration file, the first one starts a
+# comment, and the others start a quoted string.
 _HEX = {"#": "\\x23", "'": "\\x27", '"': "\\x22"}
 _TOKEN = re.compile(
     r"""
@@ -38,16 +39,16 @@ class Untranslatable(ValueError):
 
 
 def to_java(pattern: str, prefix: str = "g") -> str:
-    """``pattern`` for Java, without its captures.
+    """``pattern`` in Java syntax, with capturing groups converted to non-capturing groups.
 
-    Groups with back references keep a name, which is ``prefix`` and a number (Java does not allow
-    ``_``). Raises ``Untranslatable``.
+    Groups with backreferences remain named groups; the name consists of ``prefix`` and a number,
+    because Java does not allow ``_``. Raises ``Untranslatable``.
     """
     return _printable("".join(_translate(pattern, prefix)))
 
 
 def escape_java(text: str) -> str:
-    """A Java regex that matches exactly ``text``, without ``#`` and quotes."""
+    """A Java regex that matches exactly ``text``; ``#`` and quotes are escaped as hex codes."""
     escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
     return _printable(
         escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
@@ -55,7 +56,7 @@ def escape_java(text: str) -> str:
 
 
 def _printable(pattern: str) -> str:
-    """On one line and in ASCII, whatever the encoding of the file that it is written to."""
+    """The pattern on one line and in ASCII, so that it is independent of the file encoding."""
     return "".join(char if " " <= char <= "~" else f"\\u{ord(char):04x}" for char in pattern)
 
 
@@ -90,7 +91,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
 
 
 def _other(char: str) -> str:
-    # An unmatched bracket is a literal in Python and an error in Java.
+    # An unmatched bracket is a literal in Python, but an error in Java.
     return "\\" + char if char in "{}]" else _HEX.get(char, char)
 
 
@@ -105,7 +106,7 @@ def _escape(char: str, same: frozenset[str]) -> str:
 
 
 def _members(text: str) -> str:
-    """The content of ``[...]``: Java reads ``[`` and ``&&`` in it as set operations."""
+    """The content of ``[...]``, in which Java interprets ``[`` and ``&&`` as set operations."""
     if "[:" in text:
         raise Untranslatable("[: :] has no Java equivalent")
     parts: list[str] = []

@@ -1,9 +1,9 @@
-"""Exports labels for the Flink Kubernetes operator: Java regexes for exception messages.
+"""Exports labels for the Flink Kubernetes Operator: Java regexes for exception messages.
 
 The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels. Its
-``FlinkResourceExceptionUtils`` searches each regex (``Matcher.find``) in the *messages* of an
-exception's chain, so types, frames and loggers cannot be checked; signatures that need them are
-omitted and reported.
+``FlinkResourceExceptionUtils`` searches for each regex (``Matcher.find``) in the *messages* of an
+exception chain. Types, stack frames, and loggers cannot be checked; signatures that require them
+are omitted and reported.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from flink_triage.signatures.signature import Alternative, Signature
 LABEL_MAPPER_KEY = "kubernetes.operator.exception.label.mapper"
 LabelMapperForm = Literal["config.yaml", "flink-conf.yaml"]
 
-# A short literal is not distinctive in a message without its type, logger or frame.
+# A shorter literal is not distinctive without the type, logger, or stack frame.
 _MIN_LITERAL_CHARS = 12
 _QUALIFIED_NAME = re.compile(r"^(?:[a-z_$][\w$]*\.){2,}[\w$]+:?$")
 
 
 @dataclass(frozen=True, slots=True)
 class LabelMapper:
-    """``labels`` by Java regex, in signature order; ``left_out`` has a reason for each other id."""
+    """Labels by Java regex, in signature order; ``left_out`` has reasons for all other IDs."""
 
     labels: Mapping[str, str]
     left_out: Mapping[str, str]
 
 
 def label_mapper(pack: SignaturePack) -> LabelMapper:
-    """Signature ids as labels, for every signature that can be recognised by a message alone."""
+    """Signature IDs as labels, for every signature that can be recognized by a message alone."""
     labels: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
@@ -49,7 +49,7 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
             continue
         pattern = _signature_regex(signature)
         if pattern is None:
-            left_out[signature.id] = "cannot be recognised by a message alone"
+            left_out[signature.id] = "cannot be recognized by a message alone"
         else:
             labels.setdefault(pattern, signature.id)
     return LabelMapper(labels, left_out)
@@ -58,21 +58,22 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
 def render_label_mapper(labels: Mapping[str, str], form: LabelMapperForm = "config.yaml") -> str:
     """One line for the operator's configuration file.
 
-    Entries are quoted like in Flink's ``ConfigurationUtils.convertToString``: a key that contains a
-    colon in single quotes, then an entry that contains a comma or a quote once more.
+    Entries are quoted as in Flink's ``ConfigurationUtils.convertToString``: a key that contains a
+    colon is enclosed in single quotes, and then an entry that contains a comma or a quote is
+    enclosed in quotes again.
     """
     value = ",".join(
         _quoted(f"{_quoted(pattern, ':')}:{_quoted(label, ':')}", ",")
         for pattern, label in labels.items()
     )
     if form == "flink-conf.yaml":
-        # The old loader takes everything after ": " unchanged; "#" would start a comment.
+        # The legacy parser uses everything after ": " unchanged, except that "#" starts a comment.
         return f"{LABEL_MAPPER_KEY}: {value}\n"
     return f"{LABEL_MAPPER_KEY}: {json.dumps(value)}\n"
 
 
 def _signature_regex(signature: Signature) -> str | None:
-    """One regex for all alternatives: the operator adds a label once per matching entry."""
+    """One regex for all alternatives, because the operator adds a label per matching entry."""
     patterns = [
         pattern
         for index, alternative in enumerate(signature.alternatives)
@@ -85,7 +86,7 @@ def _signature_regex(signature: Signature) -> str | None:
 
 
 def _message_regex(signature: Signature, alternative: Alternative, prefix: str) -> str | None:
-    """A Java regex for every literal, in any order, and the regex, but no literal of a veto."""
+    """A Java regex that requires all literals, in any order, and the regex, but no veto literal."""
     if alternative.scope in ("frame", "message") or alternative.loggers or alternative.frames:
         return None
     literals = [text for text in alternative.literals if not _QUALIFIED_NAME.match(text)]
