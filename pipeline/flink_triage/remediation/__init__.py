@@ -1,4 +1,4 @@
-"""Resolves remediations for the running Flink line and the effective configuration."""
+"""Adapts remediations to the running Flink line and the effective configuration."""
 
 from flink_triage.remediation.check import check_pack
 from flink_triage.remediation.option_table import Option, OptionTable, Setting, options_directory

@@ -1,8 +1,8 @@
-"""Regenerates ``patterns/flink-options`` from the tables of options collected from released jars.
+"""Regenerates ``patterns/flink-options`` from tables of options collected from released JARs.
 
 ``python -m flink_triage.remediation.build_options SOURCE [TARGET]``; ``docs/flink-options.md``
-describes SOURCE. The output is sorted and contains no dates, so the same input always gives the
-same bytes.
+describes SOURCE. The output is sorted and contains no dates, so it is deterministic for a given
+input.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SCOPE_OF_MODULE = (
     ("flink-oss", "filesystem"),
     ("flink-azure", "filesystem"),
 )
-# If one line declares a key several times, the first of these modules is the one used at run time.
+# If a Flink line declares a key several times, the first of these modules is used at run time.
 _MODULE_ORDER = ("flink-core", "flink-runtime", "flink-streaming-java", "flink-table-api-java")
 
 
 def build_options(source: Path) -> str:
-    """The text of ``options.tsv``: one row per key and run of lines with the same facts."""
+    """The text of ``options.tsv``: one row per key and range of lines with equal properties."""
     declared = _declarations(_read(source / "options.tsv"))
     newest = _newest_types(declared)
     rows: list[str] = ["\t".join(OPTIONS_HEADER)]
@@ -54,7 +54,7 @@ def build_options(source: Path) -> str:
 
 
 def build_kafka(source: Path) -> str:
-    """The text of ``kafka-client.tsv``: one row per option, over clients and versions."""
+    """The text of ``kafka-client.tsv``: one row per option, across clients and versions."""
     options: dict[tuple[str, str], list[Row]] = {}
     for row in _read(source / "kafka_client_options.tsv"):
         options.setdefault((row["key"], row["type"]), []).append(row)
@@ -75,7 +75,7 @@ def _read(path: Path) -> Iterator[dict[str, str]]:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; got a folder without it")
     with path.open(encoding="utf-8", newline="") as stream:
-        # Descriptions contain unpaired quotes, so CSV quoting must be off.
+        # Descriptions contain unpaired quotes, so CSV quoting must be disabled.
         for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""):
             yield {str(name): value for name, value in row.items()}
 
@@ -98,7 +98,7 @@ def _preference(row: Row) -> tuple[int, int, str]:
 
 
 def _newest_types(declared: Mapping[tuple[str, str], Row]) -> dict[str, Row]:
-    """The declaration of each name in the newest line, including old names."""
+    """The declaration of each name, including old names, in the newest line."""
     newest = {key: row for (key, line), row in declared.items() if line == NEWEST}
     for row in tuple(newest.values()):
         for old in _split(row["deprecated_keys"]):
@@ -111,8 +111,8 @@ def _facts(status: str, row: Row | None, newest: Row | None) -> Facts | None:
         return None
     if row is None or status not in {"current", "deprecated"}:
         return (status, "", "", "", "")
-    # Fallback keys come first: Configuration looks them up before deprecated ones
-    # (ConfigOption.withFallbackKeys and withDeprecatedKeys order them so).
+    # Fallback keys come first, because Configuration looks them up before deprecated keys
+    # (ConfigOption.withFallbackKeys and withDeprecatedKeys keep this order).
     others = [f"~{name}" for name in _split(row["fallback_keys"])]
     others += _split(row["deprecated_keys"])
     type_ = row["type"] + _unit_suffix(row, newest)
@@ -120,7 +120,7 @@ def _facts(status: str, row: Row | None, newest: Row | None) -> Facts | None:
 
 
 def _default(row: Row) -> str:
-    """The default as in a configuration file: maps are in Java format in the source, ``{A=70}``."""
+    """The default in configuration file format; the source has maps in Java format, ``{A=70}``."""
     default = row["default"]
     if row["type"] == "Map" and default.startswith("{"):
         return default.strip("{}").replace("=", ":").replace(", ", ",")
@@ -128,7 +128,7 @@ def _default(row: Row) -> str:
 
 
 def _unit_suffix(row: Row, newest: Row | None) -> str:
-    """``(ms)`` for a plain number that became a Duration; the two defaults determine the unit."""
+    """``(ms)`` for a number that later became a Duration; the two defaults determine the unit."""
     if newest is None or newest["type"] != "Duration" or row["type"] not in {"Long", "Integer"}:
         return ""
     return f"({unit_of(row['default'], newest['default']) or 'ms'})"

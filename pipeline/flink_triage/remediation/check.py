@@ -1,4 +1,4 @@
-"""Checks a pack: every recommended option must exist, and its value must parse."""
+"""Checks that every option recommended by a pack exists, and that its value is valid."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Pack(Protocol):
 
 
 def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
-    """``path:line: field: reason`` for every option that does not work in a line it is offered for.
+    """The problems, as ``path:line: field: reason``, of options that a Flink line does not support.
 
-    An entry is checked against each line that is in its ``when.flink`` range and has the option; it
-    is a problem if there is no such line. A line that is only partly in the range (``>=1.19.2``) is
-    included.
+    An entry is checked against each line that is in its ``when.flink`` range and has the option. If
+    there is no such line, this is also a problem. A line that is only partly in the range
+    (``>=1.19.2``) is included.
     """
     options = table or OptionTable.load()
     problems: list[str] = []
@@ -48,7 +48,7 @@ def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
 
 
 def _over_lines(problems: Iterable[_EntryProblem]) -> Iterator[tuple[str, str]]:
-    """One problem for all Flink lines that share it."""
+    """The problems, with one entry for all Flink lines that have the same problem."""
     lines: dict[tuple[str, str], list[str]] = {}
     for part, reason, line in problems:
         lines.setdefault((part, reason), []).append(line)
@@ -122,7 +122,10 @@ def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterato
 
 
 def _is_quantity(entry: ConfigSpec, line: str, table: OptionTable) -> bool:
-    """By the type of the option; keys of open families have none, so their values decide."""
+    """Whether the option is a quantity, based on its type, or on its value if it has no type.
+
+    Keys of open families have no type.
+    """
     if table.is_quantity(entry.key, line):
         return True
     value = entry.value
@@ -175,7 +178,7 @@ def _kafka_accepts(type_: str, text: str) -> bool:
 
 
 def kafka_client_options() -> Mapping[str, tuple[str, ...]]:
-    """Types by option name, for producer, consumer and admin clients 2.4 to 4.2."""
+    """The types by option name, for producer, consumer, and admin clients 2.4 to 4.2."""
     return _load_kafka(options_directory() / "kafka-client.tsv")
 
 

@@ -1,4 +1,4 @@
-"""Computes a new value from a signature, the current value and the values in the log."""
+"""Computes a new value from a signature, the current value, and the values in the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flink_triage.remediation import values
 from flink_triage.signatures.signature import ComputedValue
 from flink_triage.signatures.stated_amounts import Amount, capture_names, evaluate
 
-# Nanoseconds or bytes per unit of a capture, by the suffix of its name.
+# The nanoseconds or bytes per unit of a capture, by the suffix of its name.
 _UNITS: Mapping[str, tuple[str, int]] = {
     "_bytes": ("MemorySize", 1),
     "_ms": ("Duration", 10**6),
@@ -23,7 +23,7 @@ _WHOLE_NUMBER = re.compile(r"\d{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """Nanoseconds of a ``Duration``, bytes of a ``MemorySize``, or a number, from the log."""
+    """A value from the log: nanoseconds of a Duration, bytes of a MemorySize, or a number."""
 
     amount: Amount
     kind: str
@@ -36,7 +36,7 @@ class Stated:
 
 
 def stated(value: ComputedValue, captures: Mapping[str, str]) -> Stated | None:
-    """The largest amount in the captures; ``None`` if none of them was found."""
+    """The largest amount in the captures; ``None`` if the log has none of them."""
     found = [
         Stated(amount * factor, kind)
         for expression in value.stated
@@ -52,9 +52,9 @@ def new_amount(
     log: Stated | None,
     amount: Callable[[str | None], Amount | None],
 ) -> Amount | None:
-    """``factor`` times the larger of the current and the logged value, between the bounds.
+    """``factor`` times the larger of the current and the logged value, limited to the bounds.
 
-    ``amount`` parses a bound as the option's type. ``None`` if neither value is known.
+    ``amount`` parses a bound as a value of the option's type. ``None`` if neither value is known.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -70,9 +70,10 @@ def new_amount(
 
 
 def outside_text(value: ComputedValue, captures: Mapping[str, str]) -> str | None:
-    """The value of an option outside Flink: milliseconds and bytes as whole numbers.
+    """The value for an option outside of Flink: milliseconds or bytes as a whole number.
 
-    If a bound has a unit, the value has it as well. ``None`` if there is no value to start from.
+    If a bound has a unit, the value has a unit as well. Without a value in the log, the result is a
+    bound, or ``None`` if there is no bound.
     """
     log = stated(value, captures)
     bound = value.at_least or value.at_most
@@ -96,7 +97,7 @@ def _unit(expression: str) -> tuple[str, int]:
 
 
 def _rounded(amount: Amount, kind: str) -> Amount:
-    """Rounded like a value chosen by a person, because measured times are not round."""
+    """The amount, rounded as a user would choose it, because measured times are not round."""
     if kind == "MemorySize":
         return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount
     if kind == "Duration" and amount >= 10 * _SECOND:

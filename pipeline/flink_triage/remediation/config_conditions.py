@@ -1,4 +1,4 @@
-"""Checks ``when`` of a config entry against the Flink version, the configuration and the match."""
+"""Checks a config entry's ``when`` against the Flink version, the configuration, and the match."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from flink_triage.user_regex import problem_of_regex
 _REGEX_TIMEOUT_SECONDS = 0.25
 _PATTERN_SIGN = regex.compile(r"[.\])\w][*+?]|\||^\^|\$$|\\[a-z]")
 _ANY = {".+", ".*"}
-# Addresses, loggers, classes and options of Akka; "org.apache.pekko" does not match.
+# Akka addresses, loggers, classes, and options; "org.apache.pekko" does not match.
 _AKKA = regex.compile(r"(?<![\w.])akka(?:\.\w|://)|\.akka\.|\bAkkaRpc")
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The known facts of the cluster: its version, its effective configuration, and the captures.
+    """The known properties of the cluster: version, effective configuration, and captures.
 
-    An empty ``effective`` means that no configuration was read, not that all options have defaults.
+    If ``effective`` is empty, no configuration was read; it does not mean that all options have
+    their default values.
     """
 
     table: OptionTable
@@ -45,13 +46,13 @@ class Running:
 
     @property
     def naming_line(self) -> str:
-        """The line whose keys are printed: the newest one that is consistent with the log."""
+        """The line whose keys are printed, which is the newest line consistent with the log."""
         if self.line is not None:
             return self.line
         return LAST_WITH_AKKA if self.has_akka else NEWEST
 
     def default(self, key: str) -> str | None:
-        """The default of the running line; without a version, only if all lines share it."""
+        """The default in the running line; for an unknown version, only if all lines agree."""
         if self.line is not None:
             return self.table.effective_default(key, self.line)
         defaults = {
@@ -65,20 +66,20 @@ class Running:
 
 
 def is_akka(text: str) -> bool:
-    """Whether the text is from Akka, which Flink uses up to 1.17."""
+    """Whether the text is from Akka, which Flink 1.17 and earlier use."""
     return _AKKA.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an entry is offered, and the conditions that could not be checked, in words."""
+    """Whether an entry applies, and the conditions that could not be checked, in words."""
 
     holds: bool
     unchecked: tuple[str, ...] = ()
 
 
 def check(condition: When | None, running: Running) -> Verdict:
-    """Check all parts of ``when``; an unknown part counts as met and is described in the result."""
+    """Check all parts of ``when``; a part that cannot be checked counts as met and is reported."""
     if condition is None:
         return Verdict(True)
     unchecked: list[str] = []
@@ -107,7 +108,7 @@ def _words(flink: str) -> str:
 
 
 def _is_finer(flink: str, known_numbers: int) -> bool:
-    """Whether the range distinguishes patch releases, but the version does not (``1.19``)."""
+    """Whether the range specifies a patch release, but the version (``1.19``) does not."""
     return any(len(bound) > known_numbers for _, bound in parse_range(flink))
 
 
@@ -121,7 +122,7 @@ def _found(pattern: str, text: str | None) -> bool:
 
 
 def _option_is(key: str, wanted: str, running: Running) -> bool | None:
-    """``None`` if neither the log nor a default decides."""
+    """Whether the option has the value; ``None`` if neither the log nor a default shows it."""
     line = running.naming_line
     setting = running.table.find(running.effective, key, running.line)
     value = setting.value if setting else running.default(key)
@@ -138,8 +139,9 @@ def _option_is(key: str, wanted: str, running: Running) -> bool | None:
 
 
 def is_pattern(wanted: str) -> bool:
-    """Whether ``wanted`` is a regex for the whole value, such as ``.+`` (the option is set) or
-    ``s3.*``, and not a literal value.
+    """Whether ``wanted`` is not a literal value, but a regex for the whole value.
+
+    Examples are ``.+`` (the option is set) and ``s3.*``.
     """
     if not _PATTERN_SIGN.search(wanted):
         return False

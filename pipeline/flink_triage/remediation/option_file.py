@@ -1,4 +1,4 @@
-"""Reads ``options.tsv`` as rows per key, and the renames in these rows."""
+"""Reads the rows of ``options.tsv`` by key, and the renames that they contain."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from flink_triage.remediation.versions import LINES
 
-# First and last index into LINES; then status, type, default, other names and scope.
+# The first and last index into LINES, followed by status, type, default, other names, and scope.
 Row = tuple[int, int, tuple[str, ...]]
 
 
 def read_rows(path: Path) -> tuple[Mapping[str, tuple[Row, ...]], tuple[tuple[str, str], ...]]:
-    """Rows by key, and (old name, new name) pairs in the order in which Flink looks them up."""
+    """The rows by key, and (old name, new name) pairs in Flink's lookup order."""
     rows: dict[str, list[Row]] = {}
     renames: dict[tuple[str, str], None] = {}
     for text in path.read_text(encoding="utf-8").split("\n")[1:]:
@@ -27,10 +27,11 @@ def read_rows(path: Path) -> tuple[Mapping[str, tuple[Row, ...]], tuple[tuple[st
 
 
 def _renames(key: str, status: str, others: str) -> Iterator[tuple[str, str]]:
-    """(old, new) pairs of a row.
+    """The (old, new) pairs of a row.
 
-    A fallback is a rename only if just the spelling differs: ``web.refresh-interval`` is the
-    fallback of a different option in newer lines, but was never its name.
+    A fallback key is a rename only if the names differ just in spelling. For example,
+    ``web.refresh-interval`` is the fallback key of another option in newer lines, but was never
+    the name of that option.
     """
     kind, _, names = status.partition(":")
     for new in names.split("|") if names else ():

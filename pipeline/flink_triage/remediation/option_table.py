@@ -1,8 +1,8 @@
-"""The option table: the keys, types and defaults of each Flink line.
+"""The option table: the keys, types, and defaults of each Flink line.
 
-Data: ``patterns/flink-options/options.tsv``, collected from the released jars
-(``docs/flink-options.md``). A Flink line silently ignores an option that it does not have, so a key
-is offered only if the line reads it according to this table.
+The data is in ``patterns/flink-options/options.tsv``, which was collected from released JARs
+(``docs/flink-options.md``). A Flink line silently ignores unknown options, so a key is recommended
+only if the line reads it according to this table.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from flink_triage.remediation.option_file import Row, read_rows
 from flink_triage.remediation.versions import LINES, NEWEST
 from flink_triage.signatures.pack import builtin_pack_directory
 
-# Number of cached lookups; a configuration in a log may contain any number of keys.
+# Maximum number of cached lookups, because a configuration in a log may contain any number of keys.
 _ASKED = 8192
-# Families of keys that are not ConfigOptions: Flink passes everything after the prefix to a
-# reporter, a filesystem, Hadoop or a process environment.
-# Options of 2.x that all earlier lines pass to the S3 client (docs/deployment/filesystems/s3, and
-# MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
+# Prefixes of key families that are not ConfigOptions: Flink passes everything after the prefix to a
+# reporter, a file system, Hadoop, or a process environment.
+# Options of Flink 2.x that all earlier lines pass to the S3 client
+# (docs/deployment/filesystems/s3, and MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
 _PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
@@ -43,10 +43,10 @@ OPEN_PREFIXES: tuple[str, ...] = (
     "gs.",
 )
 
-# Names that were split into several options, with the main one.
+# Options that were split into several options, with the main successor.
 _MAIN_SUCCESSOR = {"state.backend.local-recovery": "execution.state-recovery.from-local"}
 
-# The behaviour of the code for options without a default:
+# The effective values of options without a default, as implemented in
 # CheckpointConfig.getTolerableCheckpointFailureNumber and StateBackendLoader.
 _IMPLIED_DEFAULTS = {
     "execution.checkpointing.tolerable-failed-checkpoints": "0",
@@ -60,12 +60,13 @@ _STANDARD_YAML_SINCE = LINES.index("1.19")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The properties of one name in one line.
+    """The properties of one option name in one Flink line.
 
-    ``status``: ``current``, ``deprecated``, ``alias:<new>``, ``fallback:<new>``, ``unknown`` (the
-    line ignores it) or ``not-known-here`` (its module was not published for that line). ``type``
-    and ``default`` belong to the line's own option and are empty otherwise; ``default`` is ``None``
-    if Flink has none. ``other_names`` are read in this order if the key is not set.
+    ``status`` is ``current``, ``deprecated``, ``alias:<new>``, ``fallback:<new>``, ``unknown`` (the
+    line ignores the name), or ``not-known-here`` (its module was not published for that line).
+    ``type`` and ``default`` are set only if the line has an option of this name; ``default`` is
+    ``None`` if the option has no default. If the key is not set, ``other_names`` are read in this
+    order.
     """
 
     key: str
@@ -82,7 +83,7 @@ class Option:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The options that read this name, if it is only an old name."""
+        """The options that read this name, if it is only an old name of other options."""
         kind, _, names = self.status.partition(":")
         return tuple(names.split("|")) if kind in {"alias", "fallback"} else ()
 
@@ -97,9 +98,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptionTable:
-    """Every known name with its rows, and its older and newer names.
+    """All known names with their rows, and with their older and newer names.
 
-    All incidents use the same few dozen names; a table is kept for the lifetime of the process.
+    The table is kept for the lifetime of the process. Lookups are cached, because all incidents use
+    the same few dozen names.
     """
 
     _rows: Mapping[str, tuple[Row, ...]]
@@ -108,7 +110,7 @@ class OptionTable:
 
     @staticmethod
     def load() -> OptionTable:
-        """The table that ships with the package; read once."""
+        """The table that ships with the package, which is read once."""
         return _load(options_directory() / "options.tsv")
 
     @property
@@ -116,7 +118,7 @@ class OptionTable:
         return self._rows.keys()
 
     def option(self, key: str, line: str) -> Option:
-        """The option ``key`` in ``line``; a name outside the table has the status ``unknown``."""
+        """The option ``key`` in ``line``; a name not in the table has the status ``unknown``."""
         index = LINES.index(line)
         for first, last, fields in self._rows.get(key, ()):
             if first <= index <= last:
@@ -139,11 +141,12 @@ class OptionTable:
         return self.option(key, line).status
 
     def key_for(self, key: str, line: str) -> str | None:
-        """The name under which ``line`` reads the option that any line calls ``key``.
+        """The name under which ``line`` reads the option that is called ``key`` in any line.
 
-        The line's own option takes precedence, then an old name that is an option of the line, then
-        a newer name. ``None`` if the line has no such option. Keys of open families (``s3.*``,
-        ``metrics.reporter.*``) and entries of map options exist in every line.
+        An option of the line with this name takes precedence, followed by an old name that is an
+        option of the line, and then a newer name. ``None`` if the line has no such option. Keys of
+        open families (``s3.*``, ``metrics.reporter.*``) and entries of map options exist in every
+        line.
         """
         return self._key_for(key, line) or (key if self._is_open(key, line) else None)
 
@@ -152,29 +155,29 @@ class OptionTable:
         return tuple(line for line in LINES if self.key_for(key, line) is not None)
 
     def names_of(self, key: str) -> tuple[str, ...]:
-        """``key`` and all other names of the option, newest first."""
+        """All names of the option, including ``key``, newest first."""
         newest = self.key_for(key, NEWEST) or key
         return tuple(dict.fromkeys((newest, key, *self._older(newest), *self._older(key))))
 
     def default(self, key: str, line: str) -> str | None:
-        """The default of that option in that line; ``None`` if it has none or is unknown."""
+        """The option's default in that line; ``None`` if it is unknown or there is none."""
         own = self._own(key, line)
         return own.default if own else None
 
     def effective_default(self, key: str, line: str) -> str | None:
-        """``default``, or the behaviour of the code if the option declares none."""
+        """The default, or the value that Flink uses if the option declares no default."""
         declared = self.default(key, line)
         return declared if declared is not None else _IMPLIED_DEFAULTS.get(key)
 
     def type_of(self, key: str, line: str) -> str | None:
-        """The type as in the table (``values``); ``None`` if the line does not have the option."""
+        """The type as in the table (see ``values``); ``None`` if the line lacks the option."""
         own = self._own(key, line)
         if own is not None:
             return own.type
         return "String" if self._is_open(key, line) else None
 
     def problem(self, key: str, line: str, value: str) -> str | None:
-        """Why that line rejects or ignores ``key: value``; ``None`` if it accepts the setting."""
+        """The reason why the line rejects or ignores ``key: value``; ``None`` if it is accepted."""
         type_ = self.type_of(key, line)
         if type_ is None:
             return f"Flink {line} does not have this option"
@@ -185,23 +188,23 @@ class OptionTable:
         return None
 
     def accepts(self, key: str, line: str, value: str) -> bool:
-        """Whether that line reads the option and its value parses as the option's type."""
+        """Whether the line reads the option, and the value is valid for the option's type."""
         return self.problem(key, line, value) is None
 
     def adapt(self, key: str, line: str, value: str) -> str:
-        """``value`` in the format of that line: ``2 min`` is ``120000`` while the type is Long."""
+        """``value`` in the format of that line: ``2 min`` is ``120000`` if the type is Long."""
         own = self._own(key, line)
         return values.adapt(own.type, value, own.default) if own else value
 
     def measure(self, key: str, line: str, value: str) -> values.Parsed | None:
-        """The value in comparable form; ``None`` if it is not valid for that option."""
+        """The value in a form that can be compared; ``None`` if it is invalid for the option."""
         own = self._comparing(key, line)
         return value if own is None else values.measure(own.type, value, own.default)
 
     def amount(self, key: str, line: str, value: str) -> int | float | None:
-        """The value as a quantity, if the option is one (numbers, nanoseconds, bytes).
+        """The value as a number, nanoseconds, or bytes, if the option is a quantity.
 
-        Names that are not options are compared as numbers if both values are numbers.
+        Values of names that are not options are compared as numbers if both values are numbers.
         """
         own = self._comparing(key, line)
         if own is not None:
@@ -216,10 +219,10 @@ class OptionTable:
         )
 
     def find(self, effective: Mapping[str, str], key: str, line: str | None) -> Setting | None:
-        """The value that ``line`` would read for ``key`` from a configuration, and the key there.
+        """The value that ``line`` reads for ``key`` from a configuration, and the key used there.
 
-        The order is that of Configuration: the key, then its fallback and deprecated names. Without
-        a line, all names of the option are looked up, newest first.
+        As in Configuration, the key is looked up first, followed by its fallback and deprecated
+        keys. Without a line, all names of the option are looked up, newest first.
         """
         if line is None:
             names: Iterable[str] = self.names_of(key)
@@ -231,10 +234,10 @@ class OptionTable:
         return next((Setting(name, effective[name]) for name in names if name in effective), None)
 
     def canonical(self, effective: Mapping[str, str]) -> dict[str, str]:
-        """A configuration with the names of the newest line; unknown names are kept.
+        """The configuration with the option names of the newest line; unknown names are kept.
 
-        An old name that was split into two options sets both. A name that is already set is not
-        overwritten by an old name.
+        An old name that was split into two options sets both. An old name does not override a name
+        that is already set.
         """
         result: dict[str, str] = {}
         renamed: dict[str, str] = {}
@@ -261,8 +264,9 @@ class OptionTable:
         return own is not None and values.is_quantity(own.type, own.default)
 
     def _comparing(self, key: str, line: str) -> Option | None:
-        """The option whose type determines how values are compared. A String option that is numeric
-        in the newest Flink line is compared as a number.
+        """The option whose type determines how values are compared.
+
+        A String option that is numeric in the newest Flink line is compared as a number.
         """
         own = self._own(key, line)
         if own is None or own.type != "String":
@@ -278,7 +282,7 @@ class OptionTable:
         option = self.option(known, line)
         if option.is_own:
             return option
-        # Accepted as an alias, or its module was not published: use the option behind it.
+        # The name is an alias, or its module was not published, so use the actual option.
         return next(
             (
                 own
@@ -301,7 +305,7 @@ class OptionTable:
             return key
         if option.targets:
             if option.status.startswith("fallback:") and key.startswith(OPEN_PREFIXES):
-                return key  # the new name applies to one plugin, the old one to any plugin
+                return key  # the new name applies to one plugin, the old name to any plugin
             main = _MAIN_SUCCESSOR.get(key)
             return main if main in option.targets else option.targets[0]
         candidates = (*self._older(key), *self._newer(key))
@@ -323,7 +327,7 @@ class OptionTable:
         if self.option(key, line).status != "unknown":
             return False
         if key.startswith(OPEN_PREFIXES):
-            # Every line passes s3.access.key through, although it is an option in some.
+            # Every line passes s3.access.key through, although it is an option in some lines.
             rows = self._rows.get(key, ())
             is_old_name = any(fields[0].startswith("fallback:") for _, _, fields in rows)
             return not rows or is_old_name or key in _PASSED_THROUGH
@@ -335,9 +339,9 @@ class OptionTable:
         )
 
     def _unpublished(self, key: str, line: str) -> Option:
-        """Assume that an unpublished line has a key if the lines around it have the key.
+        """Assume that an unpublished line has a key if the lines before and after it have the key.
 
-        A key of the last published line also counts if there is no later jar.
+        If there is no later JAR, a key of the last published line is sufficient.
         """
         index = LINES.index(line)
         spans = [(first, last, fields[0]) for first, last, fields in self._rows[key]]
@@ -352,7 +356,7 @@ class OptionTable:
 
 
 def options_directory() -> Path:
-    """``flink-options`` next to the signatures: inside the wheel, or in the source tree."""
+    """The ``flink-options`` directory next to the signatures, in the wheel or the source tree."""
     return builtin_pack_directory() / "flink-options"
 
 

@@ -1,4 +1,4 @@
-"""Renders changes for pasting into flink-conf.yaml, config.yaml or a FlinkDeployment."""
+"""Renders changes that users can paste into flink-conf.yaml, config.yaml, or a FlinkDeployment."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ FORMS: tuple[PatchForm, ...] = ("flink-conf.yaml", "config.yaml", "FlinkDeployme
 
 _CONFIG_YAML_SINCE = LINES.index("1.19")  # FLIP-366; flink-conf.yaml is read up to 1.20
 _FLINK_CONF_UNTIL = LINES.index("1.20")
-# Plain scalars that YAML interprets differently, or that break if a comment follows.
+# A value that starts with one of these characters is quoted, because YAML would interpret the
+# character.
 _SPECIAL = tuple("!&*-?|>@`%{}[],'\"#=~<")
 
-# Numbers that Java prints exactly as they were written: no exponent, no lost zero.
+# Numbers that Java prints exactly as written, without an exponent and without a lost zero.
 _PLAIN_NUMBER = re.compile(
     r"-?(?:0|[1-9][0-9]{0,17}|0\.[0-9]{0,2}[1-9]|[1-9][0-9]{0,5}\.(?:0|[0-9]{0,4}[1-9]))"
 )
 
 
 def default_form(flink_version: str | None) -> PatchForm:
-    """The configuration file that a version reads by default; ``config.yaml`` if it is unknown."""
+    """The configuration file that a version reads by default; ``config.yaml`` if unknown."""
     line = flink_line(flink_version)
     is_old = line is not None and LINES.index(line) < _CONFIG_YAML_SINCE
     return "flink-conf.yaml" if is_old else "config.yaml"
@@ -41,11 +42,11 @@ def default_form(flink_version: str | None) -> PatchForm:
 def render_patch(
     changes: Sequence[ConfigChange], flink_version: str | None, form: PatchForm | None = None
 ) -> str:
-    """The patch as text ending in a newline; empty if there are no changes.
+    """The patch as text that ends in a newline; empty if there are no changes.
 
-    Settings of clients, platforms and code, values that the reader must choose, removals in plain
-    files, and options that are already set are included only as comments. Raises ``UsageError`` for
-    an unknown form.
+    The following are included only as comments: settings of clients, platforms, and code; values
+    that the user must choose; removals in plain files; and options that are already set. Raises
+    ``UsageError`` for an unknown form.
     """
     form = form or default_form(flink_version)
     if form not in FORMS:
@@ -74,7 +75,7 @@ def _file_notes(flink_version: str | None, form: PatchForm) -> list[str]:
 
 
 def _deployment(changes: Sequence[ConfigChange]) -> list[str]:
-    """A merge patch, in which every value is a string, and ``null`` removes a key."""
+    """A merge patch in which every value is a string and ``null`` removes a key."""
     lines = [_setting(change, _json_string, "FlinkDeployment") for change in changes]
     if all(line.startswith("#") for line in lines):
         return lines
@@ -91,7 +92,7 @@ def _setting(change: ConfigChange, quote: Callable[[str], str], form: PatchForm)
     if is_placeholder(value):
         return f"# choose a value: {key}: {value}{now}"
     if form == "flink-conf.yaml" and ("#" in value or not value):
-        # GlobalConfiguration truncates such a line at "#", quoted or not, and skips empty values.
+        # GlobalConfiguration truncates a line at "#", even inside quotes, and skips empty values.
         return f"# flink-conf.yaml cannot contain this value, pass it with -D: {key}={value}"
     if hide("", value) != value:
         return f"# contains a secret, set it yourself: {key}{now}"
@@ -119,17 +120,17 @@ def _outside(changes: Iterable[ConfigChange]) -> list[str]:
 
 
 def _plain(value: str) -> str:
-    """flink-conf.yaml up to 1.20 is not YAML: quotes would be part of the value."""
+    """The unquoted value for flink-conf.yaml, which up to 1.20 is not YAML and keeps quotes."""
     return value
 
 
 def _json_string(value: str) -> str:
-    """JSON strings are YAML strings."""
+    """The value as a JSON string, which is also a YAML string."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def _yaml_scalar(value: str) -> str:
-    """``value`` plain if any YAML reader returns the same text, else in quotes."""
+    """``value`` as a plain scalar if every YAML parser returns the same text, otherwise quoted."""
     if value.startswith(("[", "{")):
         return value if _is_collection(value) else _single_quoted(value)
     if value in {"true", "false"} or _PLAIN_NUMBER.fullmatch(value):

@@ -1,4 +1,4 @@
-"""Fills captures into sentences: ``{path} is full`` with path=/mnt becomes ``/mnt is full``."""
+"""Inserts captures into sentences: ``{path} is full`` with path=/mnt becomes ``/mnt is full``."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from collections.abc import Mapping
 
 _NAME = re.compile(r"\{([A-Za-z_]\w*)\}")
-# Maximum length of a captured path or message in a sentence.
+# The maximum length of a captured path or message in a sentence.
 _MAX_CAPTURE_CHARS = 300
 
 
 def fill(text: str, captures: Mapping[str, str]) -> str:
-    """``text`` with every captured name replaced; names without a capture are kept.
+    """``text`` with the name of every capture replaced by its value; other names are kept.
 
-    Only whole names are looked up: nothing is formatted, indexed or evaluated.
+    Only complete names are looked up; nothing is formatted, indexed, or evaluated.
     """
     return _NAME.sub(lambda found: _printable(captures.get(found[1], found[0])), text)
 
 
 def one_line(text: str) -> str:
-    """Only printable characters; each run of other characters and spaces becomes one space."""
+    """``text`` on one line; each run of spaces and unprintable characters becomes one space."""
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(text.split())

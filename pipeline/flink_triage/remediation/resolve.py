@@ -1,4 +1,4 @@
-"""Resolves a remediation for this cluster: keys of its Flink line, compared with current values."""
+"""Resolves a remediation for a cluster: uses its Flink line's keys, and checks current values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VERB: dict[Action, str] = {"set": "set", "raise": "raise", "lower": "lower"}
 
 @dataclass(frozen=True, slots=True)
 class _Current:
-    """The current value: from the log, or the line's default if the log does not set it."""
+    """The current value of an option, from the log or else the default of the Flink line."""
 
     value: str | None
     setting: Setting | None
@@ -50,11 +50,12 @@ def resolve(
 ) -> Remediation:
     """The remediation for one diagnosis, with the option names of the running Flink line.
 
-    ``effective`` is the configuration in the log (old names are allowed), empty if it was not read.
-    ``text`` is the text of the log; if it is from Akka, options have the names of Flink up to 1.17.
-    An entry whose ``when`` does not hold is omitted; one that only prevents, or that has no option
-    in the line, becomes a sentence in ``steps``; one that is already satisfied gets the action
-    ``already-set``. Never raises because of the content of a log.
+    ``effective`` is the configuration from the log (old names are allowed), empty if none was read.
+    ``text`` is the text of the log; if it is from Akka, the option names are those of Flink 1.17
+    and earlier. An entry whose ``when`` is not met is omitted. An entry that only prevents the next
+    failure, or whose option does not exist in the line, becomes a sentence in ``steps``. An entry
+    that is already satisfied gets the action ``already-set``. Log content never causes an
+    exception.
     """
     running = Running(
         table or OptionTable.load(), flink_version, effective, captures, has_akka=is_akka(text)
@@ -91,7 +92,7 @@ def resolve(
 
 
 def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | None:
-    """The change, or a sentence why there is none, or ``None`` if ``when`` does not hold."""
+    """The change, a sentence that states why there is none, or ``None`` if ``when`` is not met."""
     verdict = check(entry.when, running)
     if not verdict.holds:
         return None
@@ -121,7 +122,7 @@ def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | 
 
 
 def _prevention(change: ConfigChange) -> str:
-    """A change that is recommended in addition to the fix, as a sentence."""
+    """A sentence that recommends a change in addition to the fix."""
     words = change.reason.rstrip(".")
     if change.key not in words:
         words = f"set {change.key} to {change.value}. {words}".rstrip(". ")
@@ -135,7 +136,7 @@ def _current(key: str, running: Running) -> _Current:
 
 
 def _shown(key: str, current: _Current, type_: str | None, running: Running) -> _Current:
-    """The current value for people: secrets hidden, bare milliseconds and bytes with a unit."""
+    """The current value for display, with secrets hidden, and units added to times and sizes."""
     if current.value is None:
         return current
     text = hide(key, current.value, type_)
@@ -162,7 +163,7 @@ def _value(entry: ConfigSpec, key: str, current: _Current, running: Running) -> 
 
 
 def _computed(value: ComputedValue, key: str, current: _Current, running: Running) -> str:
-    """Factor times the current value, within the bounds, in the option's type; or a placeholder."""
+    """The new value in the format of the option's type, or a placeholder if it is unknown."""
     line, table = running.naming_line, running.table
 
     def amount(text: str | None) -> int | float | None:
@@ -181,14 +182,14 @@ def _computed(value: ComputedValue, key: str, current: _Current, running: Runnin
 
 
 def _times_present(value: ComputedValue, bound: str = "") -> str:
-    """A value that the reader must compute; ``bound`` qualifies it."""
-    return f"<{value.factor:g} times the present value{bound}>"
+    """A placeholder for a value that the user must compute; ``bound`` is added to it."""
+    return f"<{value.factor:g} times the current value{bound}>"
 
 
 def _is_satisfied(
     action: Action, key: str, value: str, current: _Current, running: Running
 ) -> bool:
-    """Whether the current value suffices; a default counts only if the configuration was read."""
+    """Whether the current value suffices; a default counts only if a configuration was read."""
     if current.value in {None, HIDDEN} or values.is_placeholder(value):
         return False
     if current.setting is None and not current.is_config_read:
@@ -203,7 +204,7 @@ def _is_satisfied(
 
 
 def _is_equal(key: str, value: str, current: _Current, running: Running) -> bool:
-    """Whether the current value is ``value``, possibly in a different unit."""
+    """Whether the current value equals ``value``, possibly in a different unit."""
     line, table = running.naming_line, running.table
     measured = table.measure(key, line, value)
     return current.value == value or (
@@ -243,7 +244,7 @@ def _reason(
 
 
 def _stated_words(entry: ConfigSpec, running: Running) -> str | None:
-    """The amount in the log from which the value was computed, if there is one."""
+    """A sentence with the amount in the log from which the value was computed, if any."""
     if not isinstance(entry.value, ComputedValue):
         return None
     log = stated(entry.value, running.captures)
@@ -260,7 +261,7 @@ def _name_notes(key: str, current: _Current, running: Running) -> list[str]:
 
 
 def _older_names(key: str, table: OptionTable) -> list[str]:
-    """For an unknown version: the lines that use a different key, and that key."""
+    """For an unknown version, sentences with the other keys of the option and their lines."""
     names: dict[str, list[str]] = {}
     for line in table.lines_of(key):
         names.setdefault(table.key_for(key, line) or key, []).append(line)
@@ -276,7 +277,7 @@ def _older_names(key: str, table: OptionTable) -> list[str]:
 def _removal(
     entry: ConfigSpec, key: str, current: _Current, running: Running, unchecked: Sequence[str]
 ) -> ConfigChange | None:
-    """``None`` if the configuration was read and does not contain the key."""
+    """The removal; ``None`` if a configuration was read and does not contain the key."""
     if current.setting is None and current.is_config_read:
         return None
     name = current.setting.name if current.setting else key
@@ -298,7 +299,7 @@ def _removal(
 
 
 def _outside_change(entry: ConfigSpec, running: Running, unchecked: Sequence[str]) -> ConfigChange:
-    """Settings of connectors, platforms and code, which are not in Flink's option table."""
+    """The change of a connector, platform, or code setting, which is not in the option table."""
     value = entry.value
     if isinstance(value, str):
         text = one_line(fill(value, running.captures))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flink_triage.logs.text.redact import redact
 from flink_triage.logs.text.secret_forms import is_secret_key
 
-HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT: what Flink itself prints instead
+HIDDEN = "******"  # GlobalConfiguration.HIDDEN_CONTENT, which Flink itself prints instead
 
 _HARMLESS_TYPES = (
     *("Boolean", "Enum", "Duration", "MemorySize"),
@@ -24,5 +24,5 @@ def is_sensitive(key: str, type_: str | None = None) -> bool:
 
 
 def hide(key: str, value: str, type_: str | None = None) -> str:
-    """``value`` for printing: hidden for sensitive keys, and with secrets in it masked."""
+    """``value`` for printing: hidden if the key is sensitive, otherwise with secrets masked."""
     return HIDDEN if is_sensitive(key, type_) else redact(value)[0]

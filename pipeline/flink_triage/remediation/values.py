@@ -1,7 +1,7 @@
-"""Parses option values like Flink, and formats them as a person would write them.
+"""Parses option values like Flink does, and formats them as a user would write them.
 
-The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue and
-StructuredOptionsSplitter. Types are written as in the option table: ``Duration``, ``Long(ms)`` (a
+The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue, and
+StructuredOptionsSplitter. Types have the format of the option table: ``Duration``, ``Long(ms)`` (a
 number that is a Duration in later lines), ``Enum:Name(A|B)``, ``List<String>``.
 """
 
@@ -30,7 +30,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "h": ("hour",),
     "d": ("day",),
 }
-# TimeUtils: a short label has no plural, a long one has ("min" but not "mins").
+# As in TimeUtils, a long label has a plural form, but a short label does not ("min", not "mins").
 _TIME_LABELS: dict[str, int] = dict(_NANOS) | {
     word + plural: _NANOS[unit]
     for unit, words in _WORDS.items()
@@ -56,7 +56,7 @@ _DECIMAL = re.compile(
 )
 _ENUM = re.compile(r"Enum:[^(]*\((?P<names>.*)\)", re.DOTALL)
 _NUMBER_WITH_UNIT = re.compile(r"(?:Long|Integer)\((?P<unit>\w+)\)")
-# Older akka/pekko options store times and sizes as a String; the default shows which it is.
+# Older Akka and Pekko options store times and sizes as a String; the default indicates which one.
 _SIZED_TEXT = re.compile(r"\d+\s*(?:b|k|kb|m|mb|g|gb)", re.IGNORECASE)
 _TIMED_TEXT = re.compile(r"\d+\s*(?:ms|s|min|h|d)", re.IGNORECASE)
 
@@ -66,19 +66,23 @@ _PLACEHOLDER = re.compile(r"^<|<[^<>]+>|\{[A-Za-z_]\w*\}")
 
 
 class ValueProblem(ValueError):
-    """A value that is not valid for the type of its option; the message shows what is allowed."""
+    """A value that is invalid for the type of its option; the message states what is allowed."""
 
 
 def is_placeholder(value: str) -> bool:
-    """``<unique per deployment>``: the reader must choose a value, so nothing can be checked."""
+    """Whether a value is a placeholder, such as ``<unique per deployment>``.
+
+    The user must choose the actual value, so it cannot be checked.
+    """
     return _PLACEHOLDER.search(value) is not None
 
 
 def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
-    """The value as Flink reads it, in a form that compares equal if Flink's values are equal.
+    """The value as Flink parses it; two results are equal if the values are equal in Flink.
 
-    Durations become nanoseconds, sizes bytes, and enum constants upper case. ``standard_yaml`` is
-    ``True`` for lines from 1.19, which also accept YAML lists and maps. Raises ``ValueProblem``.
+    Durations are converted to nanoseconds, sizes to bytes, and enum constants to upper case.
+    ``standard_yaml`` is ``True`` for Flink 1.19 and later, which also accept YAML lists and maps.
+    Raises ``ValueProblem``.
     """
     plain = _NUMBER_WITH_UNIT.sub(lambda found: found[0].split("(")[0], type_)
     if plain == "Duration":
@@ -101,7 +105,7 @@ def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is milliseconds (TimeUtils)."""
+    """The nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is in ms (TimeUtils)."""
     amount, label = _split_amount(text, "10 min")
     factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
     if factor is None:
@@ -113,7 +117,10 @@ def parse_duration(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes of ``512 mb``, ``1g``; a bare number is bytes, units are of 1024 (MemorySize)."""
+    """The bytes of ``512 mb``, ``1g``; units are multiples of 1024 (MemorySize).
+
+    A bare number is in bytes.
+    """
     amount, label = _split_amount(text, "512 mb")
     factor = _SIZE_LABELS.get(label) if label else 1
     if factor is None:
@@ -156,8 +163,8 @@ def _parse_decimal(text: str) -> float:
 
 
 def _parse_enum(type_: str, text: str) -> str:
-    # ConfigurationUtils.convertToEnum compares toString() without case, and nothing looser:
-    # "exactly-once" is not EXACTLY_ONCE.
+    # ConfigurationUtils.convertToEnum ignores the case of toString(), but no other differences:
+    # "exactly-once" does not match EXACTLY_ONCE.
     found = _ENUM.fullmatch(type_)
     names = found["names"].split("|") if found else []
     if text.upper() not in {name.upper() for name in names}:
@@ -210,9 +217,10 @@ def _load_yaml(text: str) -> object:
 
 
 def split_escaped(text: str, delimiter: str) -> list[str]:
-    """StructuredOptionsSplitter: a part may be in single or double quotes, doubled to escape.
+    """The parts of ``text``, split like in Flink's StructuredOptionsSplitter.
 
-    A closing quote at the very end of the text is accepted, although the oldest lines reject it.
+    A part may be enclosed in single or double quotes; a quote inside it is escaped by doubling. A
+    closing quote at the very end of the text is accepted, although the oldest lines reject it.
     Raises ``ValueProblem`` for a quote inside an unquoted part and for an unclosed quote.
     """
     parts: list[str] = []
@@ -264,10 +272,10 @@ def unit_of(number: str, duration: str) -> str | None:
 
 
 def measure_type(type_: str, default: str | None = None) -> str:
-    """The type that is used to compare values of this option.
+    """The type used to compare values of this option.
 
-    ``Long(ms)`` is compared as Duration, a String whose default is ``10 s`` or ``10485760b`` as
-    Duration or MemorySize, anything else as itself.
+    ``Long(ms)`` is compared as a Duration. A String whose default is similar to ``10 s`` or
+    ``10485760b`` is compared as a Duration or MemorySize. All other types are unchanged.
     """
     if _NUMBER_WITH_UNIT.fullmatch(type_):
         return "Duration"
@@ -284,7 +292,7 @@ def is_quantity(type_: str, default: str | None = None) -> bool:
 
 
 def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
-    """The value in comparable form, or ``None`` if the text is not a value of that type."""
+    """The value in a form that can be compared; ``None`` if the text is invalid for the type."""
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     try:
         if unit and _INTEGER.fullmatch(text):
@@ -295,7 +303,7 @@ def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
 
 
 def amount_of(type_: str, text: str, default: str | None = None) -> int | float | None:
-    """The result of ``measure`` if it is a quantity (number, nanoseconds, bytes), else ``None``."""
+    """The result of ``measure`` if it is a number, nanoseconds, or bytes; otherwise ``None``."""
     value = measure(type_, text, default)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -303,9 +311,9 @@ def amount_of(type_: str, text: str, default: str | None = None) -> int | float 
 
 
 def adapt(type_: str, text: str, default: str | None = None) -> str:
-    """The same value in the type of this line: ``2 min`` for ``Long(ms)`` is ``120000``.
+    """The same value in the format of the given type: ``2 min`` for ``Long(ms)`` is ``120000``.
 
-    Text that needs no change, or cannot be adapted, is returned unchanged.
+    Text that requires no change or cannot be converted is returned unchanged.
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit is None or _INTEGER.fullmatch(text):
@@ -336,7 +344,7 @@ def format_amount(amount: int | float, type_: str, default: str | None = None) -
         case "Duration":
             return _format_nanos(math.ceil(amount))
         case "MemorySize":
-            # Akka parses its sizes itself; of these formats, it only supports plain bytes.
+            # Akka parses its sizes itself, and supports only plain bytes among these formats.
             return _format_bytes(math.ceil(amount), is_plain=type_ == "String")
         case "Float" | "Double":
             return f"{float(f'{amount:.4g}')!r}"
@@ -357,7 +365,7 @@ def _format_bytes(size: int, *, is_plain: bool) -> str:
     if is_plain:
         return f"{size}b"
     if size >= 100 * 1024**2:
-        size = math.ceil(size / 1024**2) * 1024**2  # fractions of a megabyte are irrelevant here
+        size = math.ceil(size / 1024**2) * 1024**2  # fractions of a megabyte are not significant
     for power, unit in ((4, "tb"), (3, "gb"), (2, "mb"), (1, "kb")):
         if size and size % 1024**power == 0:
             return f"{size // 1024**power} {unit}"

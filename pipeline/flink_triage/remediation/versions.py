@@ -1,4 +1,4 @@
-"""Maps Flink version strings in logs to the line (``1.16``) whose options are known."""
+"""Maps Flink version strings in logs to a known Flink line, such as ``1.16``."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ LINES: tuple[str, ...] = (
     "2.3",
 )
 OLDEST, NEWEST = LINES[0], LINES[-1]
-# Since 1.18, RPC uses Pekko (FLINK-32468).
+# Since Flink 1.18, RPC uses Pekko (FLINK-32468).
 LAST_WITH_AKKA = "1.17"
 
-# Distributions put their own version first (vvr-8.0.1-flink-1.17), so "flink-" takes precedence.
+# Distributions print their own version first (vvr-8.0.1-flink-1.17), so "flink-" takes precedence.
 _AFTER_NAME = re.compile(r"flink[-_ ]?v?(\d{1,3}(?:\.\d{1,4}){1,2})", re.IGNORECASE)
 _ANYWHERE = re.compile(r"(?<![\d.])(\d{1,3}(?:\.\d{1,4}){1,2})")
 _CLAUSE = re.compile(r"\s*(>=|<=|==|!=|>|<|=)?\s*v?(\d{1,3}(?:\.\d{1,4}){0,2})(\.[x*])?\s*")
@@ -32,7 +32,7 @@ Version = tuple[int, ...]
 
 
 def parse_version(text: str | None) -> Version | None:
-    """The numbers of a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without numbers."""
+    """The numbers in a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without numbers."""
     if not text:
         return None
     found = _AFTER_NAME.search(text) or _ANYWHERE.search(text)
@@ -43,8 +43,9 @@ def parse_version(text: str | None) -> Version | None:
 def flink_line(version: str | None) -> str | None:
     """The known line for a version, or ``None`` if the version has no numbers.
 
-    A version newer than the newest known line maps to that line, an older one to the oldest, and
-    one between two lines to the lower one; ``line_note`` explains the difference.
+    A version newer than the newest known line maps to the newest line, a version older than the
+    oldest line maps to the oldest line, and a version between two lines maps to the lower line.
+    ``line_note`` explains the difference.
     """
     numbers = parse_version(version)
     if numbers is None:
@@ -54,7 +55,7 @@ def flink_line(version: str | None) -> str | None:
 
 
 def line_note(version: str | None) -> str | None:
-    """A sentence if ``flink_line`` returns a different line; ``None`` if the line is exact."""
+    """A sentence if ``flink_line`` returns a different line; ``None`` if it is the same line."""
     numbers = parse_version(version)
     if numbers is None or numbers[:2] in {_numbers(line) for line in LINES}:
         return None
@@ -71,9 +72,10 @@ def line_note(version: str | None) -> str | None:
 
 
 def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
-    """``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))); a bare ``1.16`` means that line.
+    """The clauses of a range: ``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))).
 
-    Raises ``ValueError`` with the clause that is not a comparison.
+    A version without an operator (``1.16``) denotes that line. Raises ``ValueError`` with the
+    clause that is not a comparison.
     """
     clauses: list[tuple[str, Version]] = []
     for part in text.split(","):
@@ -88,7 +90,7 @@ def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
 
 
 def version_in(text: str, numbers: Version) -> bool:
-    """Whether a version is in a range; numbers that either of them omits are not compared.
+    """Whether a version is in a range; numbers that either one omits are not compared.
 
     For example, ``1.15.3`` is in ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in
     ``>=1.19.2``.
@@ -97,7 +99,7 @@ def version_in(text: str, numbers: Version) -> bool:
 
 
 def lines_in(text: str | None) -> tuple[str, ...]:
-    """The known lines in a range, completely or for some of their patch releases."""
+    """The known lines that are completely or partly (some patch releases) in a range."""
     if text is None:
         return LINES
     return tuple(line for line in LINES if version_in(text, _numbers(line)))
@@ -106,7 +108,7 @@ def lines_in(text: str | None) -> tuple[str, ...]:
 def _holds(operator: str, bound: Version, numbers: Version) -> bool:
     shared = min(len(bound), len(numbers))
     left, right = numbers[:shared], bound[:shared]
-    # A line does not specify a patch release: some of 1.19 are below 1.19.2, and some are not.
+    # A line does not specify a patch release: some 1.19 releases are below 1.19.2, others are not.
     is_open = left == right and len(numbers) < len(bound)
     match operator:
         case ">=":

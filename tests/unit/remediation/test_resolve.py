@@ -114,7 +114,7 @@ COMPUTED = [
     ("a bare number of milliseconds", ComputedValue(2), {TIMEOUT: "600000"}, "20 min"),
     ("what cannot be read leaves the bound", ComputedValue(2, "20 min"), {TIMEOUT: "x"}, "20 min"),
     ("what cannot be read without bound is the reader's", ComputedValue(1.5), {TIMEOUT: "x"},
-     "<1.5 times the present value>"),
+     "<1.5 times the current value>"),
 ]  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def test_a_computed_value_starts_from_what_runs(
 def test_a_bound_is_no_value_where_the_present_one_was_not_read() -> None:
     size = ConfigSpec("taskmanager.memory.process.size", ComputedValue(1.25, "1728 mb"), "raise")
     unread = _only(_resolved(size, effective={}))
-    assert unread.value == "<1.25 times the present value, at least 1728 mb>"
+    assert unread.value == "<1.25 times the current value, at least 1728 mb>"
     unset = _only(_resolved(size, effective=OTHER))
     assert unset.value == "1728 mb"
 
