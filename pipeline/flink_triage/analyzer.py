@@ -194,7 +194,7 @@ class Analyzer:
         return _observation(event, analysis, byte_range)
 
     def analyze_event(self, event: Event, process: Process | None) -> Analysis:
-        """The analysis of an event's text; its trace is omitted if it was seen before."""
+        """The analysis of an event's text, without its stack trace if it was seen before."""
         if self._recurrences is None:
             return self._analyze_anew(event, process)
         outline = outline_of(event, process)
@@ -376,7 +376,7 @@ def _with_counted(observation: Observation, counted: Counted) -> Observation:
 
 
 def _on_one_line(observation: Observation) -> Observation:
-    """Set line offsets to 0, because a JSON event is one line of its file."""
+    """The observation with line offsets of 0, because a JSON event is a single line."""
     if not any(match.line_offset for match in observation.matches):
         return observation
     return replace(

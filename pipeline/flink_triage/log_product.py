@@ -1,4 +1,4 @@
-"""Determines the product that logged an event: ``flink``, ``other`` or ``None``.
+"""Determines the product that logged an event: ``flink``, ``other``, or ``None`` (unknown).
 
 Other products also embed Kafka clients, RocksDB, HDFS clients, and ZooKeeper, and fail with the
 same messages. The remedies for Flink do not apply to these products.
@@ -58,7 +58,7 @@ _LOGGER_AT_END = re.compile(
 )
 _NAMES_OTHER = re.compile(
     r"\borg\.apache\.(?:spark|cassandra|hadoop\.mapred(?:uce)?|hadoop\.hbase)\.|\borg\.springframework\."
-    # Web applications based on Spring.
+    # Spring web applications.
     r"|\bdispatcherServlet\b"
     # MapReduce attempts and Spark tasks.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
@@ -74,9 +74,9 @@ _NAMES_OTHER = re.compile(
     r"|task|utils)\.|\bAirflow[A-Z]\w{0,40}(?:Exception|Error)\b|/site-packages/airflow/"
     # Actor systems of other programs; those of Flink are "flink" and "flink-metrics".
     r"|\b(?:akka|pekko)(?:\.ssl)?(?:\.tcp)?://(?!flink\b)[A-Za-z]"
-    # Systemd units and syslog tags of other products.
+    # systemd units and syslog tags of other products.
     r"|\b(?:pulsar|kafka|bookie|elasticsearch|cassandra|zookeeper|trino|presto)\[\d{1,7}\]: "
-    # The logger of a Rust program.
+    # Loggers of Rust programs.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
 # Every alternative of the regex contains one of these words; searching for words is much faster.

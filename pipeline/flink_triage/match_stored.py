@@ -142,7 +142,7 @@ def _merged(
 
 
 def _own_captures(captures: Mapping[str, str], own: str) -> dict[str, str]:
-    """Captures that occur in the event's own text, or that cannot differ."""
+    """The captures that occur in the event's own text, or that are equal in all events."""
     return {name: value for name, value in captures.items() if value in own or mask(value) == value}
 
 

@@ -1,4 +1,4 @@
-"""Loads YAML from a log or a user's file as plain values, with limits on size and nesting."""
+"""Loads YAML from a log or a user's file as plain values, and limits its size and nesting."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Settings:
     max_match_chars: int = 64 * KIB
     regex_timeout_seconds: float = 0.25
     signature_budget_seconds: float = 10.0
-    # A larger decompressed file is cut and marked as partial.
+    # A larger decompressed file is truncated and marked as partial.
     max_file_bytes: int = 64 * 1024 * MIB
     # Data from a pipe is stored on disk, and an endless pipe must not fill the disk.
     max_piped_bytes: int = 16 * GIB

@@ -115,7 +115,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Trying to recover from a global failure",
         r"(?P<value>Trying to recover from a global failure)",
     ),
-    # AdaptiveScheduler, in the state Restarting: after a failure, and to rescale
+    # AdaptiveScheduler in the state Restarting, after a failure or for rescaling
     _kind("rescheduled", "Restarting job.", r"^(?P<value>Restarting job)\.$"),
     _kind(
         "job-submitted",
@@ -194,7 +194,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Requesting new TaskManager pod with",
         r"Requesting new TaskManager (?P<value>pod) with",
     ),
-    # RpcService: in every process, about ten times at startup
+    # RpcService, which logs this about ten times at the startup of every process
     _kind(
         "endpoint-started",
         "Starting RPC endpoint for ",
@@ -228,7 +228,7 @@ _TABLE: tuple[_Kind, ...] = (
         "RECEIVED SIGNAL ",
         r"RECEIVED SIGNAL (?P<key>\d+): (?P<value>\w+)",
     ),
-    # Shutdown hooks of a TaskManager, in any order: AbstractBlobCache, TaskExecutor,
+    # Shutdown hooks of a TaskManager, which run in any order: AbstractBlobCache, TaskExecutor,
     # TaskExecutorLocalStateStoresManager, FileChannelManagerImpl
     _kind(
         "process-closing",
@@ -250,7 +250,7 @@ _TABLE: tuple[_Kind, ...] = (
         "FileChannelManager removed spill file directory",
         r"^(?P<value>FileChannelManager) removed spill file directory",
     ),
-    # TaskManager and JobManager before 1.5, after the line above
+    # TaskManager and JobManager before 1.5, after a RECEIVED SIGNAL line
     _kind(
         "signal",
         "because it was killed from the outside",

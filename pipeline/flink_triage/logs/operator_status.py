@@ -1,4 +1,4 @@
-"""Parses the status of a FlinkDeployment or FlinkSessionJob into the state of its job."""
+"""Parses the job state from the status of a FlinkDeployment or FlinkSessionJob."""
 
 from __future__ import annotations
 

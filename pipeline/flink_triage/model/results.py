@@ -138,7 +138,7 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class AffectedJob:
-    """A job that an incident affected; ``started_at`` is the time of its first fault."""
+    """A job affected by an incident; ``started_at`` is the time of its first fault."""
 
     job_id: str | None
     job_name: str | None

@@ -36,7 +36,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A part of a line; ``line`` is -1 for a part that never changes."""
+    """A part of a line; ``line`` is -1 for text that never varies."""
 
     line: int
     start: int

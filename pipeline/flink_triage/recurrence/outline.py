@@ -14,7 +14,7 @@ VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
     r"|[0-9a-f]{31}|(?<=[0-9])[0-9]*)(?![0-9A-Za-z])"
-    # A quoted word, too short for an id: masks treat all such words alike.
+    # A quoted word that is too short for an ID; masks treat all such words alike.
     r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
     re.DOTALL | re.ASCII,
 )

@@ -48,7 +48,7 @@ def _message_slot(lines: Sequence[str], message: str, first_type: str) -> Slot:
 
 
 def in_print(trace: StackTrace | None) -> list[Throwable]:
-    """All throwables of a trace in printed order."""
+    """All throwables of a stack trace, including suppressed ones, in printed order."""
     throwables: list[Throwable] = []
 
     def add(chain: Iterable[Throwable]) -> None:

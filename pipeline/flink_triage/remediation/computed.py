@@ -54,7 +54,8 @@ def new_amount(
 ) -> Amount | None:
     """``factor`` times the larger of the current and the logged value, limited to the bounds.
 
-    ``amount`` parses a bound as a value of the option's type. ``None`` if neither value is known.
+    ``amount`` parses a bound as a value of the option's type. If neither value is known, the result
+    is a bound, or ``None`` if there is no bound.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -64,7 +65,7 @@ def new_amount(
     if low is not None:
         wanted = max(wanted, low)
     if high is not None:
-        # A bound that the log shows to be too small is ignored.
+        # An upper bound that is not greater than the value in the log is ignored.
         wanted = min(wanted, high) if log is None or high > log.amount else wanted
     return _rounded(wanted, log.kind) if log is not None else wanted
 

@@ -323,9 +323,9 @@ def _missing_note(entry: ConfigSpec, running: Running) -> str:
         return f"{entry.key} is omitted: no known Flink line has this option."
     line = running.naming_line
     if LINES.index(line) < LINES.index(lines[0]):
-        need = f"needs Flink {lines[0]} or newer"
+        need = f"requires Flink {lines[0]} or later"
     elif LINES.index(line) > LINES.index(lines[-1]):
-        need = f"exists up to Flink {lines[-1]} only"
+        need = f"exists only up to Flink {lines[-1]}"
     else:
-        need = f"exists in Flink {', '.join(lines)} only"
-    return f"{entry.key} {need}: this is Flink {running.flink_version or line}."
+        need = f"exists only in Flink {', '.join(lines)}"
+    return f"{entry.key} {need}, but this is Flink {running.flink_version or line}."

@@ -1,4 +1,4 @@
-"""Hides sensitive values of a configuration; ``logs.text.secret_forms`` defines secrets."""
+"""Hides sensitive values in a configuration; ``logs.text.secret_forms`` defines secrets."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def parse_duration(text: str) -> int:
     factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
     if factor is None:
         raise ValueProblem(
-            f'"{text}" has the time unit "{label}", allowed are d, h, min, s, ms, µs, ns '
+            f'"{text}" has the unknown time unit "{label}"; allowed: d, h, min, s, ms, µs, ns, '
             "and their long names"
         )
     return amount * factor
@@ -125,8 +125,8 @@ def parse_size(text: str) -> int:
     factor = _SIZE_LABELS.get(label) if label else 1
     if factor is None:
         raise ValueProblem(
-            f'"{text}" has the size unit "{label}", allowed are b, kb, mb, gb, tb, '
-            "their first letters and kibibytes, mebibytes..."
+            f'"{text}" has the unknown size unit "{label}"; allowed: b, kb, mb, gb, tb, '
+            "their first letters, and kibibytes, mebibytes, ..."
         )
     if amount * factor > _LONG_MAX:
         raise ValueProblem(f'"{text}" is too large for 64 bits')

@@ -61,7 +61,7 @@ class Candidates:
 
 
 def _leading(signature: Signature) -> list[tuple[int, Alternative]]:
-    """With ``all``, the most specific alternative represents the whole signature."""
+    """The alternatives to search for; with ``all``, only the most specific alternative."""
     numbered = list(enumerate(signature.alternatives))
     if signature.mode == "all":
         return [max(numbered, key=lambda item: (bool(item[1].literals), item[1].specificity))]

@@ -20,7 +20,7 @@ _PEKKO = "org.apache.pekko."
 # abbreviated.
 _MAX_SHORT_NAME_PARTS = 3
 _TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
-# Maximum number of classes at the start of a message; real messages with nested futures have fewer.
+# Maximum number of classes at the start of a message. Futures may be nested, but not more deeply.
 _MAX_TOLD = 4
 
 

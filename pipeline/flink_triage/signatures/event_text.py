@@ -177,7 +177,7 @@ def cut_middle(text: str, max_chars: int) -> str:
 
 
 def regex_window(text: str, position: int) -> tuple[int, int]:
-    """The part of ``text`` that a regex searches for a literal at ``position``."""
+    """The bounds of the part of ``text`` around ``position`` that a regex searches."""
     if len(text) <= MAX_REGEX_CHARS:
         return 0, len(text)
     start = max(0, min(position - MAX_REGEX_CHARS // 4, len(text) - MAX_REGEX_CHARS))

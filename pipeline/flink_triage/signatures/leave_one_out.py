@@ -26,7 +26,7 @@ NO_LIBRARY = "a line without a class"
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """One example of a signature; ``library`` is the library whose class or logger printed it."""
+    """The result for one example; ``library`` is the library whose class or logger it contains."""
 
     signature: str
     sample: int
@@ -91,7 +91,7 @@ def library_of(text: str) -> str:
 
 
 def render_left_out(rows: Sequence[LeftOut]) -> str:
-    """A description, and a table of the shares by subsystem."""
+    """A description, and a table of the shares of matching examples by subsystem."""
     subsystems = sorted({row.signature.partition("/")[0] for row in rows})
     lines = [
         "Each example is left out together with the alternatives that match only that example; "

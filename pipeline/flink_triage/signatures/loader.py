@@ -91,7 +91,7 @@ def _check_match(checked: Checked) -> None:
     if "sequence" in match and "count" in match:
         checked.add(checked.lines["match.count"], "match.count", "has no meaning with sequence")
     if "within" in match and not ("sequence" in match or "count" in match):
-        checked.add(checked.lines["match.within"], "match.within", "needs count or sequence")
+        checked.add(checked.lines["match.within"], "match.within", "requires count or sequence")
     for group in (*modes, "none"):
         for index, alternative in enumerate(match.get(group, ())):
             path = f"match.{group}[{index}]"
@@ -113,7 +113,7 @@ def _check_alternative(
         checked.add(line, path, reason)
     scope = alternative.get("scope")
     if scope == "throwable" and "throwable" not in alternative:
-        checked.add(checked.lines[f"{path}.scope"], f"{path}.scope", "throwable needs throwable")
+        checked.add(checked.lines[f"{path}.scope"], f"{path}.scope", "requires throwable")
     if "regex" in alternative:
         _check_regex(checked, f"{path}.regex", alternative["regex"])
 
@@ -150,7 +150,7 @@ def _check_regex(checked: Checked, path: str, pattern: str) -> None:
 
 
 def parse_seconds(text: str) -> float:
-    """The seconds in ``10 min``; the schema has checked the format."""
+    """The number of seconds in a duration such as ``10 min``; the schema checks the format."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz").strip()
     return float(number) * _UNIT_SECONDS[text[len(number) :].strip()]
 

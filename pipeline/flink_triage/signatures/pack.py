@@ -371,7 +371,7 @@ def _unknown(signature_id: str, known: Iterable[str]) -> str:
 
 
 def find_cycle(edges: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """A path through ``edges`` that ends where it starts, or an empty tuple."""
+    """A cycle in the graph, which starts and ends at the same node; empty if there is none."""
     try:
         TopologicalSorter({one: sorted(edges[one]) for one in sorted(edges)}).prepare()
     except CycleError as error:

@@ -129,7 +129,7 @@ def _of_message(message: str) -> Iterator[tuple[str, float]]:
 
 
 def _merged(pairs: Iterable[tuple[str, float]]) -> Terms:
-    """Each term once, with its highest weight."""
+    """The distinct terms, each with its highest weight."""
     found: Terms = {}
     for term, weight in pairs:
         if weight > found.get(term, 0.0):

@@ -29,7 +29,7 @@ class LiteralIndex:
         self._database = None
 
     def find(self, text: str) -> set[int]:
-        """Indexes of the literals that occur, each once; case-sensitive."""
+        """The indexes of the literals that occur in the text; the search is case-sensitive."""
         found: set[int] = set()
         if not self._literals:
             return found

@@ -12,7 +12,7 @@ from flink_triage.traces.packages import PARTS
 
 
 def simple_name(class_name: str) -> str:
-    """``BadBlock`` for ``org.acme.Store$BadBlock``."""
+    """The simple class name, such as ``BadBlock`` for ``org.acme.Store$BadBlock``."""
     return class_name.rpartition(".")[2].rpartition("$")[2]
 
 

@@ -68,7 +68,7 @@ def leading_frames(trace: StackTrace, index: int, count: int) -> tuple[Frame, ..
 
 
 def render_frame(frame: Frame) -> str:
-    """``class.method(file:line) ~[jar:?]``, without ``at``."""
+    """The frame as ``class.method(file:line) ~[jar:?]``, without ``at``."""
     source = frame.file or "Unknown Source"
     if frame.line is not None:
         source = f"{source}:{frame.line}"

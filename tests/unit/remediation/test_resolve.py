@@ -235,9 +235,9 @@ def test_of_two_entries_that_come_to_the_same_change_one_is_kept() -> None:
 
 NOTES = [
     ("too old", "process.taskmanager.working-dir", "1.14.3",
-     "process.taskmanager.working-dir needs Flink 1.15 or newer: this is Flink 1.14.3."),
+     "process.taskmanager.working-dir requires Flink 1.15 or later, but this is Flink 1.14.3."),
     ("too new", "execution.checkpointing.force", "2.1.0",
-     "execution.checkpointing.force exists up to Flink 1.20 only: this is Flink 2.1.0."),
+     "execution.checkpointing.force exists only up to Flink 1.20, but this is Flink 2.1.0."),
     ("never there", "no.such.key", "2.1.0",
      "no.such.key is omitted: no known Flink line has this option."),
 ]  # fmt: skip

@@ -63,8 +63,8 @@ def test_what_a_throwable_does_not_show_is_left_out_with_its_reason(
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        pytest.param({"count": 3}, "needs several events", id="repetition"),
-        pytest.param({"mode": "sequence"}, "needs several events", id="an order"),
+        pytest.param({"count": 3}, "requires several events", id="repetition"),
+        pytest.param({"mode": "sequence"}, "requires several events", id="an order"),
         pytest.param(
             {"vetoes": (Alternative(literals=("on purpose",), regex=r"on \m"),)},
             "its veto cannot be checked: \\m has no Java equivalent",

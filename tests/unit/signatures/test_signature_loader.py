@@ -64,11 +64,11 @@ WRONG = {
     ),
     "a scope that has nothing to look in": (
         "match: {any: [{literal: abcd, scope: throwable}]}",
-        ["6: match.any[0].scope: throwable needs throwable"],
+        ["6: match.any[0].scope: requires throwable"],
     ),
     "within without anything to count": (
         "match: {any: [{literal: abcd}], within: 10 min}",
-        ["6: match.within: needs count or sequence"],
+        ["6: match.within: requires count or sequence"],
     ),
     "within without unit": (
         "match: {any: [{literal: abcd}], count: 2, within: 10}",

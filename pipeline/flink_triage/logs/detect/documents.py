@@ -28,7 +28,7 @@ _CODE = re.compile(
     r"\s*(?:(?:public|private|protected|static|final|package|import|class|interface|enum|return"
     r"|throw new|try|catch|def|async def|from \S+ import|val|var|fun|func|@Override|@Test|assert"
     r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/\*|\*(?:[ /]|$))"
-    # An enum constant, and shell commands.
+    # Enum constants and shell commands.
     r"|\s*[A-Z][A-Z0-9_]{2,80}\(.*\)[,;]\s*$"
     r"|\s*(?:fi|done|then|else|esac|echo .*|local \w+=.*|if \[.*|\|? ?grep .*)\s*\\?\s*$"
     r"|.*[;{}]\s*$"

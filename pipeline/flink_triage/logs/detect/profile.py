@@ -261,7 +261,7 @@ def _layout_of(
             continue
         explained += 1
         names[kind.layout] += 1
-        # A TaskManager repeats the undated lines of its start script inside one dated event.
+        # A TaskManager logs the undated output of its start script again inside a dated event.
         start = timestamp_columns(line)
         if start is not None:
             dated.append(line)

@@ -59,7 +59,7 @@ _SYSLOG_5424 = re.compile(
     r"^<\d{1,3}>1 (\S{10,40}) (\S{1,255} \S{1,128} \S{1,128}) \S{1,64} (?:-|\[.{0,2000}?\]) ?(.*)$",
     re.DOTALL,
 )
-# journalctl -o short-iso, and rsyslog's default file format.
+# The output of `journalctl -o short-iso`, and rsyslog's default file format.
 _SYSLOG_ISO = re.compile(
     r"^(\d{4}-\d\d-\d\dT\S{8,30}) ([\w.:-]{1,255} [\w./@()-]{1,128}(?:\[\d{1,10}\])?): ?(.*)$",
     re.DOTALL,
@@ -265,7 +265,7 @@ def detect_carriers(lines: Sequence[str]) -> str:
 
 
 def _wrap_width(lines: Sequence[str]) -> int | None:
-    """The width at which a terminal wrapped these lines.
+    """The width at which a terminal wrapped these lines, or ``None``.
 
     No line exceeds this width, and a line of this width is rarely followed by a line that starts a
     new event. At least two lines of this width must differ, because repetitions of one message all

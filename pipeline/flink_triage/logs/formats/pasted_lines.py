@@ -26,7 +26,7 @@ _CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s
 
 
 def unmarked(text: str) -> str:
-    """The text without Markdown around the line, or around the class name at its start.
+    """The text without Markdown markup around the line, or around the class name at its start.
 
     A single backtick begins or ends a quotation that spans several lines.
     """

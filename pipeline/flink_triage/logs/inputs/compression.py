@@ -1,4 +1,4 @@
-"""Decompresses byte streams; the format is detected by magic bytes, never by the file name.
+"""Decompresses byte streams; the format is detected from magic bytes, never from the file name.
 
 Memory usage does not depend on the compression ratio: decoders return small chunks, and a stream
 that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream ended
@@ -234,7 +234,7 @@ def open_decompressed(raw: BinaryIO, max_bytes: int) -> DecompressedStream:
 
 
 class _Decoder(Protocol):
-    """The common interface of the bz2, lzma, zstd and lz4 decoders."""
+    """The common interface of the bz2, lzma, zstd, and lz4 decoders."""
 
     @property
     def eof(self) -> bool: ...

@@ -41,7 +41,7 @@ def name_of_folder(path: str, root: str) -> str:
 
 
 def name_of_file(path: str, root: str) -> str:
-    """The path below the input, or the file's own name if the input is the file."""
+    """The path below the input; if the input is the file itself, the file name."""
     return "/".join(_file(path, root)[1])
 
 

@@ -68,7 +68,8 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+(?P<groups>{_BRACKETS})[ ]*"
         rf"{_LOGGER}(?:[ ]+{_NDC})?[ ]*(?:-|:|\|)(?:[ ]|$){_MESSAGE}",
     ),
-    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and its ISO variants.
+    # logback: %d{HH:mm:ss.SSS} [%thread] %-5level %logger{36} - %msg%n, and variants with ISO 8601
+    # dates.
     _layout(
         "logback",
         "06:47:23.468 [main] INFO  o.a.f.runtime.Foo - message",
@@ -96,7 +97,7 @@ LAYOUTS: tuple[Layout, ...] = (
         rf"(?P<thread>(?:[^\[\]]|\[[^\[\]]{{0,400}}\])"
         rf"{{0,1000}}?):(?P<logger>[\w$.]{{1,200}})@\d{{1,6}}\][ ]-(?:[ ]|$){_MESSAGE}",
     ),
-    # No date: %-5p %c %x - %m%n (log4j-console of some images) and %-5p [%t] %c - %m%n
+    # Without a date: %-5p %c %x - %m%n (log4j-console in some images) and %-5p [%t] %c - %m%n
     _layout(
         "level-first",
         "ERROR org.apache.flink.runtime.Foo [] - message",

@@ -185,7 +185,8 @@ def _columns_of(line: str) -> str | None:
         return line[: min(end + 1, SHAPE_WIDTH)] if end else None
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
-    # Ten nines are not an epoch, which starts with 1; an epoch has no columns anyway.
+    # Epoch timestamps do not match, because every digit is 9 here, and an epoch starts with 1. They
+    # have no fixed columns anyway.
     if match is None or match["dmy"] or match["mdy"]:
         return None
     behind = _BEHIND.match(line, match.end(), max(match.end(), min(match.end() + 2, SHAPE_WIDTH)))

@@ -1,4 +1,4 @@
-"""Parses one JSON log line into a ``Header`` that includes its stack trace.
+"""Parses a JSON log line into a ``Header`` that includes the stack trace.
 
 ECS, GELF, Logstash, GCP, log4j2's ``JSONLayout`` and ``JsonTemplateLayout``, and the CloudWatch
 format of Amazon Managed Service for Apache Flink differ only in field names; all names are tried.

@@ -27,7 +27,7 @@ _UNEQUAL = re.compile(
 _ESCAPE = re.compile(rb"#(00)0")
 # A stack frame, which may share its line with other text.
 _FRAME_WITH_DIGIT = re.compile(rb"(?<![0-9A-Za-z])at[ \t]+[^\s(]*[0-9][^\s(]*[ ]?\(")
-# Regex parts that do not distinguish digits.
+# Regex parts that do not distinguish between digits.
 _DIGIT_CLASSES = re.compile(r"\(\?P?[<=]\w+[>)]|\{\d*,?\d*\}|0-9|\\d")
 _EDGES_OF_HEX = re.compile(r"^[0-9a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9a-f]+$|^[0-9a-f]+$")
 

@@ -140,7 +140,7 @@ def _blank_ids(
 def _positions(
     starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """All positions of the words that start at ``starts``."""
+    """All byte positions of the words that start at ``starts``."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(total)

@@ -31,7 +31,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 
 
 class JsonEvents(ShapedEvents):
-    """Builds the events of a file of JSON records."""
+    """Builds the events of a file that contains JSON records."""
 
     def _parts(self, text: str, line: bytes, rest: bytes) -> tuple[Header, bytes]:
         header = parse_json_line(text, self._timezone)
@@ -47,7 +47,7 @@ class JsonEvents(ShapedEvents):
         return header, b"\n".join(filter(None, (encoded, rest))).rstrip()
 
     def _has_literal(self, data: bytes, header: Header) -> bool:
-        # Escaped characters occur unescaped only in the parsed text.
+        # Characters that are escaped in the record are unescaped only in the parsed text.
         return self._finder.contains(data) or (
             b"\\" in data and self._finder.contains(header.message.encode("utf-8", "replace"))
         )

@@ -55,7 +55,7 @@ class PastedEvents:
         is_document: bool = False,
     ) -> None:
         self._path = path
-        # A document about failures has no events; its lines are only counted.
+        # A document that discusses failures has no events, so its lines are only counted.
         self._is_document = is_document
         self._is_output = is_output(path)
         self._carriers = carriers
@@ -96,7 +96,7 @@ class PastedEvents:
         source = peeled.source
         current = self._open.get(source)
         if is_fence(peeled.text):
-            # The quotation ends here; the fence itself has no content.
+            # The code block starts or ends here; the fence itself has no content.
             line.peeled = Peeled("", source, False, peeled.times)
             closing = self._open.pop(source, None) or OpenEvent(line, number + 1, None, None)
             if closing is current:

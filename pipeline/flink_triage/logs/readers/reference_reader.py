@@ -1,4 +1,4 @@
-"""Reads a file whose header lines have a fixed shape, line by line: the reference implementation.
+"""The reference implementation that reads a file with a header shape line by line.
 
 Its result is correct by definition. Production code uses ``block_reader.read_blocks``, which tests
 compare with this reader.

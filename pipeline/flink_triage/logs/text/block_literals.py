@@ -53,7 +53,7 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
 
 
 class HyperscanFinder:
-    """Two block-mode databases; safe to share between calls of one thread."""
+    """Two block-mode databases; they can be reused, but only within one thread."""
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._exact, self._exact_scratch = database_of([text.encode() for text in literals])

@@ -15,7 +15,7 @@ from flink_triage.disk_cache import read_cached, write_cached
 def database_of(
     expressions: Sequence[bytes], flags: int | Sequence[int] = 0, *, literal: bool = True
 ) -> tuple[Any, Any]:
-    """A database in block mode; the id of an expression is its index.
+    """A database in block mode; the ID of an expression is its index.
 
     ``flags`` apply to all expressions, or are a sequence with one entry per expression. Scratch
     space must not be shared between threads.

@@ -270,7 +270,7 @@ def _is_assignment(match: re.Match[str]) -> bool:
     # The value ends at an escaped line end.
     value = (match["quoted"] or match["bare"]).partition("\\n")[0]
     if between.startswith(("s=", "s =")) and value.isdigit():
-        # The value is a number of tokens.
+        # In "tokens=12", the value is a count and not a secret.
         return False
     if "=" in between or "->" in between or "%3D" in between.upper() or match["close"] is not None:
         return True

@@ -56,7 +56,7 @@ _QUOTE = r"(?:\\{0,7}[\"']|%22|&quot;)"
 _SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?![=:])|::(?=[\s\"'])|%3D|%3A)"
 _SEPARATOR = (
     rf"(?:[ \t]{{0,64}}{_SIGN}[ \t]{{0,64}}"
-    # Wrapped, or wrapped and escaped to the two characters "\n".
+    # Wrapped; the newline may be escaped as the two characters "\n".
     r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
 )
 # An unquoted value ends at whitespace. It ends at a delimiter only if the next pair or the end of
@@ -201,7 +201,7 @@ PAIRS = tuple(
         r"(?P<value>[^\s\"'][^\n\"']{0,4096})",
         rf"(?P<head>jdbc:(?P<word>oracle):\w{{1,16}}:[^\s/:@]{{1,128}}/){_HIDDEN}"
         r"(?P<value>[^\s@]{1,256})(?=@)",
-        # .dockerconfigjson: user and password in base64.
+        # .dockerconfigjson contains user and password in base64.
         rf"(?P<head>{_QUOTE}(?P<word>auth){_QUOTE}[ ]?:[ ]?{_QUOTE})"
         r"(?P<value>(?=[A-Za-z+/]{0,256}[0-9=])[A-Za-z0-9+/]{8,4096}={0,2})(?=[\"'\\])",
         # The private members of a JSON Web Key.
@@ -327,7 +327,7 @@ MAYBE = (
     rb"[?&](key|code|auth)=[^\s&]{12}",
     rb"PRIVATE KEY( BLOCK)?-----|Private-Lines:",
     rb"[a-z0-9+/]{64}[\r\n\\]",
-    # Names in other scripts, and disguised characters.
+    # Names in non-Latin scripts, and disguised characters.
     *(
         word.encode()
         for word in (

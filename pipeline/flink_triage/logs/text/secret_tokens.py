@@ -13,7 +13,7 @@ _ID = "[A-Za-z0-9]"
 _URL_SAFE = "[A-Za-z0-9_-]"
 _NUMBER = "[MNO][DTjz][AEIMQUYcgk]"
 
-# Kind and pattern; a letter, digit, "_" or "-" may not directly precede a token.
+# Kind and pattern of each token; a letter, digit, "_", or "-" must not directly precede a token.
 TOKENS: tuple[tuple[str, str], ...] = (
     # header.claims.signature, or the five parts of an encrypted token
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),
@@ -78,7 +78,7 @@ WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"api\.softlayer\.com/soap/v3(?:\.1)?/", r"[a-z0-9]{64}"),
     (r"events\.pagerduty\.com/integration/", r"\w{16,64}"),
     (r"maker\.ifttt\.com/trigger/\w{1,64}/(?:json/)?with/key/", r"[\w-]{16,64}"),
-    # Mattermost, Rocket.Chat, Zapier and others: /hooks/<id>, /hooks/catch/<number>/<id>
+    # Mattermost, Rocket.Chat, Zapier, and others: /hooks/<id>, /hooks/catch/<number>/<id>
     (r"/hooks/(?:catch/\d{1,12}/)?", r"[A-Za-z0-9]{16,64}(?:/\w{16,64})?"),
 )
 

@@ -21,7 +21,7 @@ _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
 
 
 def holds_trace(text: str) -> bool:
-    """Whether a line of ``text`` belongs to a stack trace, or contains the name of a throwable."""
+    """Whether any line of ``text`` belongs to a stack trace or contains a throwable's name."""
     return any(is_trace_like(line) for line in text.split("\n"))
 
 

@@ -103,39 +103,42 @@ def is_throwable_type(name: str) -> bool:
 
 
 def is_throwable_header(line: str) -> bool:
-    """``some.pkg.FooException[: message]``, optionally after ``Exception in thread "x" ``."""
+    """Whether a line is ``some.pkg.FooException[: message]``.
+
+    The text ``Exception in thread "x" `` may precede it.
+    """
     match = HEADER.match(line)
     return match is not None and is_throwable_type(match["type"])
 
 
 def is_frame(line: str) -> bool:
-    """``at [loader/][module/]pkg.Class.method(Source) [~[jar:version]]``, complete on its line."""
+    """Whether a line is ``at [loader/][module/]pkg.Class.method(Source) [~[jar:version]]``."""
     match = FRAME.match(line)
     return match is not None and "." in match["name"]
 
 
 def is_cause(line: str) -> bool:
-    """``Caused by: ...`` and logback's root-first ``Wrapped by: ...``."""
+    """Whether a line is ``Caused by: ...`` or logback's ``Wrapped by: ...`` (root cause first)."""
     return CAUSE.match(line) is not None
 
 
 def is_suppressed(line: str) -> bool:
-    """``Suppressed: ...``."""
+    """Whether a line is ``Suppressed: ...``."""
     return SUPPRESSED.match(line) is not None
 
 
 def is_more(line: str) -> bool:
-    """``... 12 more``, ``... 12 common frames omitted``."""
+    """Whether a line is ``... 12 more`` or ``... 12 common frames omitted``."""
     return MORE.match(line) is not None
 
 
 def is_circular(line: str) -> bool:
-    """``[CIRCULAR REFERENCE: some.Type: message]`` on a line of its own (Java 8)."""
+    """Whether a line is ``[CIRCULAR REFERENCE: some.Type: message]`` (Java 8)."""
     return CIRCULAR.match(line) is not None
 
 
 def is_elision(line: str) -> bool:
-    """``...`` and similar, alone on its line; part of a trace only if a trace surrounds it."""
+    """Whether a line is ``...`` or similar, which is part of a trace only between trace lines."""
     return len(line) <= _MAX_ELISION_CHARS and ELISION.match(line) is not None
 
 

@@ -70,7 +70,7 @@ def render_rules(rules: EnricherRules) -> str:
 
 def _why_not(signature: Signature) -> str | None:
     if signature.is_episodic:
-        return "needs several events"
+        return "requires several events"
     for veto in signature.vetoes:
         reason = _why_no_regex(veto)
         if reason is not None:

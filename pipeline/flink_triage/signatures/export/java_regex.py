@@ -35,7 +35,7 @@ _SAME_IN_CLASS = frozenset("dDsSwWntrf")
 
 
 class Untranslatable(ValueError):
-    """The regex contains syntax that Java lacks or interprets differently; the message shows it."""
+    """The regex contains syntax that Java lacks or interprets differently, shown in the message."""
 
 
 def to_java(pattern: str, prefix: str = "g") -> str:

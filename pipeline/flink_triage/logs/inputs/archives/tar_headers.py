@@ -30,7 +30,7 @@ _BLOCK = tarfile.BLOCKSIZE
 _MAX_RECORDS_BYTES = 64 * KIB
 _RECORD = re.compile(rb"(\d{1,20}) ([^=\n]{1,255})=")
 _KNOWN_RECORDS = frozenset({b"path", b"size", b"mtime", b"GNU.sparse.name"})
-# Each of these marks a sparse file.
+# pax records with this prefix indicate a sparse file.
 _SPARSE = b"GNU.sparse."
 _MAGIC = re.compile(rb"ustar")
 _MAGIC_AT = 257
@@ -115,7 +115,7 @@ def _place(
 
 
 def _said(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
-    """The records of a pax header; a long name is returned as one record."""
+    """The records in a pax header; a long name header is returned as a single record."""
     if info.size > _MAX_RECORDS_BYTES:
         kind = "name" if info.type == tarfile.GNUTYPE_LONGNAME else "header"
         return _Announced(problem=f"a {kind} of {info.size} bytes, allowed: {_MAX_RECORDS_BYTES}")

@@ -28,7 +28,7 @@ def yarn_places(flat: BinaryIO) -> Iterator[Place]:
     """
     names: dict[str, int] = {}
     container, host = "unknown", None
-    # The section that ends at the next heading or at the end of the file.
+    # The current section, which ends at the next heading or at the end of the file.
     begin, open_name, open_host = 0, "", None
     end = 0
     for at, heading in _headings(flat):

@@ -31,7 +31,7 @@ from flink_triage.settings import MIB
 
 # Sufficient for 10,000 members with names of 700 bytes; `zipfile` uses ten times as much memory.
 _MAX_DIRECTORY_BYTES = 8 * MIB
-# Method numbers from APPNOTE.TXT.
+# Compression method numbers from APPNOTE.TXT.
 _METHODS = {0: "none", 8: "deflate", 12: "bz2", 14: "lzma", 93: "zstd", 95: "xz"}
 _HEADER_BYTES = 30
 _IS_ENCRYPTED = 1
