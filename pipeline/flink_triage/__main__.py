@@ -1,6 +1,6 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; exits quietly on Ctrl-C.
 
-During imports, a signal handler exits immediately: no resources are open yet, and a
+During imports, a signal handler exits the process immediately: no resources are open yet, and a
 ``KeyboardInterrupt`` inside an import would cause a traceback or a partially initialized module.
 """
 

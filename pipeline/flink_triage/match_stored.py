@@ -3,8 +3,9 @@
 For each event, the tables contain its text without the stack trace, its root cause message, and its
 fingerprint. For each fingerprint, they contain one stack trace. Events with equal fingerprints have
 the same throwables, the same calls, and the same words in their messages, but possibly different
-numbers, IDs, paths, and quoted words. The full text of an event is known only if its trace has no
-such parts. Otherwise, the stored text is matched, and earlier matches in the full text are kept.
+numbers, IDs, paths, and quoted words. The full text of an event is known if it has no such parts,
+or if no other event has its fingerprint. Otherwise, the stored text is matched, and earlier matches
+in the full text are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parses option values like Flink does, and formats them as a user would write them.
+"""Parses option values as Flink does, and formats them as a user would write them.
 
 The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue, and
 StructuredOptionsSplitter. Types have the format of the option table: ``Duration``, ``Long(ms)`` (a
@@ -217,7 +217,7 @@ def _load_yaml(text: str) -> object:
 
 
 def split_escaped(text: str, delimiter: str) -> list[str]:
-    """The parts of ``text``, split like in Flink's StructuredOptionsSplitter.
+    """The parts of ``text``, split as in Flink's StructuredOptionsSplitter.
 
     A part may be enclosed in single or double quotes; a quote inside it is escaped by doubling. A
     closing quote at the very end of the text is accepted, although the oldest lines reject it.

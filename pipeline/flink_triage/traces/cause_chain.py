@@ -241,7 +241,7 @@ def _finish_one(draft: _Draft) -> Throwable:
 
 
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
-    """The original class and message of a ``SerializedThrowable``.
+    """The original class and message of a ``SerializedThrowable``, and whether it is one.
 
     Its message is ``class: message``. Flink before 1.11 printed only the message; the type is then
     unknown and remains ``SerializedThrowable``.

@@ -131,7 +131,7 @@ def kind_of_line(text: str) -> HeaderKind | None:
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
-    """The event on this line; ``None`` if it is no JSON object with a message or stack trace."""
+    """The event on this line; ``None`` unless it is a JSON object with a message or stack trace."""
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
         return None

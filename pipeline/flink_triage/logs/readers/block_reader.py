@@ -60,8 +60,8 @@ def read_blocks(
 ) -> Iterator[Sequence[Event]]:
     """Read ``source``, which must be positioned at ``window.start``, block by block.
 
-    Yields the events that ``tally`` keeps, in portions; the last portion stays in ``tally``. Call
-    ``repeats.begin`` before; ``repeats`` counts the events that other events represent.
+    Yields the events that ``tally`` keeps, in portions; the last portion stays in ``tally``. If
+    given, ``repeats`` counts the events that other events represent; call its ``begin`` first.
     """
     return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
@@ -319,7 +319,7 @@ class _Blocks:
     ) -> str | None:
         """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it is not notable.
 
-        Unless ``judged``, the event is judged only if it contains a literal.
+        If ``judged`` is false, the event is judged only if it contains a literal.
         """
         offset, line = self._offset + start, self._line + line
         if not judged and self._is_routine(offset, line, data):
