@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -193,47 +195,33 @@ def cited_now(spark: SparkSession, warehouse: Warehouse, runs: DataFrame) -> tup
 def _coverage(
     spark: SparkSession, warehouse: Warehouse, run: dict[str, Any], runs: DataFrame
 ) -> Coverage:
-    columns = (
-        "path",
-        "file_id",
-        "generation",
-        "state",
-        "reason",
-        "compression",
-        "size_bytes",
-        "consumed_bytes",
-        "held_back_bytes",
-        "problems",
-        "redactions_by_kind",
-        *COUNTED,
-    )
-    files = warehouse.current(spark, LOG_FILES.name, runs).select(*columns).toArrow().to_pylist()
-    bad = {
-        Quarantined(redact_path(file["path"]), file["reason"])
-        for file in files
-        if file["state"] == "quarantined" or (file["state"] == "partial" and not file["problems"])
-    }
-    problems = (problem for file in files for problem in file["problems"] or ())
-    bad |= {Quarantined(redact_path(p["path"]), p["reason"]) for p in problems}
+    files = _files(warehouse.current(spark, LOG_FILES.name, runs))
+    named = files.filter(pc.is_valid(files.column("path"))).select(["path", "reason"])
+    problems = [*named.to_pylist(), *pc.list_flatten(files.column("problems")).to_pylist()]
+    bad = {Quarantined(redact_path(p["path"]), p["reason"]) for p in problems}
     bad |= {Quarantined(f["deployment"], f["reason"]) for f in run["undiagnosed"] or ()}
+    masked = files.filter(pc.greater(files.column("redactions"), 0))
     kinds: Counter[str] = Counter()
-    for file in files:
-        kinds.update(dict(file["redactions_by_kind"] or ()))
+    for of_file in masked.column("redactions_by_kind").to_pylist():
+        kinds.update(dict(of_file or ()))
     fingerprints = 0
     if warehouse.exists(spark, STACK_TRACES):
         fingerprints = int(warehouse.current(spark, STACK_TRACES.name, runs).count())
+
+    def total(column: str) -> int:
+        return pc.sum(files.column(column)).as_py() or 0
+
     return Coverage(
-        # A path that could not be opened has no compression.
-        files=sum(1 for file in files if file["compression"]),
-        bytes=sum(_bytes_of(file) for file in files),
-        events=sum(file["event_count"] for file in files),
-        stack_traces=sum(file["trace_count"] for file in files),
+        files=total("is_opened"),
+        bytes=total("bytes_read"),
+        events=total("event_count"),
+        stack_traces=total("trace_count"),
         fingerprints=fingerprints,
         quarantined=by_importance(bad),
-        truncated=sum(file["truncated"] for file in files),
-        redactions=sum(file["redactions"] for file in files),
+        truncated=total("truncated"),
+        redactions=total("redactions"),
         redactions_by_kind=dict(sorted(kinds.items())),
-        decode_errors=sum(file["decode_errors"] for file in files),
+        decode_errors=total("decode_errors"),
         signatures_evaluated=run["signatures_evaluated"],
         signatures_skipped=tuple(
             SkippedSignature(s["signature"], s["reason"]) for s in run["signatures_skipped"]
@@ -242,11 +230,28 @@ def _coverage(
     )
 
 
-def _bytes_of(file: Mapping[str, Any]) -> int:
-    """Bytes read from a file; all its bytes if it was opened and quarantined as a whole."""
-    if file["state"] == "quarantined" and file["compression"]:
-        return int(file["size_bytes"])
-    return int(file["consumed_bytes"] + file["held_back_bytes"])
+def _files(rows: DataFrame) -> pa.Table:
+    """The counts of each file; ``path`` is null unless the file itself is a problem.
+
+    There may be a million files, so they stay Arrow columns.
+    """
+    # A path that could not be opened has no compression.
+    is_opened = F.col("compression").isNotNull()
+    is_whole = (F.col("state") == "quarantined") & is_opened
+    has_problems = F.coalesce(F.size("problems"), F.lit(0)) > 0
+    is_bad = (F.col("state") == "quarantined") | ((F.col("state") == "partial") & ~has_problems)
+    return rows.select(
+        is_opened.alias("is_opened"),
+        # A file that was opened and quarantined counts with all its bytes.
+        F.when(is_whole, F.col("size_bytes"))
+        .otherwise(F.col("consumed_bytes") + F.col("held_back_bytes"))
+        .alias("bytes_read"),
+        F.when(is_bad, F.col("path")).alias("path"),
+        "reason",
+        "problems",
+        "redactions_by_kind",
+        *COUNTED,
+    ).toArrow()
 
 
 def _config(
