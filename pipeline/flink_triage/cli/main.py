@@ -1,8 +1,8 @@
 """Parses the command line of ``flink-triage``, runs the command and returns its exit code.
 
 Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong usage
-or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5
-another run holds the output, 70 a bug in flink-triage, 130 interrupted.
+or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5 the
+output is in use by another run, 70 a bug in flink-triage, 130 interrupted.
 """
 
 from __future__ import annotations
