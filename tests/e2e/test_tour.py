@@ -19,7 +19,7 @@ from tests.e2e.test_docs import api_code, blocks, is_shown_in, link_inputs, show
 
 @pytest.fixture(scope="module")
 def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder in which all commands of the tour that need Java have run, in their order."""
+    """The directory in which all tour commands that require Java have been run, in order."""
     folder = tmp_path_factory.mktemp("tour")
     link_inputs(folder)
     with pytest.MonkeyPatch.context() as patch:

@@ -274,8 +274,8 @@ def unit_of(number: str, duration: str) -> str | None:
 def measure_type(type_: str, default: str | None = None) -> str:
     """The type used to compare values of this option.
 
-    ``Long(ms)`` is compared as a Duration. A String whose default is similar to ``10 s`` or
-    ``10485760b`` is compared as a Duration or MemorySize. All other types are unchanged.
+    ``Long(ms)`` is compared as a Duration. A String option whose default value has the form
+    ``10 s`` or ``10485760b`` is compared as a Duration or MemorySize. Other types are unchanged.
     """
     if _NUMBER_WITH_UNIT.fullmatch(type_):
         return "Duration"

@@ -181,7 +181,7 @@ def _forget_missing(
 ) -> None:
     """Delete the ledger rows of deleted files that were last changed before ``before``.
 
-    A file counts as deleted if its path has different content, or if an input of a recent run
+    A file counts as deleted if its path now has different content, or if an input of a recent run
     covers its path but no longer contains the file. An input that cannot be listed here, or is
     empty, may be temporarily unavailable, so the rows of its files are kept.
     """

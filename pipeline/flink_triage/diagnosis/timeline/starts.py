@@ -70,12 +70,12 @@ Facts = dict[str, dict[str, tuple[Statement, Statement]]]
 
 @dataclass(slots=True)
 class Generation:
-    """Starts without a running job between them, in time order.
+    """Starts without a running job between them, in chronological order.
 
-    ``facts`` maps each kind to the facts of these starts; a kind without facts is taken from the
-    previous generation. ``lines`` contains the ids of all moments that state these facts. ``ran``
-    contains the lines that show a running job: a completed checkpoint, or the beginning of a run
-    and a later line. It is empty if no job ran.
+    ``facts`` maps each kind to the facts of these starts; if a kind has no facts, the facts of the
+    previous generation are used. ``lines`` contains the ids of all moments from which these facts
+    were taken. ``ran`` contains the lines that show a running job: a completed checkpoint, or the
+    beginning of a run and a later line. It is empty if no job ran.
     """
 
     starts: list[Moment] = field(default_factory=list)

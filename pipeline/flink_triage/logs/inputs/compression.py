@@ -2,7 +2,7 @@
 
 Memory usage does not depend on the compression ratio: decoders return small chunks, and a stream
 that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream ended
-early. For a truncated or damaged stream, all data before the damage is returned.
+early. For a truncated or corrupt stream, all data before the corruption is returned.
 """
 
 from __future__ import annotations
@@ -163,10 +163,11 @@ class DecompressedStream:
         return part
 
     def _before_damage(self) -> bytes:
-        """The bytes between the returned data and the damage.
+        """The bytes between the data already returned and the corrupt data.
 
-        A decoder that detects damage discards the whole chunk. The member is therefore decoded
-        again: up to this chunk as before, and from there byte by byte. Requires a seekable ``raw``.
+        A decoder that detects corrupt data discards the whole chunk. The member is therefore
+        decoded again: up to this chunk as before, and from there byte by byte. Requires a seekable
+        ``raw``.
         """
         position, at = self._member
         decoder = _new_decoder(self.compression)

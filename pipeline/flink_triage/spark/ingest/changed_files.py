@@ -272,7 +272,7 @@ class _Planner:
         self._claimed.update(entry.identity for entry in entries)
 
     def place(self, one: _Examined) -> bool:
-        """Plan the file if it starts with the content of an entry; return whether it does.
+        """Plan to read the file if it starts with the content of an entry; return whether it does.
 
         A path that cannot be opened is added to the unreadable paths.
         """
@@ -304,7 +304,7 @@ class _Planner:
         others: Sequence[_Examined],
         alike: Mapping[str, Sequence[LedgerEntry]],
     ) -> None:
-        """Plan the files with new content; defer those that may be copies in progress.
+        """Plan to read the files with new content; defer those that may be copies in progress.
 
         Content that replaced other content while the run was planning is deferred as well: it may
         have been read at a path that was opened before.
