@@ -108,10 +108,15 @@ def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
     return all(bool(part) and full.startswith(part) for part, full in pairs)
 
 
-def is_frame(frame: Frame, wanted: str) -> bool:
-    """Whether the frame's ``class.method`` starts with ``wanted``, ignoring a shading prefix."""
-    name, wanted = _canonical(f"{frame.class_name}.{frame.method}"), _canonical(wanted)
-    return name.startswith(wanted) or f".{wanted}" in name
+def frame_names(frames: Iterable[Frame]) -> str:
+    """The ``class.method`` of each frame, as ``has_frame`` searches them."""
+    names = (_canonical(f"{frame.class_name}.{frame.method}") for frame in frames)
+    return "\n".join(f".{name}" for name in names)
+
+
+def has_frame(names: str, wanted: str) -> bool:
+    """Whether the name of any frame starts with ``wanted``, ignoring a shading prefix."""
+    return f".{_canonical(wanted)}" in names
 
 
 def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
@@ -131,11 +136,6 @@ def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
             yield depth, chain[index]
             depth += 1
             waiting.extend(chain[index].suppressed)
-
-
-def all_frames(trace: StackTrace) -> Iterator[Frame]:
-    for _, throwable in chain_with_depths(trace):
-        yield from throwable.frames
 
 
 def fails_in_user_code(trace: StackTrace) -> bool:

@@ -10,6 +10,7 @@ from functools import cached_property
 from flink_triage.model import Event, Process, StackTrace, Throwable
 from flink_triage.signatures.conditions import (
     chain_with_depths,
+    frame_names,
     is_any_type,
     is_untold,
     simple_name,
@@ -96,6 +97,10 @@ class EventText:
             for depth, throwable in self.chain
             if throwable.frames
         )
+
+    @cached_property
+    def frame_names(self) -> str:
+        return frame_names(frame for _, throwable in self.chain for frame in throwable.frames)
 
     def searched(self, *, with_frames: bool) -> str:
         """All text that may contain a literal."""

@@ -17,7 +17,7 @@ import regex
 from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.candidates import Candidates
-from flink_triage.signatures.conditions import all_frames, fails_in_user_code, is_frame, is_logger
+from flink_triage.signatures.conditions import fails_in_user_code, has_frame, is_logger
 from flink_triage.signatures.event_text import EventText, Piece, excerpt, regex_window, says_enough
 from flink_triage.signatures.failed_process import failed_process
 from flink_triage.signatures.pack import SignaturePack
@@ -274,10 +274,7 @@ def _trace_holds(alternative: Alternative, text: EventText) -> bool:
         return text.trace is not None and fails_in_user_code(text.trace)
     if not alternative.frames:
         return True
-    if text.trace is None:
-        return False
-    frames = all_frames(text.trace)
-    return any(is_frame(frame, wanted) for frame in frames for wanted in alternative.frames)
+    return any(has_frame(text.frame_names, wanted) for wanted in alternative.frames)
 
 
 def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
@@ -307,14 +304,13 @@ def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found
     places: dict[str, str | None] = {}
     if "process" in signature.asked_places:
         places["process"] = failed_process(text)
-    if "frame" in signature.asked_places and text.trace is not None:
-        frames = list(all_frames(text.trace))
+    if "frame" in signature.asked_places:
         places["frame"] = next(
             (
                 wanted
                 for alternative in signature.alternatives
                 for wanted in alternative.frames
-                if any(is_frame(frame, wanted) for frame in frames)
+                if has_frame(text.frame_names, wanted)
             ),
             None,
         )

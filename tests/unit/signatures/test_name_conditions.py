@@ -7,7 +7,8 @@ import pytest
 from flink_triage.model import Frame
 from flink_triage.signatures.conditions import (
     fails_in_user_code,
-    is_frame,
+    frame_names,
+    has_frame,
     is_logger,
     is_type,
     simple_name,
@@ -90,7 +91,8 @@ FRAMES = [
 
 @pytest.mark.parametrize(("wanted", "expected"), FRAMES)
 def test_frames(wanted: str, expected: bool) -> None:
-    assert is_frame(Frame("org.rocksdb.RocksDB", "open"), wanted) is expected
+    names = frame_names([Frame("a.B", "c"), Frame("org.rocksdb.RocksDB", "open")])
+    assert has_frame(names, wanted) is expected
 
 
 @pytest.mark.parametrize(
