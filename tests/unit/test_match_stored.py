@@ -22,9 +22,9 @@ from flink_triage.signatures import Matcher, SignaturePack, builtin_pack_directo
 from flink_triage.signatures.pack import build_pack
 
 LOGS = Path(__file__).parents[1] / "logs"
-# Every sixth recorded log.
+# Every third recorded log.
 FILES = sorted(p for p in LOGS.rglob("*") if p.is_file() and p.suffix in (".log", ".txt", ".json"))[
-    ::6
+    ::3
 ]
 
 

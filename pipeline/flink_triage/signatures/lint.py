@@ -13,9 +13,8 @@ from pathlib import Path
 
 import regex
 
-from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.event_text import MAX_REGEX_CHARS
-from flink_triage.signatures.pack import SignaturePack, build_pack, read_pack
+from flink_triage.signatures.pack import SignaturePack, build_pack, is_in_any, read_pack
 from flink_triage.signatures.samples import check_examples
 from flink_triage.signatures.signature import PLACES, Alternative, ComputedValue, Signature
 from flink_triage.signatures.stated_amounts import capture_names
@@ -50,11 +49,7 @@ _QUANTIFIER_OR_CLASS = regex.compile(
 _FILLERS = ("a", "1", " ", ".", "/", "a.", "a b ", "1, ", "'a' ", "[", "(a) ", ": ", "\n", "é")
 
 
-def lint(
-    directories: Sequence[Path],
-    check_config: ConfigChecker,
-    settings: Settings = DEFAULT_SETTINGS,
-) -> tuple[str, ...]:
+def lint(directories: Sequence[Path], check_config: ConfigChecker) -> tuple[str, ...]:
     """The problems as ``path:line: field: reason``, loading problems first.
 
     The directories after the first one extend or replace its signatures. If there are any, only
@@ -62,21 +57,11 @@ def lint(
     """
     pack, problems = read_pack(directories)
     checked = directories[1:] or directories
-    own = build_pack(
-        signature
-        for signature in pack.signatures.values()
-        if any(Path(signature.path).is_relative_to(directory) for directory in checked)
-    )
-    found = [str(problem) for problem in (*problems, *lint_pack(own, settings))]
-    found.extend(check_config(own))
-    return tuple(dict.fromkeys(found))
-
-
-def lint_pack(pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS) -> tuple[Problem, ...]:
-    """The problems of a loaded pack."""
-    problems = [problem for s in pack.signatures.values() for problem in lint_signature(s)]
-    problems.extend(check_examples(pack, settings))
-    return tuple(sorted(problems, key=lambda problem: (problem.path, problem.line, problem.reason)))
+    own = build_pack(s for s in pack.signatures.values() if is_in_any(s.path, checked))
+    found = [problem for s in own.signatures.values() for problem in lint_signature(s)]
+    found.extend(check_examples(own))
+    found.sort(key=lambda problem: (problem.path, problem.line, problem.reason))
+    return tuple(dict.fromkeys([*map(str, (*problems, *found)), *check_config(own)]))
 
 
 def lint_signature(signature: Signature) -> tuple[Problem, ...]:

@@ -162,7 +162,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
     while True:
         # A skipped file may have overridden a signature, which is now in effect, so check it.
         pack, problems = read_pack(paths, frozenset(problem.path for problem in skipped))
-        fatal = [p for p in problems if not _is_in_any(p.path, paths[1:])]
+        fatal = [p for p in problems if not is_in_any(p.path, paths[1:])]
         if fatal:
             raise SignaturePackError([str(problem) for problem in fatal])
         if not (problems or skipped):
@@ -173,7 +173,7 @@ def _load_usable_pack(directories: tuple[str, ...], stamp: tuple[object, ...]) -
         skipped.extend(problems)
 
 
-def _is_in_any(path: str, directories: Iterable[Path]) -> bool:
+def is_in_any(path: str, directories: Iterable[Path]) -> bool:
     return any(directory in Path(path).parents for directory in directories)
 
 

@@ -87,7 +87,8 @@ def test_any_name_is_read(name: str | bytes, tmp_path: Path) -> None:
     scanned = _scan(tmp_path)
     assert _messages(scanned) == ["it failed"]
     # The name is harmless where it is printed.
-    assert main(["diagnose", str(tmp_path), "--quiet"]) == 0
+    assert main(["diagnose", str(tmp_path), "--quiet", "--format", "text"]) == 0
+    assert main(["diagnose", str(tmp_path), "--quiet", "--format", "json"]) == 0
 
 
 def test_a_folder_whose_name_looks_like_an_archive(tmp_path: Path) -> None:
