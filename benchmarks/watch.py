@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 POLL_SECONDS = 0.2
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     """``jvm_bytes`` and ``python_bytes`` are the peaks of the largest process of each kind.
 
-    ``processor_seconds`` includes all processes whose parent waited for them, but not the workers
-    that a JVM kills when it exits.
+    ``processor_seconds`` is the CPU time of the command and all its descendants. Each process is
+    read every ``POLL_SECONDS``, so the time after its last reading is missing.
     """
 
     seconds: float
@@ -34,13 +34,13 @@ def measure(command: Sequence[str]) -> Measured:
 
     On failure, print its output and raise ``CalledProcessError``.
     """
-    began, used = time.monotonic(), _processor_seconds()
+    began = time.monotonic()
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    peaks = {"java": 0, "python": 0}
+    seen = _Seen()
     ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(process.pid, peaks, ended))
+    watcher = threading.Thread(target=seen.watch, args=(process.pid, ended))
     watcher.start()
     _, said = process.communicate()
     seconds = time.monotonic() - began
@@ -49,23 +49,34 @@ def measure(command: Sequence[str]) -> Measured:
     if process.returncode:
         print(said[-4000:], file=sys.stderr)
         raise subprocess.CalledProcessError(process.returncode, command)
-    used = _processor_seconds() - used
-    return Measured(seconds, used, peaks["java"], peaks["python"])
+    peaks = seen.peak_bytes
+    return Measured(seconds, sum(seen.ticks.values()) / _TICKS, peaks["java"], peaks["python"])
 
 
-def _processor_seconds() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+@dataclass(slots=True)
+class _Seen:
+    """Peak memory by kind of process, and the CPU time of each process in clock ticks."""
 
+    peak_bytes: dict[str, int] = field(default_factory=lambda: {"java": 0, "python": 0})
+    ticks: dict[tuple[int, str], int] = field(default_factory=dict)
 
-def _watch(root: int, peaks: dict[str, int], ended: threading.Event) -> None:
-    while not ended.wait(POLL_SECONDS):
-        for pid in _descendants(root):
-            status = _status(pid)
-            name = status.get("Name", "")
-            kind = "java" if name == "java" else "python" if "python" in name else None
-            if kind is not None:
-                peaks[kind] = max(peaks[kind], 1024 * int(status.get("VmHWM", "0").split()[0]))
+    def watch(self, root: int, ended: threading.Event) -> None:
+        while not ended.wait(POLL_SECONDS):
+            for pid in _descendants(root):
+                self._read(pid)
+
+    def _read(self, pid: int) -> None:
+        status = _status(pid)
+        name = status.get("Name", "")
+        kind = "java" if name == "java" else "python" if "python" in name else None
+        if kind is not None:
+            peak = 1024 * int(status.get("VmHWM", "0").split()[0])
+            self.peak_bytes[kind] = max(self.peak_bytes[kind], peak)
+        # The fields after the name, which may contain spaces: state, parent, ... (see proc(5)).
+        fields = _text(pid, "stat").rpartition(") ")[2].split()
+        if fields:
+            user, system, started = fields[11], fields[12], fields[19]
+            self.ticks[pid, started] = int(user) + int(system)
 
 
 def _descendants(root: int) -> list[int]:
@@ -84,9 +95,12 @@ def _descendants(root: int) -> list[int]:
 
 
 def _status(pid: int) -> dict[str, str]:
-    try:
-        text = Path(f"/proc/{pid}/status").read_text()
-    except OSError:  # it has ended
-        return {}
-    pairs = (line.split(":", 1) for line in text.split("\n") if ":" in line)
+    pairs = (line.split(":", 1) for line in _text(pid, "status").split("\n") if ":" in line)
     return {key: value.strip() for key, value in pairs}
+
+
+def _text(pid: int, name: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_text()
+    except OSError:  # it has ended
+        return ""
