@@ -233,6 +233,23 @@ _THROWN = "java.io.IOException: failed at {} in {}" + _FRAMES
             False,
             id="two places whose words were equal and no longer are",
         ),
+        pytest.param(
+            [Alternative(scope="frame", literals=(".run",), regex=r"acme\.(?P<owner>\w+)\.run")],
+            ("123", "456"),
+            ("178", "456"),
+            True,
+            id="a regex that matches a stack frame",
+        ),
+        pytest.param(
+            [
+                Alternative(scope="frame", literals=(".run",), regex=r"acme\.Task\.run"),
+                Alternative(literals=("failed at",), regex=r"failed at (?P<place>\d+)"),
+            ],
+            ("123", "456"),
+            ("178", "456"),
+            True,
+            id="a regex that matches no stack frame",
+        ),
     ],
 )
 def test_matches_are_those_of_a_full_analysis(

@@ -209,7 +209,7 @@ def test_a_word_in_quotes_changes_only_what_it_may(
     assert_equal_reading(full, columns, path, (0,))
     found = read(columns, range_of(path), None)[0]
     assert found == read(full, range_of(path), None)[0]
-    if said.count("'") == 4 and "'{word}'. " in said:
+    if "'{word}'. " in said:
         assert columns.recalled_count > 500
 
 

@@ -48,7 +48,8 @@ class Slot:
 
 
 # A piece is a numbered string that the matcher searches: first the throwables in printed order,
-# then the message, and finally all of them joined.
+# then the stack frames, which never vary, then the message, and finally the throwables and the
+# message joined.
 
 
 @dataclass(frozen=True, slots=True)

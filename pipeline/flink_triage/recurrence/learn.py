@@ -57,9 +57,13 @@ class Learner:
             id(piece): order[id(throwable)]
             for (_, throwable), piece in zip(text.chain, text.throwables, strict=True)
         }
-        whole = (len(printed), *(numbers[id(piece)] for piece in reversed(text.throwables)))
-        numbers[id(text.message)] = len(printed)
-        numbers[id(text.whole)] = len(printed) + 1
+        numbers |= {id(piece): number for number, piece in enumerate(text.frames, len(printed))}
+        message_number = len(printed) + len(text.frames)
+        messages = [(number, f"{t.type}: ") for number, t in enumerate(printed)]
+        messages.append((message_number, ""))
+        whole = (message_number, *(numbers[id(piece)] for piece in reversed(text.throwables)))
+        numbers[id(text.message)] = message_number
+        numbers[id(text.whole)] = message_number + 1
         probes = tuple(self._probes(text, numbers))
         recipes = tuple(self._recipe(match, text, numbers, probes) for match in analysis.matches)
         used = {probe.piece for _, _, probe in probes}
@@ -72,17 +76,22 @@ class Learner:
             self._sensitive.places(lines_text, is_any=has_words),
             has_words,
             replace(analysis, trace=None),
-            (*(throwable.text for throwable in printed), analysis.message, text.whole.text),
+            (
+                *(throwable.text for throwable in printed),
+                *(piece.text for piece in text.frames),
+                analysis.message,
+                text.whole.text,
+            ),
             tuple(
-                (number, f"{printed[number].type}: " if number < len(printed) else "", parts)
-                for number, parts in enumerate(slots)
+                (number, prefix, parts)
+                for (number, prefix), parts in zip(messages, slots, strict=True)
                 if any(part.line >= 0 for part in parts)
             ),
-            whole if len(printed) + 1 in used else (),
+            whole if message_number + 1 in used else (),
             tuple(dict.fromkeys(probe for _, _, probe in probes)),
             recipes,
             message_place(trace.root_cause, order) if trace is not None else None,
-            place_of_task(analysis, trace, order),
+            place_of_task(analysis, trace, order, message_number),
         )
 
     def _probes(
@@ -185,8 +194,4 @@ def _pieces(
     """The numbered pieces in which an alternative is searched for; stack frames do not vary."""
     if alternative.is_user_frame and not alternative.literals:
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
-    pieces = list(text.pieces(alternative))
-    if any(id(piece) not in numbers for piece in pieces):
-        # The text of stack frames is not read again.
-        raise Misfit
-    return [(numbers[id(piece)], piece) for piece in pieces]
+    return [(numbers[id(piece)], piece) for piece in text.pieces(alternative)]

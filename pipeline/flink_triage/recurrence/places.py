@@ -111,11 +111,11 @@ def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, 
 
 
 def place_of_task(
-    analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int]
+    analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int], message_number: int
 ) -> tuple[int, int] | None:
     """The piece and the start column of the text that contains the task."""
     if task_in_text(analysis.message) is not None:
-        return len(order), 0
+        return message_number, 0
     for throwable in trace.throwables if trace is not None else ():
         if task_in_text(throwable.message) is not None:
             return message_place(throwable, order)
