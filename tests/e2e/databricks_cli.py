@@ -1,9 +1,10 @@
-"""What the Databricks CLI does to a bundle and what it refuses, for the fields that jobs/ uses.
+"""The rules that the Databricks CLI applies to a bundle, for the fields that jobs/ uses.
 
-The CLI cannot be a dependency of the tests, so its rules stand here, each with the file of
-github.com/databricks/cli that it was read in (v1.13.0, commit 7bbe285; paths below ``bundle/``).
-They are of one user and one target: `load` merges, `problems` finds what `bundle validate` or the
-workspace would refuse, and `as_deployed` gives the resources as they are created.
+The tests cannot depend on the CLI, so this module reimplements its rules. Each rule cites its
+source file in github.com/databricks/cli (v1.13.0, commit 7bbe285). Paths are relative to
+``bundle/``, except for those that start with ``libs/``. The rules cover one user and one target:
+`load` merges the bundle, `problems` lists everything that `bundle validate` or the workspace
+rejects, and `as_deployed` returns the resources as they are created.
 """
 
 from __future__ import annotations
@@ -22,30 +23,31 @@ USER = {"userName": "ada.l@example.com", "short_name": "ada_l"}
 # libs/dyn/dynvar/ref.go: BaseVarDef and re.
 _SEGMENT = r"[^\W\d_]+(?:[-_]*[^\W_]+)*"
 REFERENCE = re.compile(rf"\$\{{({_SEGMENT}(?:\.{_SEGMENT}(?:\[[0-9]+\])*)*(?:\[[0-9]+\])*)\}}")
-# The platform's own: {{job.parameters.input}}, {{tasks.ingest.values.run_id}}.
+# Resolved by the platform: {{job.parameters.input}}, {{tasks.ingest.values.run_id}}.
 DYNAMIC = re.compile(r"\{\{([^{}]+)\}\}")
 # config/mutator/resourcemutator/apply_bundle_permissions.go: allowedLevels.
 BUNDLE_LEVELS = ("CAN_MANAGE", "CAN_VIEW", "CAN_RUN")
-# schema/jsonschema.json: jobs.JobPermissionLevel; schemas and volumes have grants instead.
+# schema/jsonschema.json: jobs.JobPermissionLevel. Schemas and volumes use grants instead.
 RESOURCE_LEVELS = {"jobs": ("CAN_MANAGE", "CAN_MANAGE_RUN", "CAN_VIEW", "IS_OWNER")}
-# config/mutator/resourcemutator/merge_grants.go: grantResourceTypes, those used here.
+# config/mutator/resourcemutator/merge_grants.go: grantResourceTypes, limited to those used here.
 GRANTED = ("schemas", "volumes")
 # config/root.go: MergeTargetOverrides, "fields that can be merged 1:1".
 MERGED = ("bundle", "workspace", "artifacts", "resources", "sync", "permissions", "presets")
-# config/mutator/initialize_volume_paths.go, and what the API gives every resource.
+# config/mutator/initialize_volume_paths.go, and the fields that the API sets on every resource.
 COMPUTED = {"volumes": {"id", "volume_path"}, "schemas": {"id"}, "jobs": {"id"}}
-# jobs/condition tasks and such need no compute: config/validate/job_task_cluster_spec.go.
+# Other tasks, such as condition tasks, need no compute:
+# config/validate/job_task_cluster_spec.go.
 COMPUTE_TASKS = ("python_wheel_task", "spark_python_task", "notebook_task", "spark_jar_task")
 COMPUTE = ("job_cluster_key", "environment_key", "existing_cluster_id", "new_cluster")
 
 
 def load(root: Path, target: str, given: Mapping[str, str]) -> Config:
-    """The bundle of a target; ``given`` are the variables of ``--var``."""
+    """Returns the merged bundle of a target. ``given`` contains variables from ``--var``."""
     return merge_target(read(root), target, given)
 
 
 def read(root: Path) -> Config:
-    """The bundle with the files that it includes (config/loader/process_include.go)."""
+    """Returns the bundle with all included files (config/loader/process_include.go)."""
     config: Config = yaml.safe_load(root.read_text(encoding="utf-8"))
     for pattern in config["include"]:
         for path in sorted(root.parent.glob(pattern)):
@@ -62,7 +64,7 @@ def merge_target(config: Config, target: str, given: Mapping[str, str]) -> Confi
             config[field] = _merge(config.get(field), chosen[field])
     for name, value in chosen.get("variables", {}).items():
         config["variables"].setdefault(name, {"is_undeclared": True})["default"] = value
-    # These two replace what stands above them.
+    # These two fields replace the top-level values.
     for field, place in (("run_as", config), ("mode", config["bundle"])):
         if field in chosen:
             place[field] = chosen[field]
@@ -73,7 +75,7 @@ def merge_target(config: Config, target: str, given: Mapping[str, str]) -> Confi
 
 
 def _merge(below: Any, above: Any) -> Any:
-    """libs/dyn/merge/merge.go: maps are merged, sequences joined, other values replaced."""
+    """libs/dyn/merge/merge.go: merges maps, concatenates sequences, replaces other values."""
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {key: _merge(below.get(key), value) for key, value in above.items()}
     if isinstance(below, list) and isinstance(above, list):
@@ -82,16 +84,16 @@ def _merge(below: Any, above: Any) -> Any:
 
 
 def as_deployed(config: Config) -> Config:
-    """The resources with presets applied and every reference resolved, in the CLI's order."""
+    """Applies presets and resolves all references, in the order used by the CLI."""
     config = copy.deepcopy(config)
-    # phases/initialize.go: variables first, then presets, then references to resources.
+    # phases/initialize.go: variables first, then presets, then resource references.
     config = _resolved(config, config, ("bundle", "workspace", "var"))
     if config["bundle"].get("mode") == "development":
         _apply_development_mode(config)
     for volume in config["resources"].get("volumes", {}).values():
         parts = (volume["catalog_name"], volume["schema_name"], volume["name"])
         volume["volume_path"] = "/Volumes/" + "/".join(parts)
-    # A reference to a resource may lead to another one.
+    # A resource reference may resolve to another reference.
     for _ in range(3):
         config = _resolved(config, config, ("resources",))
     return config
@@ -102,12 +104,12 @@ def _apply_development_mode(config: Config) -> None:
     prefix = f"[dev {USER['short_name']}] "
     for job in config["resources"].get("jobs", {}).values():
         job["name"] = prefix + job["name"]
-        # A schedule with a status of its own keeps it.
+        # A schedule that sets its own status keeps it.
         job.get("schedule", {}).setdefault("pause_status", "PAUSED")
     if not config.get("experimental", {}).get("skip_name_prefix_for_schema"):
         for schema in config["resources"].get("schemas", {}).values():
             schema["name"] = _normalized(prefix) + schema["name"]
-    # Volumes get no prefix.
+    # Volumes are not prefixed.
 
 
 def _normalized(prefix: str) -> str:
@@ -132,7 +134,7 @@ def _resolved(value: Any, config: Config, roots: tuple[str, ...]) -> Any:
 
 
 def lookup(config: Config, path: list[str]) -> Any:
-    """config/mutator/resolve_variable_references.go; None where nothing is named."""
+    """config/mutator/resolve_variable_references.go. Returns None if the path does not exist."""
     if path[0] == "var":
         return config["variables"].get(path[1], {}).get("value")
     if path[:2] == ["workspace", "current_user"]:
@@ -146,7 +148,7 @@ def lookup(config: Config, path: list[str]) -> Any:
 
 
 def problems(config: Config) -> list[str]:
-    """What the CLI or the workspace refuses, or warns of, in the merged bundle of a target."""
+    """Lists the errors and warnings that the CLI and the workspace report for a merged bundle."""
     return [
         *_variables(config),
         *_references(config),
@@ -244,12 +246,12 @@ def _tasks(name: str, job: Config) -> Iterator[str]:
                 yield f"{where}: depends on {needed['task_key']}, which is no task"
 
 
-# docs.databricks.com/jobs/dynamic-value-references: those of a job that are used here.
+# docs.databricks.com/jobs/dynamic-value-references: the job-level references used here.
 _OF_A_JOB = ("job.id", "job.run_id", "job.start_time.hour", "job.start_time.iso_weekday")
 
 
 def _dynamic(name: str, job: Config) -> Iterator[str]:
-    """A parameter has to be declared, a value has to be of a task that has ended."""
+    """A parameter must be declared. A task value must come from a task that has finished."""
     parameters = {parameter["name"] for parameter in job.get("parameters", [])}
     for task in job["tasks"]:
         before = ancestors(job, task["task_key"])
@@ -263,7 +265,7 @@ def _dynamic(name: str, job: Config) -> Iterator[str]:
 
 
 def ancestors(job: Config, key: str) -> set[str]:
-    """The tasks that have ended when a task starts."""
+    """Returns the tasks that have finished when the given task starts."""
     needed = {
         task["task_key"]: [item["task_key"] for item in task.get("depends_on", [])]
         for task in job["tasks"]
@@ -278,7 +280,7 @@ def ancestors(job: Config, key: str) -> set[str]:
 
 
 def texts(value: Any, where: str = "resources") -> Iterator[tuple[str, str]]:
-    """Every string below a value, with where it stands."""
+    """Yields every string nested in a value, with its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from texts(inner, f"{where}.{key}")

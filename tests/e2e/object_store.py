@@ -1,4 +1,4 @@
-"""An S3 server on this machine, whose objects are files."""
+"""A local S3 server that stores its objects as files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ACCESS, SECRET = "flinktriageaccess", "n0t-to-be-seen-anywhere"
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """An S3 server; ``folder`` is where it keeps its buckets, each object a file."""
+    """An S3 server. ``folder`` contains its buckets, with one file per object."""
 
     endpoint: str
     folder: Path
@@ -54,7 +54,7 @@ class Store:
         )
 
     def configure(self, folder: Path, **more: str) -> Path:
-        """The folder with a Spark configuration that says how the store is reached."""
+        """Writes the Spark configuration for accessing the store, and returns its folder."""
         folder.mkdir()
         settings = self.options | {"fs.s3a.path.style.access": "true"} | more
         lines = [f"spark.hadoop.{name} {value}\n" for name, value in settings.items()]
@@ -62,7 +62,7 @@ class Store:
         return folder
 
     def put(self, local: Path, key: str) -> None:
-        """Upload; last written to long ago, as the local file."""
+        """Uploads a file and sets an old modification time, as `copy_logs` does for local files."""
         with self.client().open_output_stream(key) as out:
             out.write(local.read_bytes())
         os.utime(self.folder / key, (1.7e9, 1.7e9))
@@ -80,7 +80,7 @@ def server_program() -> str:
 
 @contextmanager
 def served(folder: Path) -> Iterator[Store]:
-    """A server with the buckets ``logs`` and ``tables``, which ends with the block."""
+    """Runs a server with the buckets ``logs`` and ``tables`` until the block ends."""
     port = free_port()
     (folder / "buckets").mkdir()
     command = [server_program(), "--port", f"{LOOPBACK}:{port}", "posix", str(folder / "buckets")]
@@ -101,7 +101,7 @@ def served(folder: Path) -> Iterator[Store]:
 
 
 class Gate(ThreadingHTTPServer):
-    """Stands before a store; answers writes with ``refused``, a status and a code, where set."""
+    """A proxy for a store. Writes fail if ``refused`` contains an HTTP status and an error code."""
 
     daemon_threads = True
 
@@ -133,7 +133,7 @@ class _Passing(BaseHTTPRequestHandler):
         for name, value in answer.getheaders():
             if name.lower() not in ("transfer-encoding", "connection", "content-length"):
                 self.send_header(name, value)
-        # That of HEAD is the length of the object.
+        # A response to HEAD states the length of the object and has no body.
         self.send_header("Content-Length", answer.getheader("Content-Length") or str(len(data)))
         self.end_headers()
         self.wfile.write(data)
@@ -147,7 +147,7 @@ class _Passing(BaseHTTPRequestHandler):
             line = self.rfile.readline()
             size = int(line.partition(b";")[0], 16)
             body += line + (self.rfile.read(size + 2) if size else b"")
-        # Fields behind the last chunk.
+        # Trailer fields follow the last chunk.
         while line.strip():
             line = self.rfile.readline()
             body += line
@@ -169,7 +169,7 @@ class _Passing(BaseHTTPRequestHandler):
 
 @contextmanager
 def gate_before(store: Store) -> Iterator[Gate]:
-    """A gate that is open, and is gone after the block."""
+    """Runs a proxy that forwards all requests, until the block ends."""
     with Gate(store) as gate:
         threading.Thread(target=gate.serve_forever, daemon=True).start()
         try:

@@ -1,4 +1,4 @@
-"""Places to run in: processes of a cluster or a server on this machine, and what they say."""
+"""Environments for the tests: cluster processes and servers on this machine, and their output."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from flink_triage.report import to_json
 ROOT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent
 LOOPBACK = "127.0.0.1"
-# What starts within seconds on a quiet machine, on one that seven others use.
+# Processes that start within seconds on an idle machine take much longer on a busy one.
 PATIENCE_SECONDS = 240
 
 
 def unavailable(reason: str) -> None:
-    """A developer may lack a tool; where everything is installed its lack is a failure."""
+    """Skips the test if a tool is missing. In CI, where all tools are installed, the test fails."""
     if os.environ.get("CI"):
         pytest.fail(f"CI has to have it: {reason}")
     pytest.skip(reason)
@@ -45,7 +45,7 @@ def free_port() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A process with all that it starts, and the file that it writes to."""
+    """A process with its child processes, and the log file that they write to."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -82,7 +82,7 @@ def wait_until(is_there: Any, server: Server, what: str) -> None:
 def started(
     command: Sequence[str], log: Path, env: Mapping[str, str], cwd: Path | None = None
 ) -> Iterator[Server]:
-    """The command in a process group of its own, which ends with the block."""
+    """Runs the command in its own process group until the block ends."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             command,
@@ -101,17 +101,17 @@ def started(
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """No path and no Spark of ours: what a process on another machine would have."""
+    """Returns an environment without PYTHONPATH and the tests' Spark settings."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK", "AWS_"))}
     kept.pop("PYTHONPATH", None)
     return kept | {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK_HOME)} | more
 
 
 def python_without_us(folder: Path) -> Path:
-    """A Python that has our dependencies, Spark among them, and not the package itself.
+    """Creates a Python environment with all dependencies, including Spark, but not flink-triage.
 
-    The site packages of the tests are on its path, but paths that an editable installation adds
-    to them are not.
+    The site-packages directories of the tests are on its path. Paths that an editable installation
+    adds to them are not.
     """
     venv.create(folder, with_pip=False, symlinks=True)
     site = next(folder.glob("lib/python*/site-packages"))
@@ -131,7 +131,7 @@ def python_without_us(folder: Path) -> Path:
 
 
 def build_wheel(folder: Path) -> Path:
-    """The wheel of this checkout."""
+    """Builds a wheel from this checkout."""
     done = subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)],
         cwd=ROOT,
@@ -144,7 +144,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def copy_logs(target: Path, *names: str) -> Path:
-    """Recorded logs under ``target``, last written to long ago; one deployment per name."""
+    """Copies recorded logs to ``target``, one deployment per name, with old modification times."""
     for name in names:
         shutil.copytree(
             ROOT / "tests/logs" / name / "logs", target / name, copy_function=shutil.copyfile
@@ -155,10 +155,10 @@ def copy_logs(target: Path, *names: str) -> Path:
 
 
 def whole(result: Mapping[str, Any]) -> dict[str, Any]:
-    """All of a result but what names the run: its id and its times."""
+    """Removes the fields that differ between runs (run ID and times) from a result."""
     return {key: value for key, value in result.items() if key != "run"}
 
 
 def whole_local(*inputs: str, options: Options | None = None) -> dict[str, Any]:
-    """What the in-process runner says, as the JSON format has it."""
+    """Returns the result of the in-process runner in the JSON format."""
     return whole(json.loads(json.dumps(to_json(run_local(list(inputs), options or Options())))))

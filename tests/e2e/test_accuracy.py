@@ -1,4 +1,4 @@
-"""Every labelled log of the project, and the documents it started from, through all stages."""
+"""All labeled logs, and the documents that the project started from, pass through all stages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARED = Path(
     os.environ.get("FLINK_TRIAGE_SHARED", Path(__file__).resolve().parents[2].parent / "shared")
 )
 DEPLOYMENTS = sorted(str(p.parent.relative_to(LOGS)) for p in LOGS.rglob("label.yaml"))
-# What the label hopes for and the log does not hold: its text never prints the threshold.
+# Expected by the label but not detectable: the log never contains the threshold message.
 NOT_IN_THE_LOG = {
     "rocksdb/local-dir-vanished/manifest-1.16.0": {"checkpoint/tolerable-threshold-exceeded"}
 }
@@ -56,7 +56,7 @@ SEEDS = {
     },
     "004": {"hdfs/checkpoint-write-failed"},
 }
-# The remediation that each document names, or the better one with the document's beside it.
+# Options that each document recommends. Where a better remediation exists, it still mentions them.
 SEED_ADVICE = {
     "rocksdb/manifest-checksum-mismatch": {"execution.checkpointing.num-retained"},
     "rocksdb/local-dir-vanished": {"state.backend.rocksdb.localdir"},

@@ -1,4 +1,4 @@
-"""The Databricks bundle: its fields, what the CLI makes of it, and its tasks as they run."""
+"""Tests the Databricks bundle: its fields, the CLI rules, and the execution of its tasks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "jobs" / "databricks.yml"
 RESOURCES = sorted((ROOT / "jobs" / "resources").glob("*.yml"))
 RECORDED = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
-# Written down by hand from the schema that `databricks bundle schema` prints.
+# Written by hand, based on the schema that `databricks bundle schema` prints.
 FIELDS = Path(__file__).with_name("bundle_fields.schema.json")
 SCHEMA_VARIABLE = "FLINK_TRIAGE_BUNDLE_SCHEMA"
 JOBS = ["flink_triage", "flink_triage_cluster"]
 SMOKE = "flink_triage_smoke"
 TARGETS = ["dev", "prod"]
 PLACES = {"input": "/Volumes/ops/flink/logs", "catalog": "ops"}
-# What a user has to set, and nothing else.
+# The only variables that a user must set.
 GIVEN = {
     "dev": PLACES,
     "prod": PLACES
@@ -50,7 +50,7 @@ GIVEN = {
 
 
 def pattern(_: Any, wanted: str, value: Any, schema: Any) -> Iterator[ValidationError]:
-    """Bundles' patterns have classes that Python's own expressions lack."""
+    """Patterns in the bundle schema use character classes that Python's ``re`` does not support."""
     if isinstance(value, str) and not regex.search(wanted, value):
         yield ValidationError(f"{value!r} does not match {wanted!r}")
 
@@ -71,7 +71,7 @@ def problems(document: dict[str, Any], schema: dict[str, Any]) -> list[str]:
 
 @pytest.fixture(params=TARGETS)
 def bundle(request: pytest.FixtureRequest) -> Config:
-    """The merged bundle of each target, with the variables that its user has to set."""
+    """Returns the merged bundle of each target, with the variables that the user must set."""
     return databricks_cli.load(BUNDLE, request.param, GIVEN[request.param])
 
 
@@ -86,7 +86,7 @@ def test_every_field_is_one_that_bundles_have(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [BUNDLE, *RESOURCES], ids=lambda path: path.name)
 def test_the_published_schema_takes_every_file(path: Path) -> None:
-    """Its licence lets nobody ship it: it is taken from the CLI, or from a file."""
+    """The schema cannot be redistributed under its license. It comes from the CLI or a file."""
     named = os.environ.get(SCHEMA_VARIABLE)
     if named:
         text = Path(named).read_text(encoding="utf-8")
@@ -102,13 +102,13 @@ def test_the_published_schema_takes_every_file(path: Path) -> None:
     ("change", "expected"),
     [
         pytest.param({"schedules": {}}, "schedules", id="an unknown field of a job"),
-        pytest.param({"max_concurrent_runs": "one"}, "one", id="a word where a number belongs"),
+        pytest.param({"max_concurrent_runs": "one"}, "one", id="a word instead of a number"),
         pytest.param({"tasks": [{}]}, "task_key", id="a task without its key"),
-        pytest.param({"queue": {}}, "enabled", id="a queue that says nothing"),
+        pytest.param({"queue": {}}, "enabled", id="an empty queue setting"),
         pytest.param(
             {"health": {"rules": [{"metric": "HEAT", "op": "GREATER_THAN", "value": 1}]}},
             "HEAT",
-            id="a metric that no rule knows",
+            id="an unknown metric",
         ),
     ],
 )
@@ -128,7 +128,7 @@ def test_the_cli_takes_the_bundle(bundle: Config) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_what_the_user_has_to_set_is_asked_for(target: str) -> None:
-    """No placeholder stands in for an address, a catalog or a principal of the user's."""
+    """The bundle contains no placeholder for an address, catalog, or principal of the user."""
     missing = databricks_cli.problems(databricks_cli.load(BUNDLE, target, {}))
     required = "no value assigned to required variable"
     assert {f"variables.{name}: {required}" for name in GIVEN[target]} <= set(missing)
@@ -151,7 +151,7 @@ def test_tables_are_written_to_the_schema_that_is_created(bundle: Config) -> Non
 
 
 def misplaced_tables(bundle: Config) -> list[str]:
-    """Tasks whose --catalog and --schema are not those of the schema that the target creates."""
+    """Returns the tasks whose --catalog or --schema is not the schema that the target creates."""
     deployed = databricks_cli.as_deployed(bundle)
     created = deployed["resources"]["schemas"]["tables"]
     wanted = [f"--catalog={created['catalog_name']}", f"--schema={created['name']}"]
@@ -185,7 +185,7 @@ Change = Callable[[Config], None]
 
 
 def changed(place: str, value: Any) -> Change:
-    """A change of one field; a place is keys and numbers, joined by dots."""
+    """Returns a change of one field. ``place`` is a path of keys and indexes, separated by dots."""
 
     def change(config: Config) -> None:
         *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
@@ -206,7 +206,7 @@ TASKS = "resources.jobs.flink_triage.tasks"
         pytest.param(
             changed("targets.prod.permissions.1.level", "CAN_MANAGE_RUN"),
             "permissions: CAN_MANAGE_RUN is not one of CAN_MANAGE, CAN_VIEW, CAN_RUN",
-            id="a level of jobs for the whole target",
+            id="a job permission level for the whole target",
         ),
         pytest.param(
             changed(
@@ -214,7 +214,7 @@ TASKS = "resources.jobs.flink_triage.tasks"
                 [{"level": "CAN_RUN", "group_name": "oncall"}],
             ),
             "jobs.flink_triage.permissions: CAN_RUN is not allowed here",
-            id="a level of targets for a job",
+            id="a target permission level for a job",
         ),
         pytest.param(
             changed("resources.volumes.reports.name", "${var.volume}"),
@@ -225,17 +225,17 @@ TASKS = "resources.jobs.flink_triage.tasks"
             changed("resources.volumes.reports.schema_name", "${resources.schemas.other.name}"),
             "resources.volumes.reports.schema_name: ${resources.schemas.other.name} does not "
             "resolve",
-            id="a resource that the bundle does not have",
+            id="an undefined resource",
         ),
         pytest.param(
             changed("resources.volumes.reports.name", "${var.schema"),
             "resources.volumes.reports.name: '${var.schema' is no reference that the CLI reads",
-            id="a reference without its end",
+            id="an unterminated reference",
         ),
         pytest.param(
             changed("targets.prod.variables", {"mail": "x"}),
             "variables.mail: the target sets a variable that is not declared",
-            id="a variable of the target alone",
+            id="a variable that only the target sets",
         ),
         pytest.param(
             changed("targets.prod.run_as.user_name", "ada"),
@@ -245,12 +245,12 @@ TASKS = "resources.jobs.flink_triage.tasks"
         pytest.param(
             changed("targets.prod.workspace.root_path", "/Workspace/Shared/flink-triage"),
             "workspace.root_path: is writable by all workspace users",
-            id="a folder that everybody may write to",
+            id="a folder that all users can write to",
         ),
         pytest.param(
             changed("targets.prod.workspace", {}),
             "workspace.root_path: must be set for mode production",
-            id="production without a folder of its own",
+            id="production without a root path",
         ),
         pytest.param(
             changed(f"{TASKS}.0.environment_key", "other"),
@@ -261,13 +261,13 @@ TASKS = "resources.jobs.flink_triage.tasks"
             changed(f"{TASKS}.1.condition_task.left", "{{tasks.report.values.is_new}}"),
             "jobs.flink_triage.is_new.condition_task.left: {{tasks.report.values.is_new}} does "
             "not resolve",
-            id="the value of a later task",
+            id="a value from a later task",
         ),
         pytest.param(
             changed("resources.jobs.flink_triage.parameters", []),
             "jobs.flink_triage.ingest.python_wheel_task.parameters[1]: {{job.parameters.source}} "
             "does not resolve",
-            id="a parameter that the job does not have",
+            id="an undeclared job parameter",
         ),
     ],
 )
@@ -310,7 +310,7 @@ def test_each_job_queues_is_watched_and_runs_hourly(bundle: Config, name: str) -
 
 @pytest.mark.parametrize("name", [*JOBS, SMOKE])
 def test_a_wrong_argument_is_tried_once(bundle: Config, name: str) -> None:
-    """On serverless compute the platform retries by itself unless it is told not to."""
+    """On serverless compute, the platform retries failed tasks unless this is disabled."""
     for task in wheel_tasks(bundle, name):
         assert task["max_retries"] == 0
         assert task.get("disable_auto_optimization", False) == ("environment_key" in task)
@@ -332,7 +332,7 @@ def wheel_tasks(config: Config, name: str) -> list[Config]:
 
 
 def commands(deployed: Config, name: str, **given: str) -> Iterator[list[str]]:
-    """The arguments of each task, in order; ``given`` are parameters as "Run now" sets them."""
+    """Yields the arguments of each task, in order. ``given`` overrides job parameters."""
     job = job_named(deployed, name)
     values = {one["name"]: str(one["default"]) for one in job.get("parameters", [])} | given
     for task in wheel_tasks(deployed, name):
@@ -346,7 +346,7 @@ def commands(deployed: Config, name: str, **given: str) -> Iterator[list[str]]:
 
 
 def entry_point(bundle: Config) -> Any:
-    """The function that all tasks name, by the metadata of the installed package."""
+    """Returns the function that all tasks name, found in the metadata of the installed package."""
     tasks = [task for name in (*JOBS, SMOKE) for task in wheel_tasks(bundle, name)]
     (name,) = {task["python_wheel_task"]["entry_point"] for task in tasks}
     (found,) = metadata.entry_points(group="console_scripts", name=name)
@@ -368,7 +368,7 @@ def test_run_now_can_rematch(bundle: Config) -> None:
 def test_the_tasks_of_the_jobs_run_with_their_parameters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """On a Spark that is there, as on Databricks, into tables of a schema."""
+    """As on Databricks, the tasks use an existing Spark session and write to tables in a schema."""
     from flink_triage.spark.runtime.session import get_session
 
     spark = get_session(master="local[2]")
@@ -395,7 +395,7 @@ def test_the_tasks_of_the_jobs_run_with_their_parameters(
 
 
 def test_a_task_that_fails_raises(bundle: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it returned would be ignored, and the run called a success."""
+    """Databricks would ignore a returned exit code and report the run as successful."""
     for words, code in ((["report"], 2), (["what"], 2)):
         monkeypatch.setattr(sys, "argv", ["flink-triage-task", *words])
         with pytest.raises(Exception, match=f"ended with exit code {code}"):

@@ -1,7 +1,7 @@
-"""One log, carried and laid out in every way people meet, says the same.
+"""A log produces the same diagnosis in every carrier and layout that occurs in practice.
 
-The plain log is a real one of the stock layout; each transformation is what a collector, a viewer
-or another logging configuration makes of it.
+The plain log is a real log in the default layout. Each transformation reproduces the output of a
+collector, a log viewer, or another logging configuration.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def each_line(carry: Callable[[int, str], str]) -> Transform:
 
 
 def newest_first(text: str) -> list[tuple[str, str]]:
-    """Times and lines as log stores list them."""
+    """Pairs each line with a time and returns the pairs newest first, as log stores do."""
     start = datetime(2026, 11, 21, 5, tzinfo=UTC)
     times = (start + timedelta(milliseconds=i) for i in count())
     return [(f"{at:%FT%T.%f}Z", s) for at, s in zip(times, _lines(text), strict=False)][::-1]
@@ -234,10 +234,10 @@ def _write(folder: Path, transform: Transform) -> Path:
 
 
 def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
-    """Per deployment the verdict and the first diagnosis; and the root causes of what went wrong.
+    """Returns the verdict and first diagnosis of each deployment, and the root causes of failures.
 
-    An exception that prints no frame, put on its header's line, is a message like any other; and
-    one that was logged for information may be passed over.
+    The root causes are limited to matched stack traces with frames: an exception without frames on
+    its header line reads like any other message.
     """
     result = run_local([str(folder)], Options())
     leading: dict[str, tuple[str, str]] = {}

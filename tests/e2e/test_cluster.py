@@ -1,4 +1,4 @@
-"""A standalone cluster of a master and two workers, one of which dies while it reads."""
+"""A standalone cluster with a master and two workers, one of which is killed while it reads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RECORDED = (
 
 
 def hiding(folder: Path) -> list[str]:
-    """A prefix of a command for which ``folder`` is empty, as on another machine."""
+    """Returns a command prefix that makes ``folder`` appear empty, as on another machine."""
     for flags in (["--mount"], ["--mount", "--map-root-user"]):
         command = ["unshare", *flags, "sh", "-c", f'mount -t tmpfs none "{folder}" && exec "$@"']
         if (
@@ -65,7 +65,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Its workers see neither the driver's folder nor a package of ours."""
+    """Starts a cluster whose workers can access neither the driver's folder nor this package."""
     python = python_without_us(tmp_path / "python")
     driver = tmp_path / "driver"
     driver.mkdir()
@@ -115,7 +115,7 @@ def submit_command(cluster: Cluster, archive: Path, *arguments: str) -> list[str
 def test_a_worker_that_dies_while_it_reads_changes_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The wheel is shipped, the driver's folder is its own, and the whole result is the local."""
+    """The wheel is shipped to the workers, and the result equals that of a local run."""
     logs = tmp_path / "logs"
     for number in range(COPIES):
         copy_logs(logs / f"cluster-{number:02}", *RECORDED)
@@ -130,7 +130,7 @@ def test_a_worker_that_dies_while_it_reads_changes_nothing(
     first, second = cluster.workers
     command = submit_command(cluster, archive, *words)
     with started(command, tmp_path / "submit.log", env, cwd=home) as submitted:
-        # A file that a task has begun to write.
+        # A file that a task has started to write.
         begun = "_state/batches/batch=*/kind=*/*.parquet"
         wait_until(lambda: list(warehouse.glob(begun)), submitted, "rows of a task")
         first.end(signal.SIGKILL)

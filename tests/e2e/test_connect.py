@@ -1,4 +1,4 @@
-"""Spark Connect: a server of Spark's wheel, and a client that has neither Java nor a JVM."""
+"""Tests Spark Connect with a server from the PySpark wheel and a client without Java."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RECORDED = (
 
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A server whose workers have the wheel, as an archive."""
+    """Starts a server whose workers receive the wheel as an archive."""
     folder = tmp_path_factory.mktemp("connect")
     archive = folder / "flink_triage.zip"
     shutil.copyfile(build_wheel(folder / "wheel"), archive)
@@ -62,7 +62,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 COMMAND = "import sys; from flink_triage.cli import main; sys.exit(main())"
-# Prints how many events there are, and how many of them only one side has.
+# Prints the number of events, and the number of events found in only one of the two readings.
 BOTH_READINGS = """
 import sys
 from pyspark.sql import SparkSession
@@ -81,7 +81,7 @@ print(loaded.count(), loaded.exceptAll(stored).count(), stored.exceptAll(loaded)
 
 
 def client(*arguments: str, script: str = COMMAND) -> subprocess.CompletedProcess[str]:
-    """The command, or another script, where no Java is to be found."""
+    """Runs the command, or another script, in an environment without Java."""
     package = str(ROOT / "pipeline")
     env = bare_environment(PATH="/nowhere", JAVA_HOME="/nowhere", PYTHONPATH=package)
     return subprocess.run(

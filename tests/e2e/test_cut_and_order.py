@@ -1,6 +1,6 @@
-"""The answer does not depend on how the work is cut: ranges, blocks, order of files, two readings.
+"""The result does not depend on ranges, blocks, file order, or a second read of a growing file.
 
-Logs are recorded ones, and recorded ones that were damaged.
+The inputs are recorded logs and damaged copies of recorded logs.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def profile_of(path: Path) -> FileProfile:
 
 
 def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
-    # A log that was damaged into an archive is several files, or none that is safe to read.
+    # A log that was damaged into an archive contains several files, or none that is safe to read.
     files = [file for path in paths for file in list_inputs([str(path)]).files]
     profiles = [(probe(file, Settings()), "d") for file in files]
     analyzer = Analyzer(PACK, limits)
@@ -64,7 +64,7 @@ def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
 
 
 def told(results: Sequence[RangeResult]) -> tuple[object, ...]:
-    """Observations as a run keeps them, traces with their counts, and diagnoses."""
+    """Returns the stored observations, the count of each stack trace, and the diagnoses."""
     observations = fold(in_files(results), Settings())
     traces: Counter[Fingerprint] = Counter()
     for result in results:
@@ -103,7 +103,7 @@ def accounted(scan: RangeScan) -> int:
 
 
 def read_twice(path: Path, data: bytes, cut: int) -> list[Event]:
-    """Events of a log that was being written to when it was first read; as the ledger has it."""
+    """Reads a log while it is being written, then reads the rest as recorded in the ledger."""
     path.write_bytes(data[:cut])
     first = SCANNER.scan(ByteRange(profile_of(path), "d"), is_active=True)
     consumed = accounted(first)
@@ -136,6 +136,7 @@ def test_a_log_read_in_two_goes_gives_what_one_gives(form: str, tmp_path: Path) 
     path.write_bytes(data)
     whole = list(SCANNER.scan(ByteRange(profile_of(path), "d")).events)
     drawn = random.Random(form)
-    # Enough is read at first to tell what the file is; what comes after is any byte.
+    # The first read covers enough data to detect the file format. Beyond that, a cut can be
+    # anywhere.
     for cut in sorted(drawn.randrange(len(data) // 4, len(data)) for _ in range(25)):
         assert read_twice(path, data, cut) == whole, cut

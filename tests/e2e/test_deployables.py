@@ -1,4 +1,4 @@
-"""Manifests, the DAG and the collectors' configurations, as far as they can be checked here."""
+"""Checks the manifests, the DAG, and the collector configurations as far as possible offline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CRONJOB = JOBS / "kubernetes" / "cronjob.yaml"
 APPLICATION = JOBS / "kubernetes" / "scheduled-spark-application.yaml"
 CONTAINERFILE = JOBS / "kubernetes" / "Containerfile"
 
-# The environment failed, or another run held the tables.
+# The environment failed, or another run held the table lock.
 RETRIED = {4, 5}
 
 
@@ -45,7 +45,7 @@ def container() -> Any:
 
 
 def words_of(path: Path) -> list[str]:
-    """The arguments of ``run``."""
+    """Returns the arguments of ``run``."""
     if path == CRONJOB:
         script = container()["args"][0].replace("\\\n", " ")
         return shlex.split(script.partition("flink-triage ")[2].partition("\n")[0])
@@ -54,7 +54,7 @@ def words_of(path: Path) -> list[str]:
 
 @pytest.fixture
 def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of programs that come first on the path."""
+    """Creates a folder for fake programs and puts it first on the PATH."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -72,7 +72,7 @@ def stand_in(folder: Path, name: str, script: str) -> None:
     [
         pytest.param("00", 0, ["run", "maintain"], id="the first run of a day"),
         pytest.param("17", 0, ["run"], id="any other run"),
-        pytest.param("00", 2, ["run"], id="a run that fails"),
+        pytest.param("00", 2, ["run"], id="a failed run"),
     ],
 )
 def test_the_pod_runs_and_maintains_in_turn(
@@ -148,12 +148,12 @@ def test_images_are_of_this_release() -> None:
 @pytest.mark.parametrize(
     ("folder", "expected"),
     [
-        pytest.param("orders-5f7c9d6b8-x2x9z", "orders", id="a JobManager of a ReplicaSet"),
-        pytest.param("orders-prod-taskmanager-1-12", "orders-prod", id="a native TaskManager"),
+        pytest.param("orders-5f7c9d6b8-x2x9z", "orders", id="a JobManager pod of a ReplicaSet"),
+        pytest.param("orders-prod-taskmanager-1-12", "orders-prod", id="a native TaskManager pod"),
         pytest.param(
-            "orders-5f7c9d6b8-x2x9z_flink_main-0123456789abcdef", "orders", id="Fluent Bit's tag"
+            "orders-5f7c9d6b8-x2x9z_flink_main-0123456789abcdef", "orders", id="a Fluent Bit tag"
         ),
-        pytest.param("orders-prod", "orders-prod", id="a folder that is no pod"),
+        pytest.param("orders-prod", "orders-prod", id="a folder without a pod name"),
     ],
 )
 def test_pods_of_one_deployment_are_one(manifest: Path, folder: str, expected: str) -> None:
@@ -173,7 +173,7 @@ class Never(Later):
 
 
 class Operator:
-    """Stands in for an operator: what it was given, and the one before it."""
+    """Stands in for an operator: records its arguments and the upstream operator."""
 
     def __init__(self, **given: Any) -> None:
         self.given, self.before = given, ""
@@ -185,7 +185,7 @@ class Operator:
 
 @pytest.fixture
 def dag(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names of the DAG's file; Airflow itself is not installed here."""
+    """Runs the DAG file with stand-ins for Airflow and returns its globals."""
     modules = {
         "airflow": SimpleNamespace(),
         "airflow.sdk": SimpleNamespace(DAG=lambda **given: nullcontext()),

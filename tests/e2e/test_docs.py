@@ -1,6 +1,6 @@
-"""The pages say what the program does: commands run, tables, messages and links are all there.
+"""The documentation matches the program: commands, tables, messages, and links.
 
-``python tests/e2e/test_docs.py`` writes the generated part of ``docs/tables.md`` again.
+``python tests/e2e/test_docs.py`` regenerates the generated part of ``docs/tables.md``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EXIT_CODE = re.compile(r"^exit code (?P<code>\d+)\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A command of a page, with what the page says that it prints and returns."""
+    """A command on a page, with its documented output and exit code."""
 
     page: str
     command: str
@@ -72,7 +72,7 @@ def blocks(page: str, kind: str) -> list[str]:
 
 
 def shown_commands(page: str) -> Iterator[Shown]:
-    """The ``console`` blocks of a page: one command each, then what it prints."""
+    """Yields the ``console`` blocks of a page. Each block contains one command and its output."""
     for block in blocks(page, "console"):
         command, _, output = block.removeprefix("$ ").partition("\n")
         code = _EXIT_CODE.search(output)
@@ -80,7 +80,7 @@ def shown_commands(page: str) -> Iterator[Shown]:
 
 
 def is_shown_in(shown: str, printed: str) -> bool:
-    """Whether the pieces of ``shown`` between ``...`` stand in ``printed``, in this order."""
+    """Whether ``printed`` contains the pieces of ``shown`` between ``...``, in the same order."""
     position = 0
     for piece in shown.split("..."):
         wanted = piece.strip()
@@ -92,7 +92,7 @@ def is_shown_in(shown: str, printed: str) -> bool:
 
 
 def link_inputs(folder: Path) -> None:
-    """The inputs that the pages name, below ``folder``, where outputs may be written."""
+    """Links the inputs that the pages name into ``folder``, where outputs can be written."""
     (folder / "tests").symlink_to(PROJECT / "tests")
 
 
@@ -161,7 +161,7 @@ def every_command() -> list[tuple[str, ...]]:
 
 
 def api_code() -> tuple[str, str]:
-    """The Python of the page of the interface: without Spark, and with it."""
+    """Returns the Python code of the API page: the part without Spark and the part with Spark."""
     found = blocks("docs/api.md", "python")
     first = next(n for n, block in enumerate(found) if "get_session" in block)
     return "\n".join(found[:first]), "\n".join(found[first:])
@@ -224,7 +224,7 @@ def test_the_tour_names_every_format_and_the_readme_every_exit_code() -> None:
 
 
 def tables_body() -> str:
-    """The columns of every table, as Markdown."""
+    """Returns the columns of every table as Markdown."""
     return "\n".join(_section(table) for table in TABLES.values())
 
 
@@ -264,21 +264,21 @@ def test_the_glossary_explains_every_word_of_a_result(values: str) -> None:
 
 @pytest.mark.parametrize("page", COMMAND_PAGES)
 def test_a_page_uses_one_word_per_thing(page: str) -> None:
-    """Words that the glossary replaces: each would be a second name for the same thing."""
+    """The pages do not use synonyms that the glossary replaces."""
     text = re.sub(r"```.*?```|`[^`]*`", "", text_of(page), flags=re.DOTALL)
     found = re.findall(r"(?<![.\w])(?:log entr(?:y|ies)|log records?|stacktraces?)\b", text)
     assert found == []
 
 
 ERRORS = frozenset({"CorruptStateError", "EnvironmentProblem", "OutputHeldError", "UsageError"})
-# Messages for people who change the code: a wrong argument of a function or of a build step.
+# Messages for developers: an invalid argument of a function or a build step.
 FOR_DEVELOPERS = frozenset(
     {"remediation/build_options.py", "remediation/patch.py", "report/__init__.py"}
 )
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """(module, the longest constant words) of every message of an error raised on purpose."""
+    """Yields (module, longest constant text) for each error message that the package raises."""
     for module in sorted(PACKAGE.rglob("*.py")):
         name = str(module.relative_to(PACKAGE))
         if name in FOR_DEVELOPERS:

@@ -1,9 +1,8 @@
-"""What Flink and its operator make of an exported pack, in their own code.
+"""Flink and its operator process an exported pack with their own code.
 
-Maven builds the enricher and the programs of the proof; a JobManager and a TaskManager of Flink
-run jobs that fail; the operator's own classes label exceptions.  What they say must be what
-flink-triage says of the same stack traces.  Where Maven or what it downloads is missing, all is
-skipped.
+Maven builds the enricher and the test programs. A JobManager and a TaskManager run jobs that
+fail, and the classes of the operator label exceptions. The results must match those of
+flink-triage for the same stack traces. The tests are skipped if Maven or a download is missing.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ LABEL = "flink-triage."
 PACK = load_pack([builtin_pack_directory()])
 NO_EVENT = Event("trace", 0, 0, 1, None, None, None, None, "")
 
-# Serialization of Flink's own classes, on Java 17.
+# Flink's serialization requires access to these packages on Java 17.
 OPENED = ("java.lang", "java.util", "java.util.concurrent", "java.time", "java.net", "java.io")
 CLUSTER = f"""\
 jobmanager.failure-enrichers: {ENRICHER}
@@ -60,9 +59,9 @@ taskmanager.bind-host: localhost
 taskmanager.rpc.port: "0"
 taskmanager.numberOfTaskSlots: 1
 """
-# How Maven says that it has neither the files nor a way to them.
+# Maven prints one of these if artifacts are neither cached nor downloadable.
 UNREACHABLE = ("No plugin found for prefix", "Could not transfer", "Could not resolve")
-# What must be found at least, so that two matchers that find nothing do not agree.
+# Minimum results, so that the test does not pass if both matchers find nothing.
 EXPECTED = {
     "rocksdb-bad-table-magic": "rocksdb/bad-table-magic",
     "rocksdb-relocated": "rocksdb/bad-table-magic",
@@ -93,13 +92,13 @@ EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A Maven project that was built, below a temporary folder."""
+    """A Maven project that was built in a temporary folder."""
 
     folder: Path
     libraries: str
 
     def java(self, main: str, *arguments: Path, classes: Sequence[str], **environ: str) -> str:
-        """What the program prints; its errors are the test's."""
+        """Returns the output of the program. The test fails if the program fails."""
         path = os.pathsep.join([*(str(self.folder / c) for c in classes), self.libraries])
         opened = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
         command = [_java("java"), "-Xmx512m", "-XX:+UseSerialGC", *opened, "-cp", path, main]
@@ -132,7 +131,7 @@ def _build(source: Path, folder: Path, rules: Path | None = None) -> Build:
     goals = ["package", "-DskipTests", "dependency:build-classpath"]
     command = [maven, "-q", "-B", *goals, "-Dmdep.outputFile=target/libraries"]
     for mode in (["-o"], []):
-        # What was downloaded before is enough; a machine without network must not wait for it.
+        # Maven tries its local cache first, so that a machine without network access does not wait.
         done = subprocess.run(
             [*command, *mode], cwd=folder, capture_output=True, encoding="utf-8", check=False
         )
@@ -155,7 +154,7 @@ def enricher(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 @pytest.fixture(scope="module")
 def cluster_results(enricher: Build) -> Path:
-    """What Flink recorded of each failure, and the labels that it read from its configuration."""
+    """Returns the folder with Flink's record of each failure, including the configured labels."""
     folder = enricher.folder.parent
     plugin = folder / "plugins" / "flink-triage"
     plugin.mkdir(parents=True)
@@ -170,7 +169,7 @@ def cluster_results(enricher: Build) -> Path:
         "flinktriage.proof.ClusterProof",
         configuration,
         results,
-        # The enricher itself comes from the plugin folder alone.
+        # The enricher is loaded from the plugin folder only.
         classes=["target/test-classes"],
         FLINK_PLUGINS_DIR=str(plugin.parent),
     )
@@ -182,7 +181,7 @@ def cluster_results(enricher: Build) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure as Flink's REST API tells it."""
+    """A failure as reported by Flink's REST API."""
 
     stack_trace: str
     labels: Mapping[str, str]
@@ -190,13 +189,13 @@ class Failure:
 
 def _first_failure(results: Path, name: str) -> Failure:
     answer: Any = json.loads((results / f"{name}.json").read_text(encoding="utf-8"))
-    # Newest first; a later failure is told inside the JobException that ends the job.
+    # Newest first. A later failure is wrapped in the JobException that ends the job.
     entry = answer["exceptionHistory"]["entries"][-1]
     return Failure(entry["stacktrace"], entry["failureLabels"])
 
 
 def _labels(pack: SignaturePack, stack_trace: str) -> dict[str, str]:
-    """What flink-triage says of a printed stack trace, as labels."""
+    """Returns the labels that flink-triage assigns to a printed stack trace."""
     message, trace = extract(*_first_line(stack_trace))
     matches = Matcher(pack).match(NO_EVENT, message, trace, None)
     if not matches:
@@ -272,7 +271,7 @@ def test_the_enricher_outlives_every_throwable(enricher: Build, tmp_path: Path) 
         "found behind all that": "a/lost",
         "no such rules": "",
     }
-    # A regex is stopped after 0.25 s; four threads share what cores there are.
+    # A regex times out after 0.25 s. Four threads share the available cores.
     assert max(int(milliseconds) for _, _, milliseconds in rows) < 5000
 
 
@@ -286,7 +285,7 @@ def _traces(pack: SignaturePack) -> Iterator[tuple[str, StackTrace]]:
 
 
 def _is_java(trace: StackTrace) -> bool:
-    """Frames of Python's own tracebacks are text to a JobManager."""
+    """Whether all frames are Java frames. The JobManager treats Python traceback frames as text."""
     frames = (frame for throwable in trace.throwables for frame in throwable.frames)
     return all(frame.origin == origin_of(frame.class_name, frame.file) for frame in frames)
 
@@ -351,11 +350,11 @@ def test_the_operator_reads_its_option_and_labels_what_the_regexes_say(tmp_path:
 def _messages(pack: SignaturePack) -> Iterator[str]:
     for _, trace in _traces(pack):
         for throwable in trace.throwables:
-            # The file of messages knows no other escape than that of the line end.
+            # The message file supports no escape sequence other than the one for a line break.
             if throwable.message and not {"\r", "\\"} & set(throwable.message):
                 yield throwable.message
 
 
 def _in_python(java: str) -> str:
-    """Flags that say what Python does anyway, and its spelling of a reference to a group."""
+    """Removes flags that are Python's default and translates group references."""
     return java.removeprefix("(?dU)").replace("\\k<", "\\g<")

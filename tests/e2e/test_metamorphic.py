@@ -1,4 +1,4 @@
-"""Real logs, changed in ways that must, or must not, change the answer."""
+"""Real logs with changes that must, or must not, change the diagnosis."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def signatures(incident: Incident) -> list[str]:
 
 
 def events_without(words: str) -> Change:
-    """Take out every event that holds ``words``, as a log level or a rotation would."""
+    """Removes every event that contains ``words``, as a log level or log rotation would."""
 
     def change(text: str) -> str:
         events = re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", text)
@@ -122,7 +122,7 @@ def events_of(log: Path) -> list[str]:
 
 
 def repeat_a_turn_of_the_loop(folder: Path, times: int) -> None:
-    """Between the first restart and the second, everything happens ``times`` more often."""
+    """Repeats the events between the first and the second restart ``times`` more times."""
     logs = {log: events_of(log) for log in folder.iterdir()}
     restarts = [e[:19] for of in logs.values() for e in of if " to RESTARTING" in e.split("\n")[0]]
     first, second = sorted(restarts)[:2]
@@ -160,7 +160,7 @@ def essence(incident: Incident) -> tuple[object, ...]:
 
 
 def test_two_jobs_that_fail_at_one_time_on_one_cluster_come_out_as_when_alone(tmp_path):
-    """Both fail within the same seconds, into the same files."""
+    """Both jobs fail within the same seconds and log to the same files."""
     first = copy(FULL_DISK, tmp_path / "first")
     second = copy(NPE, tmp_path / "second", lambda text: shifted(-362)(rename(text)))
     alone = {i.job_id: essence(i) for folder in (first, second) for i in [leading(folder)]}

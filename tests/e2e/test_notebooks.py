@@ -1,4 +1,4 @@
-"""Each notebook runs, with and without Spark, and is stored without outputs."""
+"""Each notebook runs with and without Spark, and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 PROJECT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("*.ipynb"))
 DIAGNOSIS = PROJECT / "notebooks" / "01_from_a_log_to_a_diagnosis.ipynb"
-# So long a busy machine may take over one cell.
+# A cell may take this long on a busy machine.
 CELL_SECONDS = 600
 
 START_SPARK = """
@@ -23,7 +23,7 @@ from flink_triage.spark.runtime.session import get_session
 
 spark = get_session(master="local[2]")
 """
-# What a notebook named is gone; a session that it started goes on, and with it the JVM.
+# Deletes the names that a notebook defined. A Spark session and its JVM keep running.
 FORGET = "%reset -f"
 
 
@@ -33,14 +33,14 @@ def _package_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def put_package_on_path(patch: pytest.MonkeyPatch) -> None:
-    """Kernels find the package of this folder, installed or not."""
+    """Puts the package of this checkout on the path of the kernels, even if it is not installed."""
     known = os.environ.get("PYTHONPATH")
     package = str(PROJECT / "pipeline")
     patch.setenv("PYTHONPATH", os.pathsep.join([package, *([known] if known else [])]))
 
 
 class Kernel:
-    """A kernel in which notebooks are executed, one after the other."""
+    """A kernel that executes notebooks one after the other."""
 
     def __init__(self) -> None:
         self._client = NotebookClient(
@@ -57,9 +57,9 @@ class Kernel:
         self._client._cleanup_kernel()
 
     def execute(self, notebook: Path, before: str = FORGET) -> dict[str, str]:
-        """What each code cell printed and displayed, by cell id, and under ``<id> kinds`` as what.
+        """Returns each code cell's output by cell ID, and its media types under ``<id> kinds``.
 
-        Raises for a cell that fails.
+        Raises an exception if a cell fails.
         """
         content = nbformat.read(notebook, as_version=4)
         content.cells = [nbformat.v4.new_code_cell(before, id="before"), *content.cells]
@@ -71,13 +71,13 @@ class Kernel:
 
 
 def executed(notebook: Path) -> dict[str, str]:
-    """The same from a kernel of its own."""
+    """Executes a notebook in a new kernel."""
     with Kernel() as kernel:
         return kernel.execute(notebook)
 
 
 def kinds_of(cell: NotebookNode) -> Iterator[str]:
-    """The media types of what a cell displayed."""
+    """Yields the media types of the outputs that a cell displayed."""
     for output in cell.outputs:
         yield from output.get("data", {})
 
@@ -114,7 +114,7 @@ def test_the_notebook_goes_from_a_log_to_a_diagnosis_without_spark() -> None:
 
 @pytest.fixture(scope="module")
 def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """One session and one set of tables: a notebook reads only what is new to it."""
+    """A kernel with one session and one set of tables. A notebook reads only files that are new."""
     with pytest.MonkeyPatch.context() as patch:
         put_package_on_path(patch)
         patch.setenv("FLINK_TRIAGE_WAREHOUSE", str(tmp_path_factory.mktemp("warehouse")))
@@ -173,7 +173,7 @@ def test_the_fleet_of_a_month_shows_what_returns_and_how_long_it_ran_between(
     assert "of 6 deployments" in cells["run"]
     assert "image/png" in drawn(cells, "trend")
     assert re.search(r"fleet-checkout\s+disk/full\s+6", cells["causes"])
-    # Six failures on the days 2, 11, 18, 23, 26 and 28: 26 days in five gaps.
+    # Six failures on days 2, 11, 18, 23, 26, and 28: 26 days divided into five intervals.
     assert re.search(r"fleet-checkout\s+5\.2\s+2\.0\s+5", cells["mtbf"])
     assert "org.rocksdb.RocksDBException" in cells["new"]
     assert "characters" in cells["page"]

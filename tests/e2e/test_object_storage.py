@@ -1,4 +1,4 @@
-"""Logs and tables in S3: a real server on this machine, and the whole result of local files."""
+"""Logs and tables on a local S3 server produce the same result as local files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture
 def reachable(store: Store) -> Iterator[Store]:
-    """The store as this process's own file systems reach it."""
+    """Makes the store accessible to the file systems of this process."""
     use_options(StorageOptions(store.options))
     yield store
     use_options(StorageOptions())
@@ -45,12 +45,12 @@ def upload(store: Store, local: Path, name: str) -> str:
 
 
 def moved(result: dict[str, Any], local: Path, uri: str) -> dict[str, Any]:
-    """The same result for files that lie behind ``uri``."""
+    """Returns the result with local paths replaced by ``uri``."""
     text = json.dumps(result).replace(json.dumps(str(local))[1:-1], uri)
     return dict(json.loads(text))
 
 
-# One start of the JVM serves for all runs; each line names the file of a result.
+# All runs share one JVM. Each line of input names an output file.
 RUNS = """
 import sys
 from flink_triage.cli import main
@@ -58,7 +58,7 @@ from flink_triage.cli import main
 for line in sys.stdin:
     print("ended with", main([*sys.argv[1:], "--output", line.strip()]), flush=True)
 """
-# How often S3A tries again takes minutes by default.
+# With the default retry settings, S3A retries for minutes.
 IMPATIENT = {
     "fs.s3a.attempts.maximum": "1",
     "fs.s3a.retry.limit": "1",
@@ -67,7 +67,7 @@ IMPATIENT = {
 
 
 class Runner:
-    """A process that runs the command again and again."""
+    """A process that runs the command repeatedly."""
 
     def __init__(self, store: Store, folder: Path, *words: str) -> None:
         self.said = folder / "stderr"
@@ -89,7 +89,7 @@ class Runner:
         self.process.communicate()
 
     def run(self, output: Path) -> tuple[int, str]:
-        """The exit code, and what was written to stderr."""
+        """Returns the exit code and the new output on stderr."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         before = self.said.stat().st_size
@@ -108,7 +108,7 @@ def gate(store: Store) -> Iterator[Gate]:
 
 
 def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Path) -> None:
-    """Also after writes that the store refused: each is one line, and nothing is lost."""
+    """The same holds after rejected writes: each is reported on one line, and no data is lost."""
     local = copy_logs(tmp_path / "fleet", *RECORDED)
     uri = upload(gate.store, local, "fleet")
     expected = moved(whole_local(str(local)), local, uri)
@@ -146,7 +146,7 @@ def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Pa
 
 
 def the_line_of(said: str) -> str:
-    """The only error: the JVM adds nothing; a Python worker that was interrupted may."""
+    """Returns the only error line. The JVM prints nothing, but an interrupted Python worker may."""
     lines = said.splitlines()
     assert not [line for line in lines if line.startswith(("spark: ", "\tat "))], said
     (error,) = (line for line in lines if line.startswith("flink-triage: "))

@@ -1,4 +1,4 @@
-"""What is released: two builds of one commit are one file, and what it was tested with is said."""
+"""Releases are reproducible, and the tested dependency versions are documented."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPOCH = "1750000000"
 
 
 def build(folder: Path, kind: str) -> Path:
-    """One archive of the checkout, made in a process of its own."""
+    """Builds one archive of the checkout in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder)],
         cwd=PROJECT,
@@ -54,7 +54,7 @@ def test_two_builds_are_equal_byte_for_byte(kind: str, tmp_path: Path) -> None:
 
 
 def pinned() -> dict[str, str]:
-    """Versions for the Python that runs."""
+    """Returns the pinned versions for the running Python version."""
     from packaging.requirements import Requirement
 
     lines = CONSTRAINTS.read_text(encoding="utf-8").split("\n")
@@ -67,7 +67,7 @@ def pinned() -> dict[str, str]:
 
 
 def required(distribution: str, extras: tuple[str, ...] = ()) -> set[str]:
-    """Names of the distributions that one needs here, with the extras and without markers' rest."""
+    """Returns the required distributions, including the given extras, whose markers apply here."""
     from packaging.requirements import Requirement
 
     found: set[str] = set()
@@ -112,7 +112,7 @@ def test_the_bill_of_materials_names_what_is_installed(tmp_path: Path) -> None:
 
     path = tmp_path / "bill.json"
     words = ["environment", sys.executable, "--pyproject", str(PROJECT / "pyproject.toml")]
-    # `make release` validates it, which takes half a minute.
+    # `make release` runs the validation, which takes half a minute.
     words += ["--output-reproducible", "--no-validate", "--output-file", str(path)]
     subprocess.run([program, *words], check=True, capture_output=True, cwd=PROJECT)
     bill = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: what it shows, what its script does, and nothing else runs."""
+"""The HTML report in a real browser: its content, its script, and that nothing else runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ DEMO = (
     "kafka/offset-commit-failed/broker-frozen-1.20.1",
     "rocksdb/bad-table-magic/flip-2.1.1",
 )
-# What an element is, without what its attributes and texts say; inner links name other elements.
+# The structure of the page: elements and attribute names, without attribute values and text.
+# Internal links contain element IDs, which differ.
 OUTLINE = """() => [...document.querySelectorAll('*')].map((element) =>
   [element.tagName, element.className.baseVal ?? element.className,
    ...element.getAttributeNames()].join(' '))"""
@@ -57,7 +58,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Watched:
-    """A page, and everything that happened on it although nothing should have."""
+    """A page, and a record of all events that must not occur on it."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -118,7 +119,7 @@ def everything() -> Result:
 
 
 def fleet(real: Result, deployments: int, incidents: int) -> Result:
-    """Real incidents under other names and at other times, up to ``incidents`` for each name."""
+    """Copies real incidents under other names and times, up to ``incidents`` per deployment."""
     dice = random.Random(7)
     healthy = [i for i in real.incidents if i.verdict == "healthy"]
     failed = [i for i in real.incidents if i.verdict != "healthy"]
@@ -194,7 +195,7 @@ def test_a_report_fits_its_window_and_axe_finds_nothing_serious(
     opened = page.open(report)
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     if report.stat().st_size < AXE_BYTES:
-        # Folded parts are part of the page; axe would read those of a fleet for minutes.
+        # Collapsed sections are part of the page. For those of a fleet, axe would take minutes.
         opened.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
         assert opened.evaluate("document.documentElement.scrollWidth") <= width
         found = Axe().run(opened).response["violations"]
@@ -218,7 +219,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def with_options(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An incident whose cause has an option that cures it."""
+    """A report with an incident whose remediation changes an option."""
     page = tmp_path_factory.mktemp("options") / "report.html"
     found = diagnosed("memory/oom-metaspace/unlogged-1.17.2")
     page.write_text(ft.render(found, "html"), encoding="utf-8")
@@ -233,7 +234,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def seen(page: Page, words: str) -> bool:
-    """Whether the first element with these words lies within the window, unscrolled."""
+    """Whether the first element with this text is in the window without scrolling."""
     box = page.get_by_text(words).first.bounding_box()
     size = page.viewport_size
     assert size is not None
@@ -392,7 +393,7 @@ def test_the_keyboard_reaches_the_remedy_and_the_evidence(
 
 
 def hostile_result(text: str) -> Result:
-    """A result that fills every part of the page, with ``text`` in every field that is free."""
+    """A result that fills every part of the page, with ``text`` in every free-text field."""
     result = examples.diagnosed()
     names = ("b2", "c3", "d4", "e5")
     kinds = (examples.undetermined_incident(), examples.healthy_incident())
@@ -433,7 +434,7 @@ def test_hostile_words_in_every_field_stay_words(
 def test_a_script_that_did_get_into_the_page_would_be_stopped_and_heard_of(
     browser: Browser, tmp_path: Path
 ) -> None:
-    """The policy holds where escaping would fail, and the checks above see such a failure."""
+    """If escaping fails, the content security policy blocks a script, and the checks detect it."""
     page = render(examples.diagnosed(), "html")
     for number, active in enumerate(
         (

@@ -1,4 +1,4 @@
-"""The job as `spark-submit` starts it: a process of its own, from files to a report."""
+"""Runs the job with `spark-submit` in a separate process, from log files to a report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The finished process; spark-submit puts what it writes to stderr on stdout too."""
+    """Runs spark-submit and returns the finished process. Its stdout may contain stderr output."""
     command = [str(Path(pyspark.__file__).parent / "bin" / "spark-submit"), "--master", "local[2]"]
     for key, value in session_options(ensure_jars(), verbose=False, size_bytes=0).items():
         command += ["--conf", f"{key}={value}"]

@@ -1,4 +1,4 @@
-"""What the tour shows of commands that start Spark is what they do, and the SQL of tables runs."""
+"""Tour commands that start Spark print the documented output, and the SQL for the tables runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_as_shown(words: list[str], output: str, exit_code: int) -> None:
 
 @pytest.fixture
 def spark(toured: Path) -> SparkSession:
-    """A session whose views are the tables that the tour wrote."""
+    """A session with a view for each table that the tour wrote."""
     session = get_session()
     assert set(ft.create_views(session, str(toured / "warehouse"))) == set(TABLES)
     return session

@@ -1,4 +1,4 @@
-"""Flags with values that make no sense, words that are no command, and times."""
+"""Tests invalid option values, unknown commands, and time arguments."""
 
 from __future__ import annotations
 
@@ -17,48 +17,62 @@ LOGS = str(Path(__file__).resolve().parents[2] / "logs" / "healthy" / "orders-2.
     ("words", "said"),
     [
         pytest.param(
-            ["diagnos", LOGS], "neither a command nor a file; did you mean diagnose?", id="command"
+            ["diagnos", LOGS],
+            "neither a command nor a file; did you mean diagnose?",
+            id="misspelled command",
         ),
-        pytest.param(["/no/such/path"], "'/no/such/path' does not exist", id="a path alone"),
-        pytest.param(["xyzzy"], "commands: diagnose, run, ", id="a word unlike any command"),
+        pytest.param(
+            ["/no/such/path"], "'/no/such/path' does not exist", id="path without a command"
+        ),
+        pytest.param(["xyzzy"], "commands: diagnose, run, ", id="word that resembles no command"),
         pytest.param(
             ["diagnose", LOGS, "--formt", "json"],
             "'--formt' is not an argument of flink-triage diagnose; did you mean --format?",
-            id="flag",
+            id="misspelled option",
         ),
         pytest.param(
-            ["diagnose", LOGS, "--formt=json"], "did you mean --format?", id="flag and value"
+            ["diagnose", LOGS, "--formt=json"],
+            "did you mean --format?",
+            id="misspelled option with a value",
         ),
         pytest.param(
             ["signatures", "list", "--signaturs", "x"],
             "of flink-triage signatures list; did you mean --signatures?",
-            id="flag of an action",
+            id="misspelled option of a subcommand",
         ),
         pytest.param(
             ["report", "--xyzzy"],
             "'--xyzzy' is not an argument of flink-triage report; see",
-            id="a flag unlike any",
+            id="option that resembles no other",
         ),
         pytest.param(
             ["diagnose", LOGS, "--flink-version", "banana"],
             "--flink-version: 'banana'",
-            id="version",
-        ),
-        pytest.param(["diagnose", LOGS, "--workers", "-1"], "--workers: got -1", id="workers"),
-        pytest.param(["diagnose", LOGS, "--workers", "0"], "--workers: got 0", id="no worker"),
-        pytest.param(
-            ["diagnose", LOGS, "--since", "2 fortnights"], "--since: '2 fortnights'", id="unit"
+            id="invalid version",
         ),
         pytest.param(
-            ["diagnose", LOGS, "--since", "999999999w"], "--since: '999999999w'", id="too long ago"
+            ["diagnose", LOGS, "--workers", "-1"],
+            "--workers: got -1",
+            id="negative number of workers",
+        ),
+        pytest.param(["diagnose", LOGS, "--workers", "0"], "--workers: got 0", id="zero workers"),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "2 fortnights"],
+            "--since: '2 fortnights'",
+            id="unknown unit",
         ),
         pytest.param(
-            ["diagnose", LOGS, "--since", "25:61"], "--since: '25:61'", id="no time of day"
+            ["diagnose", LOGS, "--since", "999999999w"],
+            "--since: '999999999w'",
+            id="duration out of range",
+        ),
+        pytest.param(
+            ["diagnose", LOGS, "--since", "25:61"], "--since: '25:61'", id="invalid time of day"
         ),
         pytest.param(
             ["diagnose", LOGS, "--since", "1h", "--until", "2h"],
             "--since 1h is not before --until 2h",
-            id="backwards",
+            id="start after end",
         ),
     ],
 )

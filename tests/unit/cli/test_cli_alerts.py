@@ -1,4 +1,4 @@
-"""The flags of alerts and of settling, and the end of a command by a signal."""
+"""Tests the options for alerts and incident settling, and exit by signal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_without_the_flag_ten_seconds_are_settled() -> None:
     assert build_parser().parse_args(RUN).settle == 10
 
 
-# What a shell starts in the background ignores SIGINT, and so do the tests that it started.
+# Shells start background processes with SIGINT ignored, and the tests inherit this.
 WAITING = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)

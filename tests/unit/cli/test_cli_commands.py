@@ -1,4 +1,4 @@
-"""The command as a person or a script calls it: what is printed where, and the exit code."""
+"""Tests the commands as users and scripts call them: output, streams, and exit codes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_path_alone_is_diagnosed(capsys):
 
 
 def test_the_package_runs_as_a_module():
-    """Where scripts are not on the path."""
+    """For environments in which the scripts directory is not on the PATH."""
     ended = subprocess.run(
         [sys.executable, "-m", "flink_triage", str(FULL_DISK)],
         capture_output=True,
@@ -67,7 +67,7 @@ def test_each_format_goes_to_its_own_file(tmp_path, capsys):
     ("logs", "flags", "code"),
     [
         pytest.param(FULL_DISK, ["--fail-on", "critical"], 1, id="a critical finding"),
-        pytest.param(FULL_DISK, [], 0, id="findings do not fail unless asked"),
+        pytest.param(FULL_DISK, [], 0, id="findings do not change the exit code by default"),
         pytest.param(HEALTHY, ["--fail-on", "info"], 0, id="healthy logs never fail"),
     ],
 )
@@ -106,17 +106,23 @@ def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
     [
         pytest.param(["diagnose", "/no/such/place"], "/no/such/place", id="missing input"),
         pytest.param(["diagnose", "{empty}"], "nothing to read", id="empty folder"),
-        pytest.param(["diagnose", "{logs}", "--since", "soon"], "--since: 'soon'", id="no time"),
-        pytest.param(["diagnose", "{logs}", "--timezone", "Mars/Olympus"], "Mars", id="no zone"),
-        pytest.param(["diagnose", "{logs}", "--group-by", "("], "--group-by", id="no regex"),
         pytest.param(
-            ["signatures", "show", "rocksdb/bad-table-magick"], "bad-table-magic", id="id"
+            ["diagnose", "{logs}", "--since", "soon"], "--since: 'soon'", id="invalid time"
         ),
-        pytest.param(["run", "--input", "{logs}"], "--warehouse DIR", id="no warehouse"),
+        pytest.param(
+            ["diagnose", "{logs}", "--timezone", "Mars/Olympus"], "Mars", id="unknown time zone"
+        ),
+        pytest.param(["diagnose", "{logs}", "--group-by", "("], "--group-by", id="invalid regex"),
+        pytest.param(
+            ["signatures", "show", "rocksdb/bad-table-magick"],
+            "bad-table-magic",
+            id="misspelled signature id",
+        ),
+        pytest.param(["run", "--input", "{logs}"], "--warehouse DIR", id="missing warehouse"),
         pytest.param(
             ["diagnose", "{logs}", "--format", "json", "--format", "text"],
             "only one report can be written to standard output",
-            id="two formats for one screen",
+            id="two formats on standard output",
         ),
     ],
 )
@@ -137,7 +143,7 @@ def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
         pytest.param(
             ["run", "--input", "{logs}", "--signatures", "{none}"],
             "none:1: directory: is not a directory",
-            id="signatures",
+            id="signature directory is not a directory",
         ),
         pytest.param(["run", "--rematch"], "no run has been published", id="nothing to rematch"),
         pytest.param(["report"], "no run has been published", id="nothing to report"),
@@ -359,10 +365,10 @@ def completion() -> str:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        pytest.param("dia", "diagnose", id="a command"),
-        pytest.param("signatures sh", "show", id="an action"),
-        pytest.param("diagnose logs --format sa", "sarif", id="a value"),
-        pytest.param("run --ware", "--warehouse", id="a flag"),
+        pytest.param("dia", "diagnose", id="command"),
+        pytest.param("signatures sh", "show", id="subcommand"),
+        pytest.param("diagnose logs --format sa", "sarif", id="option value"),
+        pytest.param("run --ware", "--warehouse", id="option"),
     ],
 )
 def test_the_script_for_bash_completes(completion: str, words: str, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C on a terminal, from the first import to the last worker."""
+"""Tests Ctrl-C in a terminal, from the first import to the last worker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[3] / "pipeline"
-# As the installed script begins, with a word when the first import of the command starts.
+# Starts like the installed script, and prints a word when the first import begins.
 SCRIPT = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -35,7 +35,7 @@ EVENT = (
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Several files, large enough to be read by a pool for longer than the test waits."""
+    """Writes files that a process pool takes longer to read than the test waits."""
     folder = tmp_path_factory.mktemp("logs")
     for name in "abcd":
         (folder / name).mkdir()
@@ -45,7 +45,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def interrupted(words: list[str], seconds: float, presses: int) -> tuple[int, str]:
-    """The exit code, and what the terminal showed after ``ready``."""
+    """Returns the exit code and the terminal output after ``ready``."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, *words],
@@ -67,7 +67,7 @@ def interrupted(words: list[str], seconds: float, presses: int) -> tuple[int, st
     while True:
         try:
             shown += os.read(ours, 65_536)
-        except OSError:  # the last writer has gone
+        except OSError:  # all writers have closed the terminal
             break
     os.close(ours)
     code = process.wait(timeout=60)

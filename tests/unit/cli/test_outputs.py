@@ -1,4 +1,4 @@
-"""Where output goes: files, links, FIFOs, devices, standard output, a full disk."""
+"""Tests output to files, links, FIFOs, devices, standard output, and full disks."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_a_full_disk_is_one_line_and_exit_code_4(words: tuple[str, ...]) -> None
 
 
 def test_a_full_device_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # By a link, which is all that a faulty writer could replace.
+    # Through a symbolic link, so that a faulty writer can replace only the link.
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
     assert main(["diagnose", str(LOGS), "-q", "--output", str(full)]) == 4
@@ -153,7 +153,7 @@ def test_nobody_reading_is_no_fault() -> None:
 def test_a_pipe_that_breaks_elsewhere_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only a reader of standard output may go away unnoticed."""
+    """A broken pipe is ignored only on standard output."""
 
     def fails(arguments: object) -> int:
         raise BrokenPipeError

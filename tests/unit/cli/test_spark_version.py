@@ -1,4 +1,4 @@
-"""An old Spark is refused in one line, whichever side of Spark Connect it is on."""
+"""An outdated Spark version is rejected with a one-line error, on either side of Spark Connect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs through pipes, and outputs that are no regular files."""
+"""Tests logs from pipes and outputs that are not regular files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command as a scheduler's task: failures are raised, task values are left."""
+"""Tests the command as a scheduler task, which raises failures and publishes task values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flink_triage.model import Result
 
 LOGS = Path(__file__).parents[2] / "logs"
 FULL_DISK = LOGS / "checkpoint/tolerable-threshold-exceeded/disk-full-1.16.0/logs"
-# What a Databricks task imports, as far as it is used: each value becomes a line of a file.
+# A stub of the module that a Databricks task imports. It appends each task value to a file.
 RUNTIME = """
 import json, pathlib, types
 
@@ -32,7 +32,7 @@ dbutils = types.SimpleNamespace(
 
 @pytest.fixture
 def task_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of task values on something that looks like Databricks."""
+    """Imitates a Databricks environment and returns the file of task values."""
     values = tmp_path / "values"
     values.touch()
     runtime = tmp_path / "databricks" / "sdk" / "runtime.py"

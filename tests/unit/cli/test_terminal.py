@@ -1,4 +1,4 @@
-"""The command on a terminal: progress, width, colour, and that a log does nothing to the screen."""
+"""Tests the command in a terminal: progress, width, and color. Log content cannot control it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.report import hostile
 
 COMMAND = "import sys; from flink_triage.cli import main; sys.exit(main())"
 PACKAGE = Path(__file__).parents[3] / "pipeline"
-# What the program itself writes: colours on and off, and the carriage return of the progress line.
+# Codes that the program itself prints: colors, and the carriage return of the progress line.
 OWN_CODES = re.compile(r"\x1b\[(?:0|1|2|31|32|33|36|1;31)m")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -29,7 +29,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 def run_on_a_terminal(
     argv: Sequence[str], columns: int = 80, folder: Path | None = None, **environment: str
 ) -> tuple[int, str]:
-    """The exit code, and all that is written to a terminal, standard output and error alike."""
+    """Returns the exit code and everything written to the terminal on stdout and stderr."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     hidden = {"NO_COLOR", "COLUMNS", "LINES"}
@@ -48,7 +48,7 @@ def run_on_a_terminal(
     while True:
         try:
             some = os.read(ours, 65_536)
-        except OSError:  # Linux: the last writer has gone
+        except OSError:  # Linux: all writers have closed the terminal
             break
         if not some:
             break
@@ -66,7 +66,7 @@ def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def hostile_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log whose every part attacks the screen, in a file and a folder that do too."""
+    """Writes a log that attacks the terminal in every field, and in its file and folder names."""
     folder = tmp_path_factory.mktemp("logs") / "job\x1b]0;owned\x07\u202e"
     folder.mkdir()
     attacks = [text.replace("\n", " ") for text in hostile.STRINGS.values()]
@@ -98,7 +98,7 @@ def test_no_escape_code_of_a_log_reaches_the_screen(hostile_logs: Path, flags: l
 def test_a_report_is_no_wider_than_the_page(hostile_logs: Path) -> None:
     shown = on_a_terminal("diagnose", str(hostile_logs), "--quiet", "-v", NO_COLOR="1")
     assert "\x1b" not in shown
-    # Options to paste stay on one line; a folded option would be none.
+    # Options to copy stay on one line, because a wrapped option would be invalid.
     wide = [line for line in shown.split("\r\n") if columns_of(line) > 80]
     assert [line for line in wide if not re.match(r" +(# choose a value: )?[\w.-]+: ", line)] == []
 
@@ -129,7 +129,7 @@ def test_quiet_shows_no_progress() -> None:
     assert "MiB/s" not in on_a_terminal("diagnose", str(logs), "--quiet")
 
 
-# What users tried: the commands of a shell, the exit code, and words of what they see.
+# What users tried: the shell commands, the exit code, and part of the output.
 TRIED = {
     "a pipe": ("cat tm.log | T diagnose -", 0, "Disk or storage volume is full"),
     "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "storage volume is full"),

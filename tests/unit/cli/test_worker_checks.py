@@ -1,4 +1,4 @@
-"""The checks that `doctor --worker` makes, here in this process."""
+"""Runs the checks of `doctor --worker` in this process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_demo_logs_are_diagnosed() -> None:
 
 
 def test_memory_is_resident_and_its_lack_is_not_survived() -> None:
-    """In a process of its own, whose address space ends below the memory wanted."""
+    """Runs in a separate process whose address space is limited."""
     code = (
         "import resource, sys; from flink_triage.cli.worker_checks import hold_memory;"
         "limit = int(sys.argv[1]) << 20; resource.setrlimit(resource.RLIMIT_AS, (limit, limit));"
@@ -56,9 +56,9 @@ def test_memory_is_resident_and_its_lack_is_not_survived() -> None:
         pytest.param(
             "[UDF_PYSPARK_USER_CODE_ERROR.MEMORY_LIMIT_SERVERLESS] Function exceeded the limit\nat",
             "[UDF_PYSPARK_USER_CODE_ERROR.MEMORY_LIMIT_SERVERLESS] Function exceeded the limit",
-            id="a limit of the platform",
+            id="a memory limit of the platform",
         ),
-        pytest.param("", "the worker ended without a message", id="nothing"),
+        pytest.param("", "the worker ended without a message", id="no message"),
     ],
 )
 def test_the_cause_is_one_line(message: str, cause: str) -> None:

@@ -1,4 +1,4 @@
-"""Logs in words: what a few lines of log become when the stages before have read them."""
+"""Fixtures that turn a few log lines into the observations of the earlier stages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pack() -> SignaturePack:
 
 @pytest.fixture
 def observe(tmp_path: Path) -> Observe:
-    """Observations of log texts, each given by the name of its file."""
+    """Returns a function that reads log texts, given by file name, into observations."""
 
     def read(**files: str) -> list[Observation]:
         folder = tmp_path / "deployment"

@@ -1,4 +1,4 @@
-"""Clocks that disagree are bounded by what both processes log, and set right for the order."""
+"""Clock skew is bounded by events that both processes log, and corrected in the timeline."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def worker(ahead: float, trace: str) -> str:
     ("ahead", "noted"),
     [
         pytest.param(40.0, "39.9 s ahead of", id="ahead"),
-        pytest.param(-4.0, "4.1 s behind", id="behind by more than the job ran"),
+        pytest.param(-4.0, "4.1 s behind", id="behind by more than the runtime of the job"),
         pytest.param(0.0, None, id="equal"),
-        pytest.param(1.0, None, id="so little that delays look the same"),
+        pytest.param(1.0, None, id="indistinguishable from a delay"),
     ],
 )
 def test_a_clock_that_cannot_be_right_is_said_and_corrected(diagnose, observe, ahead, noted):
@@ -44,7 +44,7 @@ def test_a_clock_that_cannot_be_right_is_said_and_corrected(diagnose, observe, a
     assert [noted in note for note in incident.notes] == [True] * bool(noted)
     if noted:
         kinds = [entry.kind for entry in incident.timeline]
-        # The TaskManager fails before the JobManager hears of it.
+        # The TaskManager fails before the JobManager is notified.
         assert kinds.index("fault") < kinds.index("job-state", 1)
 
 
@@ -57,7 +57,7 @@ def test_a_failure_that_each_side_found_by_itself_says_nothing_of_clocks(diagnos
 
 
 def test_an_execution_that_fails_twice_says_nothing_of_clocks(diagnose, observe):
-    """As in a log that was put together of several, or replayed with other times."""
+    """This occurs in logs that were merged, or replayed with other times."""
     again = line(50, f"Totals (1/2) ({EXECUTION}) switched from RUNNING to FAILED on t @ h (x).")
     logs = {
         "u-standalonesession-0-a": manager(NPE) + again + NPE,

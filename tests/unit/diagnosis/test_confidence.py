@@ -1,4 +1,4 @@
-"""The stated confidence is the share right on labelled logs, and little is made of few samples."""
+"""The confidence is the share of correct diagnoses on labeled logs. Small samples count little."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MANY = samples("leading/trigger/root/alone", 90, 10)
 @pytest.mark.parametrize(
     ("right", "wrong", "low", "high"),
     [
-        pytest.param(1, 0, 0.85, 0.95, id="seen once: as the wider kind"),
-        pytest.param(0, 1, 0.65, 0.80, id="wrong once: not much less"),
-        pytest.param(0, 60, 0.02, 0.10, id="wrong many times: by its own count"),
-        pytest.param(60, 0, 0.95, 0.98, id="never wrong: still not certain"),
+        pytest.param(1, 0, 0.85, 0.95, id="one correct sample: close to the broader category"),
+        pytest.param(0, 1, 0.65, 0.80, id="one wrong sample: only slightly lower"),
+        pytest.param(0, 60, 0.02, 0.10, id="many wrong samples: determined by its own share"),
+        pytest.param(60, 0, 0.95, 0.98, id="no wrong sample: never certain"),
     ],
 )
 def test_a_kind_is_pulled_to_the_wider_one_by_how_little_was_seen(right, wrong, low, high):

@@ -1,4 +1,4 @@
-"""Each context rule decides the answer on its own log, and is left out by its id."""
+"""Each context rule determines the result for its own log, and can be disabled by its ID."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ LOST_TASKMANAGER = {"jobmanager": LOST, "taskmanager": started(0) + sigterm(60, 
 
 @dataclass(frozen=True)
 class Case:
-    """Logs by the name of the file; the fact about the first incident with and without the rule."""
+    """Logs by file name, and a fact about the first incident with and without the rule."""
 
     logs: dict[str, str]
     fact: str
@@ -122,7 +122,7 @@ CASES = {
 
 @pytest.fixture
 def first_incident(observe, pack):
-    """The facts about the first incident of logs, without the given rules."""
+    """Returns facts about the first incident, with the given rules disabled."""
 
     def facts(logs, without=(), of_pack=pack):
         settings = replace(DEFAULT_SETTINGS, rules_left_out=frozenset(without))

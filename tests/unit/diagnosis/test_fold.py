@@ -1,4 +1,4 @@
-"""Far more events than a diagnosis holds: what is kept of them, and that it tells the same."""
+"""Far more events than a diagnosis keeps in memory are folded without changing the result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def failure(second: float, trace: str, attempt: int) -> str:
 
 
 def loop(count: int, every: float, trace: str = FULL) -> str:
-    """Failures, each followed by a checkpoint: the job comes up and fails again."""
+    """Failures that are each followed by a checkpoint, as in a restart loop."""
     steps = []
     for attempt in range(count):
         at = every * attempt
@@ -45,7 +45,7 @@ def shuffled(observations: Sequence[Observation], seed: int) -> list[Observation
 def in_parts(
     observations: Sequence[Observation], settings: Settings, seed: int, coarseness: int = 0
 ) -> list:
-    """Folded in three parts, and these together."""
+    """Folds three parts separately, and then folds the results together."""
     first, second = sorted(random.Random(seed).sample(range(len(observations)), 2))
     together = Folder(settings, coarseness)
     for part in (observations[second:], observations[:first], observations[first:second]):
@@ -56,7 +56,7 @@ def in_parts(
 
 
 def total(observations: Sequence[Observation]) -> int:
-    """Events that they stand for, but for completed checkpoints."""
+    """Counts the events that the observations represent, except for completed checkpoints."""
     return sum(o.occurrences for o in observations if not o.event.message.startswith("Completed"))
 
 
@@ -137,7 +137,7 @@ def test_options_of_every_start_are_kept_once_and_the_last_word_counts(observe):
 
 
 def varied(observation: Observation, seed: int, count: int) -> list[Observation]:
-    """Others of other files, times, jobs, loggers, tasks, subtasks and traces."""
+    """Makes variants with other files, times, jobs, loggers, tasks, subtasks, and stack traces."""
     chance = random.Random(seed)
     made = []
     for offset in range(count):
@@ -185,7 +185,7 @@ def test_at_each_grain_parts_in_any_order_give_the_whole(observe, coarseness):
     (one,) = observe(taskmanager=line(1, "x", "WARN") + FULL)
     settings = replace(FEW, max_observations=100)
     observations = varied(one, coarseness, 500)
-    # Half of them are nearly alike, so that there is something to count.
+    # Half of them differ little, so that some can be counted together.
     alike = (
         replace(o, task=("t", "t", None)[o.event.offset % 3], subtask=1, fingerprint=None)
         for o in varied(one, 99, 500)
@@ -264,7 +264,7 @@ def test_checkpoints_of_jobs_that_take_turns_fold_between_other_events(observe):
 
 
 def facts(incident: Incident) -> dict[str, object]:
-    """What must not depend on how many events were read one by one."""
+    """Returns the facts that must not depend on how many events are kept individually."""
     best = incident.diagnoses[0]
     return {
         "id": incident.incident_id,
@@ -281,14 +281,14 @@ def facts(incident: Incident) -> dict[str, object]:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(completed(-60, 1) + loop(700, 40), id="recovers each time"),
+        pytest.param(completed(-60, 1) + loop(700, 40), id="recovers after each failure"),
         pytest.param(
             loop(700, 40) + failure(28_000, FULL, 700) + state(28_004, "RUNNING", "FAILED"),
             id="fails in the end",
         ),
         pytest.param(
             loop(50, 40) + failure(18_000, FULL, 51) + loop(50, 40).replace("05:", "14:"),
-            id="comes back within hours",
+            id="fails again within hours",
         ),
     ],
 )

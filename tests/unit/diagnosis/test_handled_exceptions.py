@@ -1,4 +1,4 @@
-"""What the job's own code logs and goes on from is no failure of the job."""
+"""Exceptions that user code logs and handles are not failures of the job."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TWO_JOBS = state(1, "CREATED", "RUNNING") + state(1, "CREATED", "RUNNING", OTHER
         completed(20, 5),
         state(20, "RUNNING", "FINISHED"),
         state(20, "RUNNING", "CANCELLING"),
-        # Something else fails the job, long after.
+        # An unrelated fault fails the job much later.
         completed(20, 5) + failed(400, STRANGE) + state(400, "RUNNING", "FAILED"),
     ],
 )
@@ -60,9 +60,9 @@ def test_what_the_job_went_on_from_before_did_not_fail_it(diagnose) -> None:
 @pytest.mark.parametrize(
     "then",
     [
-        # Nothing tells how it went on.
+        # No later event shows whether the job continued.
         "",
-        # It failed the task.
+        # The exception failed the task.
         failed(11, NPE) + state(11, "RUNNING", "RESTARTING") + completed(30, 5),
     ],
 )
@@ -72,7 +72,7 @@ def test_an_exception_that_the_job_may_have_failed_of_is_one(diagnose, then: str
 
 
 def test_what_the_job_went_on_from_is_no_first_fault_of_what_comes_after(diagnose) -> None:
-    """Nor does it make one incident of two that have nothing else in common."""
+    """It also does not merge two otherwise unrelated incidents."""
     again = line(398, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
     fails = failed(400, STRANGE) + state(400, "RUNNING", "FAILED")
     found = diagnose(jobmanager=completed(20, 5) + fails, taskmanager=LOGGED + again)

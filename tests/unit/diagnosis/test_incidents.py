@@ -1,4 +1,4 @@
-"""Whole small logs: what is said first, what is said to follow from it, and what is not said."""
+"""Small but complete logs: the first diagnosis, its consequences, and what is not reported."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_log_without_failures_is_healthy(diagnose):
 
 
 def rescheduled(second: float) -> str:
-    """The adaptive scheduler cancels a job and creates it anew."""
+    """The adaptive scheduler cancels a job and creates it again."""
     return (
         line(second, "Restarting job.", logger="AdaptiveScheduler")
         + state(second, "RUNNING", "CANCELLING")
@@ -303,7 +303,7 @@ def test_a_clock_that_is_thirty_seconds_off_does_not_change_the_answer(diagnose,
             " (org.apache.kafka.clients.admin.internals.AdminMetadata)\n"
             "org.apache.kafka.common.errors.SslAuthenticationException: SSL handshake failed\n"
             "\tat java.base/sun.security.ssl.Alert.createSSLException(Alert.java:131)\n",
-            id="a tool of Kafka",
+            id="a Kafka tool",
         ),
     ],
 )
@@ -325,7 +325,7 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "org.apache.hadoop.security.token.SecretManager$InvalidToken: token (token 1 for acme)"
             " can't be found in cache\n"
             "\tat org.apache.hadoop.ipc.Server$Connection.saslReadAndProcess(Server.java:1203)\n",
-            id="what a server of Hadoop does with a caller",
+            id="an authentication failure in a Hadoop server",
         ),
         pytest.param(
             "org.springframework.data.mongodb.UncategorizedMongoDbException: Command failed with"
@@ -336,7 +336,7 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
         pytest.param(
             "ERROR acme_stream::source::reader: hang up due to ProvisionedThroughputExceeded"
             "Exception: Rate exceeded for shard shardId-000000000000 in stream orders\n",
-            id="a program in Rust",
+            id="a Rust program",
         ),
         pytest.param(
             "org.apache.kafka.common.errors.TimeoutException: Timeout of 5000ms expired before the"
@@ -344,14 +344,14 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             "o.a.k.c.c.i.ConsumerCoordinator [Consumer clientId=consumer-28, groupId=orders] User"
             " provided listener akka.kafka.internal.KafkaConsumerActor$WrappedAutoPausedListener"
             " failed on partition assignment\n",
-            id="a consumer of Alpakka",
+            id="an Alpakka consumer",
         ),
         pytest.param(
             "2021-01-13 11:07:27,108 - [ERROR] - from kafka.manager.actor.cluster.KafkaStateActor"
             " in kafka-manager-system-akka.actor.default-dispatcher-37\n"
             "org.apache.kafka.common.errors.TimeoutException: Failed to get offsets by times in"
             " 33958ms\n",
-            id="a manager of Kafka",
+            id="a Kafka manager",
         ),
         pytest.param(
             "2019-12-27 07:46:20,147 ERROR [main-EventThread] o.a.c.f.imps.CuratorFrameworkImpl"
@@ -360,20 +360,20 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
             " ConnectionLoss\n"
             "\tat org.apache.curator.framework.imps.CuratorFrameworkImpl.checkBackgroundRetry("
             "CuratorFrameworkImpl.java:862)\n",
-            id="a program with a Curator of its own",
+            id="a program with its own Curator client",
         ),
         pytest.param(
             "[2018-08-23 19:38:24,291] ERROR Server died unexpectedly:"
             "  (io.confluent.kafka.schemaregistry.rest.SchemaRegistryMain:52)\n"
             "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic"
             " metadata\n",
-            id="a schema registry, with the line of the logger",
+            id="a schema registry, identified by its logger",
         ),
         pytest.param(
             "org.apache.kafka.common.errors.TimeoutException: Timeout expired while fetching topic"
             " metadata\n"
             "\tat org.glassfish.jersey.server.ServerRuntime.process(ServerRuntime.java:235)\n",
-            id="a server with a REST interface",
+            id="a server with a REST API",
         ),
         pytest.param(
             "java.lang.RuntimeException: org.apache.hadoop.ipc.RemoteException"

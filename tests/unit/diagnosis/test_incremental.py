@@ -1,4 +1,4 @@
-"""A deployment diagnosed run by run, from what the last one carried, is diagnosed as at once."""
+"""Incremental runs with carried-over events produce the same diagnosis as a single run."""
 
 from __future__ import annotations
 
@@ -50,13 +50,16 @@ def recorded(name: str) -> tuple[Observation, ...]:
 
 
 def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[Observation]:
-    """Recorded logs, one after the other, so long apart: the job that restarts goes on in the same
-    files, the job that is submitted again has an id of its own and files of its own."""
+    """Recorded logs in sequence, with the given time between them.
+
+    A restarted job continues in the same files. With ``is_rotated``, each recording is a new
+    submission with its own job ID and its own files.
+    """
     told = []
     began = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
     for number, name in enumerate(names):
         first = min(o.event.logged_at for o in recorded(name) if o.event.logged_at)
-        # Events of one minute, which are folded, stay together.
+        # Keeps events of the same minute together, because they are folded by minute.
         move = began + number * apart - first.replace(second=0, microsecond=0)
         for o in recorded(name):
             again = number if is_rotated else 0
@@ -78,7 +81,7 @@ def renamed(name: str | None, number: int) -> str | None:
 
 
 def renamed_in(lifecycle: Lifecycle | None, number: int, again: int) -> Lifecycle | None:
-    """No two executions have the same id."""
+    """Makes the execution IDs unique across recordings."""
     if lifecycle is None or lifecycle.kind == "config":
         return lifecycle
     key, job_id = renamed(lifecycle.key, number), renamed(lifecycle.job_id, again)
@@ -88,7 +91,7 @@ def renamed_in(lifecycle: Lifecycle | None, number: int, again: int) -> Lifecycl
 
 
 def cut(events: Sequence[Observation], times: Sequence[datetime]) -> Iterator[list[Observation]]:
-    """What each of several runs finds: in each file what was written since the last one."""
+    """Yields the new events of each run: everything written to a file since the previous run."""
     runs: list[list[Observation]] = [[] for _ in range(len(times) + 1)]
     files: dict[str, list[Observation]] = {}
     for event in events:
@@ -153,7 +156,7 @@ def test_run_by_run_says_what_one_run_says(
         if number and carried is not None:
             continued = diagnose_incrementally("d", carried, news, pack, OPTIONS)
         if continued is None:
-            # In whole: what was told before counts no more.
+            # A full diagnosis replaces all earlier results.
             wholes, told = wholes + 1, []
             read = [e for run in itertools.islice(cut(events, cuts), number + 1) for e in run]
             continued = diagnose_incrementally("d", None, read, pack, OPTIONS)
@@ -164,7 +167,7 @@ def test_run_by_run_says_what_one_run_says(
             read = [e for run in itertools.islice(cut(events, cuts), number + 1) for e in run]
             assert together([*told, continued.open]) == at_once(read, pack), number
     assert together([*told, continued.open]) == at_once(events, pack)
-    # Each recording has a configuration, jobs and tasks of its own; else most runs go on.
+    # Each recording changes the configuration, jobs, and tasks. Most other runs are incremental.
     assert wholes <= 3 + 3 * len(set(parts)), wholes
 
 

@@ -1,4 +1,4 @@
-"""A JobManager that is killed writes nothing; the banner of the next one tells that it is gone."""
+"""A killed JobManager logs nothing. It is inferred from the startup banner of its successor."""
 
 from __future__ import annotations
 

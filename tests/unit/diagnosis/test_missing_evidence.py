@@ -1,4 +1,4 @@
-"""What a diagnosis leaves open is named: the missing log, its place and time, and other causes."""
+"""An inconclusive diagnosis names the missing log, its location and time, and other causes."""
 
 from __future__ import annotations
 

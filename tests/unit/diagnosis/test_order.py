@@ -1,4 +1,4 @@
-"""Causes precede effects, the first fault is the first, and each job has its own Flink version."""
+"""Causes precede effects, the first fault is correct, and each job has its own Flink version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster that is stopped in order leaves no incident; what failed before, or of itself, does."""
+"""An orderly shutdown is not an incident, but earlier and independent failures are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sigterm(second: float, logger: str = ENTRYPOINT) -> str:
 
 
 WELL = banner(0) + state(1, "CREATED", "RUNNING") + completed(5, 1)
-# The TaskManager is told first; the JobManager hears of it before its own signal comes.
+# The TaskManager receives its signal first. The JobManager detects the loss before its own signal.
 ENDS = (
     failed(60.1, STOPPED)
     + state(60.1, "RUNNING", "RESTARTING")
@@ -193,7 +193,7 @@ def test_how_the_process_ends_says_how_it_ended(diagnose, ending, outcome):
 
 
 def test_a_stop_is_one_from_run_to_run(diagnose, observe, pack):
-    """The signal is read by one run, and what follows from it by the next."""
+    """One run reads the signal, and the next run reads its effects."""
     events = observe(jobmanager=WELL + loop(NPE, 1, 20) + ENDS, taskmanager=TASKMANAGER_ENDS)
     whole = diagnose(events).incidents
     begun = events[0].event.logged_at

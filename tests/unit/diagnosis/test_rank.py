@@ -1,4 +1,4 @@
-"""What is said first, where the words of one fault would weigh more than those of its cause."""
+"""Rank 1 is the cause, even if the evidence for its consequence has more weight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each scoring rule says so in the reasons, and is left out by its id."""
+"""Each scoring rule appears in the reasons, and can be disabled by its ID."""
 
 from __future__ import annotations
 

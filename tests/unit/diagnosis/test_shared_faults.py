@@ -1,4 +1,4 @@
-"""A fault of the cluster is one incident with all the jobs that it hit; one of a job stays its."""
+"""A cluster fault is one incident for all affected jobs. A fault of one job stays separate."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def job(second: float, job_id: str, trace: str) -> str:
 
 
 def merged(*parts: str) -> str:
-    """Events of several jobs in one file, in the order of time."""
+    """Merges the events of several jobs into one file, ordered by time."""
     events: list[str] = []
     for part in parts:
         for text in part.splitlines(keepends=True):
@@ -56,7 +56,9 @@ def merged(*parts: str) -> str:
     [
         pytest.param(LOST, "taskmanager/heartbeat-timeout", 2, id="a lost TaskManager"),
         pytest.param(FULL, "disk/full", 2, id="a full disk"),
-        pytest.param(NPE, "operator/user-code-exception", 1, id="code of a job is its own fault"),
+        pytest.param(
+            NPE, "operator/user-code-exception", 1, id="a fault in user code affects only its job"
+        ),
     ],
 )
 def test_what_jobs_share_is_one_incident(diagnose, trace, root, reach):

@@ -1,4 +1,4 @@
-"""A TaskManager that code of the job ended is told apart from one that was stopped or killed."""
+"""Distinguishes a TaskManager that user code terminated from one that was stopped or killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.diagnosis.test_orderly_shutdown import (
 
 EXITED = "job/system-exit"
 BLOBS = "org.apache.flink.runtime.blob.PermanentBlobCache"
-# The location in `failed` is that of this TaskManager.
+# The location that `failed` logs for this TaskManager.
 NAME = "host:1"
 HOOKS = line(60, "Shutting down BLOB cache", logger=BLOBS)
 FAREWELL = failed(60.2, STOPPED) + state(60.3, "RUNNING", "RESTARTING")
@@ -37,7 +37,7 @@ UNREACHABLE = (
 
 @pytest.fixture
 def printed(tmp_path):
-    """Writes what the TaskManager printed."""
+    """Writes the standard output of the TaskManager."""
 
     def write(text: str, name: str = "flink-taskmanager.out") -> None:
         (tmp_path / "deployment").mkdir(exist_ok=True)
@@ -71,12 +71,12 @@ def test_a_taskmanager_that_was_lost_without_a_farewell_had_exited(diagnose):
     "taskmanager",
     [
         pytest.param(started(0, NAME) + sigterm(59.9, RUNNER) + HOOKS, id="a signal"),
-        pytest.param(started(0, NAME), id="a kill, which runs no hooks"),
-        pytest.param(started(0, "host:2") + HOOKS, id="the hooks of another TaskManager"),
-        pytest.param("", id="no log of the TaskManager"),
+        pytest.param(started(0, NAME), id="a kill, which runs no shutdown hooks"),
+        pytest.param(started(0, "host:2") + HOOKS, id="the shutdown hooks of another TaskManager"),
+        pytest.param("", id="no log from the TaskManager"),
         pytest.param(
             started(0, NAME) + HOOKS + banner(300, "TaskManager") + sigterm(3000, RUNNER),
-            id="hooks in another hour",
+            id="shutdown hooks at another time",
         ),
     ],
 )

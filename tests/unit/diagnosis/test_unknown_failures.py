@@ -1,4 +1,4 @@
-"""A failure that no signature names is one group, and says since when it is known."""
+"""Failures that no signature matches form one group, with the time of the first occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request for a TaskManager tells of trouble only where a job missed what it asked for."""
+"""A TaskManager request indicates a fault only if a job lacked the requested resources."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def refused(second: float) -> str:
         (REQUEST + refused(40), [ASKED, MISSED]),
         (REQUEST + refused(40) + registered(50, "tm-1"), [ASKED, MISSED]),
         (REQUEST + registered(20, "tm-1") + refused(40), [MISSED]),
-        # The second of two did not come, whatever the first does again.
+        # The second TaskManager did not register, even though the first one registered again.
         (2 * REQUEST + registered(20, "tm-1") + refused(40), [ASKED, MISSED]),
         (2 * REQUEST + 2 * registered(20, "tm-1") + refused(40), [ASKED, MISSED]),
         (2 * REQUEST + registered(20, "tm-1") + registered(21, "tm-2") + refused(40), [MISSED]),
-        # A fixed cluster asks for none.
+        # A fixed cluster requests no TaskManagers.
         (refused(40), [MISSED]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Why there is no incident: healthy is proven, and everything else is said as it is."""
+"""Verdicts without an incident: healthy requires proof, and other verdicts state the reason."""
 
 from __future__ import annotations
 

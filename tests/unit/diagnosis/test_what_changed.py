@@ -1,4 +1,4 @@
-"""What differs between the last healthy start and the one before a failure, and what does not."""
+"""Differences between the last healthy start and the last start before a failure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def start(
     process: str = "StandaloneSessionClusterEntrypoint",
     **config: str | None,
 ) -> str:
-    """The banner of a process and its configuration, in the words of the recorded logs."""
+    """The startup banner and configuration of a process, worded as in the recorded logs."""
     logger = RUNNER if process == "TaskManager" else ENTRYPOINT
     effective = {**CONFIG, **{key.replace("__", "."): value for key, value in config.items()}}
     told = [
@@ -125,11 +125,11 @@ def test_a_change_names_both_starts(diagnose) -> None:
 @pytest.mark.parametrize(
     ("later", "expected"),
     [
-        pytest.param({}, [], id="nothing"),
+        pytest.param({}, [], id="no change"),
         pytest.param(
             {"version": "1.19.0", "jars": ("flink-dist-1.19.0.jar", *JARS[1:])},
             [("flink-version", "Flink", "1.18.1", "1.19.0")],
-            id="Flink with its jars",
+            id="Flink and its JARs",
         ),
         pytest.param(
             {"java": "OpenJDK 64-Bit Server VM - Debian - 11/11.0.20+8"},
@@ -143,7 +143,7 @@ def test_a_change_names_both_starts(diagnose) -> None:
                 ("jar", "orders-functions", "1.4.1", "2.0-SNAPSHOT"),
                 ("jar", "udf.jar", None, "udf.jar"),
             ],
-            id="jars",
+            id="JARs",
         ),
         pytest.param(
             {"jars": ("all-in-one.jar",)},
@@ -153,7 +153,7 @@ def test_a_change_names_both_starts(diagnose) -> None:
                 ("jar", "job.jar", "job.jar", None),
                 ("jar", "orders-functions", "1.4.1", None),
             ],
-            id="all jars",
+            id="all JARs",
         ),
         pytest.param(
             {"jars": (*JARS, "orders-functions-1.3.0.jar", "log4j-1.2-api-2.17.1.jar")},
@@ -161,7 +161,7 @@ def test_a_change_names_both_starts(diagnose) -> None:
                 ("jar", "log4j-1.2-api", None, "2.17.1"),
                 ("jar", "orders-functions", "1.4.1", "1.3.0, 1.4.1"),
             ],
-            id="a jar in two versions",
+            id="a JAR in two versions",
         ),
         pytest.param(
             {"parallelism__default": None, "state__backend__type": "rocksdb"},
@@ -174,7 +174,7 @@ def test_a_change_names_both_starts(diagnose) -> None:
         pytest.param(
             {"jobmanager__memory__process__size": "2g", "jobmanager__memory__heap__size": "9b"},
             [("configuration", "jobmanager.memory.process.size", "1100m", "2g")],
-            id="memory, without what is computed from it",
+            id="memory, without derived values",
         ),
     ],
 )
@@ -188,12 +188,12 @@ def test_changes(diagnose, later: dict[str, object], expected: list[Changed]) ->
     [
         pytest.param("rest.port", "18081", "20000", id="port"),
         pytest.param("jobmanager.rpc.address", "10-0-0-7.flink", "10-0-0-8.flink", id="address"),
-        pytest.param("taskmanager.resource-id", "tm-1", "tm-2", id="id"),
+        pytest.param("taskmanager.resource-id", "tm-1", "tm-2", id="ID"),
         pytest.param(
             "io.tmp.dirs",
             "/yarn/application_1700000000000_0001/container_e07_1700000000000_0001_01_000002",
             "/yarn/application_1700000000000_0002/container_e07_1700000000000_0002_01_000001",
-            id="folder of a container",
+            id="container folder",
         ),
         pytest.param(
             "execution.savepoint.path",
@@ -230,7 +230,7 @@ def test_options_of_the_jvm(diagnose) -> None:
         "-javaagent:/opt/agent.jar",
     )
     assert told(diagnose, jobmanager=before + runs(10) + sigterm(20) + after + fails(60)) == [
-        # A dynamic property among the program arguments is printed like an option of the JVM.
+        # Dynamic properties in the program arguments are printed like JVM options.
         ("configuration", "parallelism.default", None, "4"),
         ("jvm-option", "--add-opens=java.base/java.lang", None, "ALL-UNNAMED"),
         ("jvm-option", "-Duser.timezone", "UTC", "CET"),
@@ -262,7 +262,7 @@ def test_a_secret_is_masked_and_its_change_unseen(diagnose) -> None:
 
 
 NEW = start(40, version="1.19.0")
-# A symptom, which ranks below the cause that the new cluster shows.
+# A symptom, which ranks below the cause in the log of the new cluster.
 LOST = failed(
     38,
     "org.apache.flink.runtime.jobmaster.JobMasterException: TaskManager with id tm-1 is no longer"
@@ -275,19 +275,19 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
-        pytest.param({"jobmanager": NEW + fails(60)}, [], id="one start"),
+        pytest.param({"jobmanager": NEW + fails(60)}, [], id="only one start"),
         pytest.param(
             {"jobmanager": start(0) + sigterm(20) + NEW + fails(60)}, [], id="no job ran before"
         ),
         pytest.param(
             {"jobmanager": start(0) + runs(1) + NEW + start(50, version="1.19.0") + fails(60)},
             NEWER,
-            id="the last healthy start is not the one before",
+            id="the last healthy start is not the previous start",
         ),
         pytest.param(
             {"jobmanager": start(0) + runs(1) + LOST + NEW + fails(60)},
             NEWER,
-            id="a fault of the old cluster while it was replaced",
+            id="a fault of the old cluster during its replacement",
         ),
         pytest.param(
             {"jobmanager": start(0) + runs(1), "jobmanager-new": NEW + fails(60)},
@@ -302,7 +302,7 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
         pytest.param(
             {"jobmanager": start(0) + runs(10) + sigterm(20) + NEW + runs(50, 2) + fails(DAY + 60)},
             [],
-            id="a failure after a day of health",
+            id="a failure after a healthy day",
         ),
         pytest.param(
             {
@@ -325,7 +325,7 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
                 + fails(260)
             },
             [],
-            id="a job that ran for moments only",
+            id="a job that ran only briefly",
         ),
         pytest.param(
             {
@@ -343,7 +343,7 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
                 "jobmanager.log": fails(60),
             },
             NEWER,
-            id="a TaskManager alone",
+            id="a TaskManager without a JobManager",
         ),
         pytest.param(
             {
@@ -353,12 +353,12 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
                 + fails(60),
             },
             [("configuration", "state.backend.type", None, "rocksdb")],
-            id="what all processes print is told once",
+            id="output of all processes is reported once",
         ),
         pytest.param(
             {"jobmanager": start(0) + runs(10) + "".join(LINES_OF_NEW[:10]) + fails(60)},
             NEWER,
-            id="a start that was cut off lacks nothing",
+            id="missing lines of a truncated start are not changes",
         ),
         pytest.param(
             {
@@ -373,7 +373,7 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
                 + fails(360)
             },
             NEWER,
-            id="a configuration that a job reads later is not that of the process",
+            id="a configuration that a job loads later does not belong to the process",
         ),
     ],
 )
@@ -426,7 +426,7 @@ def test_further_changes_are_counted_and_long_values_cut(pack, observe) -> None:
 
 
 def test_a_later_run_compares_with_starts_that_it_does_not_read_again(pack, observe) -> None:
-    """Hours and failures apart, from what each run carries to the next."""
+    """Runs that are hours and failures apart compare starts from the carried-over events."""
     hour = 3600
     parts = (
         start(0) + runs(10),
@@ -451,7 +451,7 @@ def test_a_later_run_compares_with_starts_that_it_does_not_read_again(pack, obse
         news = [o for o in observed if read <= o.event.offset < end]
         continued = diagnose_incrementally("d", carried, news, pack, options)
         if continued is None:
-            # A changed option is read in whole.
+            # A changed option requires a full diagnosis.
             closed = []
             known = [o for o in observed if o.event.offset < end]
             continued = diagnose_incrementally("d", None, known, pack, options)

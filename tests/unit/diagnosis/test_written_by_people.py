@@ -1,4 +1,4 @@
-"""What people type, shorten and quote is read as what the program printed; other prose is not."""
+"""Typed, shortened, or quoted messages match like program output, but other prose does not."""
 
 from __future__ import annotations
 
@@ -98,10 +98,13 @@ def test_log4j_without_a_configuration_prints_a_record(diagnose) -> None:
     [
         ("Exceded the treshold", "Exceeded the threshold"),
         ("TimeoutExeption", "TimeoutException"),
-        ("Timeotu", "Timeotu"),  # a swap is one slip; "Timeout" is not known here
+        (
+            "Timeotu",
+            "Timeotu",
+        ),  # a swap of two letters is one typo; "Timeout" is not in this vocabulary
         ("threshold", "threshold"),
-        ("thrsold", "thrsold"),  # two slips are too many for a short word
-        ("format", "format"),  # both "formal" and "formats" are near
+        ("thrsold", "thrsold"),  # two typos are too many for a short word
+        ("format", "format"),  # both "formal" and "formats" are similar
     ],
 )
 def test_one_near_word_is_taken(text: str, respelled: str) -> None:

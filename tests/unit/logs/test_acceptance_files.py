@@ -1,4 +1,4 @@
-"""Bad files, names and compressions: what happens to each, and that no byte is lost."""
+"""Damaged files, unusual names, and compression formats are handled without losing a byte."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_any_name_is_read(name: str | bytes, tmp_path: Path) -> None:
         file.write(_TEXT)
     scanned = _scan(tmp_path)
     assert _messages(scanned) == ["it failed"]
-    # The name is harmless where it is printed.
+    # The name is escaped in the output.
     assert main(["diagnose", str(tmp_path), "--quiet", "--format", "text"]) == 0
     assert main(["diagnose", str(tmp_path), "--quiet", "--format", "json"]) == 0
 
@@ -151,7 +151,7 @@ def test_a_growing_file_is_read_as_far_as_it_reached(head: str, tmp_path: Path) 
     scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), is_active=True)
     owned = scan.event_bytes + scan.counted_bytes + scan.held_back_bytes
     assert owned == len(text)
-    # The last event may go on: the next run reads it.
+    # The last event may be incomplete, so the next run reads it.
     assert scan.held_back_bytes > 0
     assert scan.events == ()
 
@@ -290,7 +290,7 @@ def test_a_stream_that_cannot_be_read_to_its_end_is_partial(tmp_path: Path) -> N
     from flink_triage.logs.inputs.compression import DecompressedStream
 
     class Breaking(io.RawIOBase):
-        """A file whose storage fails after the first bytes, as NFS does."""
+        """A file whose storage fails after the first bytes, as NFS can."""
 
         def __init__(self) -> None:
             self.left = [_TEXT[:16], _TEXT[16:]]

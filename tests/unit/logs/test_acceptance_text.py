@@ -1,4 +1,4 @@
-"""Bad bytes, bad text and bad structure: what becomes of each, and that no byte is lost."""
+"""Invalid bytes, unusual text, and broken structure are handled without losing a byte."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _read(data: bytes | str, tmp_path: Path, limits: Settings = DEFAULT_SETTINGS
 
 
 def _roots(scan: RangeScan) -> list[tuple[str, str] | None]:
-    """Type and message of the root cause of each event."""
+    """Returns the type and message of the root cause of each event."""
     found: list[tuple[str, str] | None] = []
     for event in scan.events:
         _, trace = extract(event.message, event.continuation)
@@ -60,7 +60,7 @@ _EXPECTED = [("java.io.IOException", "No space left on device")]
         pytest.param(_LOG.encode().replace(b"failed", b"f\xc3iled"), 1, id="half a character"),
         pytest.param(_LOG.encode().replace(b"failed", b"f\xed\xa0\xbdd"), 3, id="a surrogate"),
         pytest.param(_LOG.encode().replace(b"failed", b"f\xf0\x9f\x92\xa9"), 0, id="four bytes"),
-        pytest.param(_LOG.replace("failed", "f\ufffd").encode(), 0, id="one that was replaced"),
+        pytest.param(_LOG.replace("failed", "f\ufffd").encode(), 0, id="a replacement character"),
     ],
 )
 def test_invalid_utf8_is_replaced_and_counted(data: bytes, errors: int, tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_message_of_several_lines_stays_one(message: str, tmp_path: Path) -> N
 
 
 def test_two_streams_of_one_file_are_told_apart(tmp_path: Path) -> None:
-    """Lines of two pods, one by one: each trace is whole."""
+    """The lines of two pods alternate, and each stack trace is complete."""
     other = _LOG.replace("No space left on device", "Connection refused")
     pairs = zip(_LOG.split("\n")[:-1], other.split("\n")[:-1], strict=True)
     text = "".join(f"[pod/a/main] {x}\n[pod/b/main] {y}\n" for x, y in pairs)

@@ -1,4 +1,4 @@
-"""Support bundles and YARN's aggregated logs: which files they hold, and what is refused."""
+"""Support bundles and aggregated YARN logs: the files that are read, and those rejected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _zip(files: dict[str, bytes]) -> bytes:
 
 
 def _errors(listing: Listing, limits: Settings = DEFAULT_SETTINGS) -> list[str]:
-    """The messages of all ERROR events; each file's bytes are all accounted for."""
+    """Returns the messages of all ERROR events. Each byte must be accounted for."""
     scanner = Scanner((), limits)
     messages = []
     for file in listing.files:
@@ -200,8 +200,8 @@ def test_a_truncated_bundle_keeps_its_good_prefix_and_says_so(share: float, tmp_
 def test_an_encrypted_member_is_named(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
     data = bytearray(_zip({"a.log": _TEXT}))
-    data[6] |= 1  # the flags of the member's own header
-    data[data.index(b"PK\x01\x02") + 8] |= 1  # and those of the directory
+    data[6] |= 1  # the flags in the local file header
+    data[data.index(b"PK\x01\x02") + 8] |= 1  # the flags in the central directory
     path.write_bytes(bytes(data))
     assert [q.reason for q in list_inputs([str(path)]).quarantined] == ["encrypted"]
 
@@ -288,7 +288,7 @@ def test_sections_of_yarn_are_files_with_their_host_and_process(
 
 
 def test_headings_are_found_wherever_reading_is_cut(tmp_path: Path) -> None:
-    """Reading goes on every 4 MiB; here some heading lies across each of the cuts."""
+    """Files are read in chunks of 4 MiB. Headings cross each chunk boundary."""
     lengths = [4 * MIB // 40 + step for step in range(-40, 41)]
     sections = [
         f"Container: container_1_1_01_{n:06} on node{n}.example.com_45454\n"
@@ -315,7 +315,7 @@ def test_members_of_a_zip_are_read_from_any_byte(method: str, tmp_path: Path) ->
 
 def test_a_zip_member_without_a_name_is_read(tmp_path: Path) -> None:
     path = tmp_path / "bundle.zip"
-    # A name ends at its first zero byte.
+    # A name ends at its first null byte.
     path.write_bytes(
         zipped({"x.log": _TEXT, "b.log": _TEXT}, "stored").replace(b"x.log", b"\0.log")
     )
@@ -326,7 +326,7 @@ def test_a_zip_member_without_a_name_is_read(tmp_path: Path) -> None:
     ("at", "problem"),
     [
         pytest.param(16, "checksum does not match", id="checksum"),
-        pytest.param(24, "continues after", id="stated too short"),
+        pytest.param(24, "continues after", id="stated size is too small"),
     ],
 )
 def test_a_member_that_is_not_what_the_directory_says_is_partial(

@@ -1,4 +1,4 @@
-"""Decoding takes little memory at every ratio, and keeps all that stands before damage."""
+"""Decompression uses little memory at any ratio and keeps all data before the damage."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the real logging libraries rendered, in every layout, carrier and mess: the same chains.
+"""Logs of real logging libraries yield the same cause chains in every layout and carrier.
 
-The golden chains were written by the program that threw the exceptions, not by this one.
+The same holds for distorted copies. The program that threw the exceptions wrote the golden chains.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _SAID = "It failed with "
 
 Chain = list[tuple[str, str, list[Any]]]
 
-# What a layout does not print cannot be read from it.
+# Information that a layout does not print cannot be read.
 _PRINTS_NO_CAUSES = {"json-template-jsonlayout"}
 _PRINTS_NO_SUPPRESSED = {"log4j2-root-first"}
-# A trace on one line has no blank lines.
+# A stack trace on a single line has no blank lines.
 _ON_ONE_LINE = {"log4j2-one-line", "log4j2-crlf-encoded"}
 
 
@@ -47,7 +47,7 @@ def _parsed(chain: tuple[Throwable, ...]) -> Chain:
 
 
 def _events(path: Path) -> list[Event]:
-    """The notable events of all files below a path; every byte of them is accounted for."""
+    """Returns the notable events of all files in a path. Each byte must be accounted for."""
     scanner = Scanner((), DEFAULT_SETTINGS)
     events: list[Event] = []
     for file in list_inputs([str(path)]).files:
@@ -142,7 +142,7 @@ def _docker(number: int, line: str) -> str:
 
 
 def _two_pods(text: str) -> str:
-    """The same log in two pods; only the first one's failures have their names."""
+    """Writes the same log for two pods. Only the failures of the first pod keep their names."""
     return _each(
         lambda n, s: f"[pod/tm-1/main] {s}\n[pod/tm-2/main] {s.replace(_SAID, 'Elsewhere ')}"
     )(text)  # type: ignore[return-value]
@@ -227,8 +227,8 @@ _MESS: dict[str, Transform] = {
     "no packaging data": lambda text: re.sub(r"(?m)(?<=\)) ~?\[[^\]\n]*\]$", "", text),
     "module and loader names": lambda text: text.replace("\tat ", "\tat app//java.base@17.0.1/"),
 }
-# Nothing tells a blank line of a message from one that the mess put in, nor a trace without
-# indentation whose cause a suppressed throwable is.
+# A blank line in a message looks like an inserted one. Without indentation, a cause of a
+# suppressed throwable looks like a cause of the main throwable.
 _LOST_IN_MESS = {"frames not indented": {"suppressed"}}
 _PLAIN = ("log4j2-stock", "log4j2-iso-thread", "log4j2-mdc", "logback-flink", "log4j1-flink")
 

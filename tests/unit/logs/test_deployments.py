@@ -1,4 +1,4 @@
-"""Names of deployments: by folder, by file, and never one name for two folders."""
+"""Deployment names by folder and by file. Two folders never share a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def names(files: list[tuple[str, str]], group_by: str = "directory") -> list[str]:
-    """Deployments of (path, root) pairs, as a listing of all of them names them."""
+    """Returns the deployments of (path, root) pairs, named together."""
     listed = name_apart([InputFile(path, 1, AT, root) for path, root in files])
     return [deployment_of(file, group_by) for file in listed]
 
@@ -26,50 +26,50 @@ def names(files: list[tuple[str, str]], group_by: str = "directory") -> list[str
         pytest.param(
             [("/fleet/orders/jm.log", "/fleet"), ("/fleet/orders/logs/tm.log", "/fleet")],
             ["orders", "orders"],
-            id="a folder and its logs folder are one",
+            id="a folder and its logs folder are one deployment",
         ),
         pytest.param(
             [("/x/orders/jm.log", "/x/orders/jm.log"), ("/x/orders/tm.log", "/x/orders/tm.log")],
             ["orders", "orders"],
-            id="files of one folder, each named alone, are one",
+            id="separately listed files of a folder are one deployment",
         ),
         pytest.param(
             [("/a/orders/jm.log", "/a/orders"), ("/b/orders/jm.log", "/b/orders")],
             ["a/orders", "b/orders"],
-            id="two inputs of the same base name are two",
+            id="two inputs with the same base name are two deployments",
         ),
         pytest.param(
             [("/a/prod/orders/jm.log", "/a"), ("/b/prod/orders/jm.log", "/b")],
             ["a/prod/orders", "b/prod/orders"],
-            id="two inputs that hold the same folders are two",
+            id="two inputs with the same subfolders have distinct names",
         ),
         pytest.param(
             [("/a/x/orders/jm.log", "/a/x/orders"), ("/b/x/orders/jm.log", "/b/x/orders")],
             ["a/x/orders", "b/x/orders"],
-            id="names grow until they differ",
+            id="names are extended until they differ",
         ),
         pytest.param(
             [("/a/a/jm.log", "/a"), ("/a/jm.log", "/a"), ("/a/b/jm.log", "/a")],
             ["a/a", "a", "b"],
-            id="an input and a folder of its name in it are two",
+            id="an input and its subfolder of the same name are two deployments",
         ),
         pytest.param(
             [("s3a://logs/eu/orders/jm.log", "s3a://logs/eu"), ("s3a://logs/eu/jm.log", "s3a://logs/eu")],
             ["orders", "eu"],
-            id="URIs are named as folders are",
+            id="URIs are named like folders",
         ),
         pytest.param(
             [("s3a://eu/orders/jm.log", "s3a://eu"), ("s3a://us/orders/jm.log", "s3a://us/")],
             ["eu/orders", "us/orders"],
-            id="two buckets with the same folders are two",
+            id="two buckets with the same folders have distinct names",
         ),
         pytest.param(
-            [("s3a://orders/jm.log", "s3a://orders")], ["orders"], id="a bucket is a folder"
+            [("s3a://orders/jm.log", "s3a://orders")], ["orders"], id="a bucket is like a folder"
         ),
         pytest.param(
             [("/d/orders.tgz!/logs/jm.log", "/d/orders.tgz"), ("/d/pay.zip!/jm.log", "/d/pay.zip")],
             ["orders", "pay"],
-            id="archives are folders of their names",
+            id="archives are like folders",
         ),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Documents that explain failures, and texts of people who have one."""
+"""Documents that explain failures, and texts by users who report one."""
 
 from __future__ import annotations
 

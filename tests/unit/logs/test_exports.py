@@ -1,4 +1,4 @@
-"""Documents that log stores export: the same chains as in the plain log, whatever the order."""
+"""Documents exported from log stores contain the same cause chains as the log, in any order."""
 
 from __future__ import annotations
 

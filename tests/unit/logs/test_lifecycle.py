@@ -1,4 +1,4 @@
-"""Lines of a job's life in the wordings of several releases."""
+"""Lifecycle messages of jobs in the wording of several Flink releases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ID = "0515f4b78c443e06ea1d8be626fa474c"
             "Source: Custom Source -> Map",
             1,
             None,
-            id="a client, with its time",
+            id="a client message with a time",
         ),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_task_is_named_in_a_text() -> None:
             r" Classpath: C:\flink\lib\a.jar;C:\flink\lib\b.jar",
             "classpath",
             "a.jar:b.jar",
-            id="classpath of Windows",
+            id="Windows classpath",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The cheap scan misses no literal; the exact question is exact."""
+"""The fast scan finds every literal, and the exact check has no false positives."""
 
 from __future__ import annotations
 

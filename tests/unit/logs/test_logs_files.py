@@ -1,4 +1,4 @@
-"""Files of every kind: what they are taken for, what events come out, and that bytes add up."""
+"""Files of every kind: the detected format, the events, and the accounting of all bytes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ _DOCKER = "".join(
         pytest.param(_GREPPED.encode(), "grep-line", id="grep -n"),
         pytest.param(_SYSLOG.encode(), "syslog", id="syslog"),
         pytest.param(_DOCKER.encode(), "docker-json", id="docker json-file"),
-        pytest.param(_INDENTED.encode(), "indent-4", id="indented as code"),
+        pytest.param(_INDENTED.encode(), "indent-4", id="indented like code"),
     ],
 )  # fmt: skip
 def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str) -> None:
@@ -101,7 +101,7 @@ def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str)
         pytest.param(
             lambda data: data[:-8] + b"\0\0\0\0" + data[-4:], "damaged", id="wrong checksum"
         ),
-        pytest.param(lambda data: data + b"garbage", "followed by", id="garbage behind"),
+        pytest.param(lambda data: data + b"garbage", "followed by", id="trailing garbage"),
     ],
 )
 def test_damaged_gzip_keeps_its_good_prefix(tmp_path, damage, reason) -> None:  # type: ignore[no-untyped-def]
@@ -184,19 +184,23 @@ _FRAME = "\tat org.apache.flink.runtime.taskmanager.Task.run(Task.java:546) ~[{}
 @pytest.mark.parametrize(
     ("jars", "version"),
     [
-        pytest.param(["flink-dist_2.11-1.11.2.jar:1.11.2"], "1.11.2", id="a jar of Flink's"),
-        pytest.param(["flink-dist-1.20.0.jar:1.20.0"], "1.20.0", id="a jar without Scala"),
-        pytest.param(["flink-dist_2.12-1.13.2-csa1.5.jar:1.13.2"], "1.13.2", id="a vendor's jar"),
+        pytest.param(["flink-dist_2.11-1.11.2.jar:1.11.2"], "1.11.2", id="a Flink JAR"),
+        pytest.param(
+            ["flink-dist-1.20.0.jar:1.20.0"], "1.20.0", id="a JAR without a Scala version"
+        ),
+        pytest.param(["flink-dist_2.12-1.13.2-csa1.5.jar:1.13.2"], "1.13.2", id="a vendor JAR"),
         pytest.param(
             ["flink-rpc-akka_389b503d-2ddd-41bc-bcfe-8131da766be8.jar:1.15.2"],
             "1.15.2",
-            id="a jar whose name holds no version",
+            id="a JAR without a version in its name",
         ),
         pytest.param(
-            ["flink-connector-kafka-3.2.0-1.19.jar:3.2.0-1.19"], "1.19", id="a connector's line"
+            ["flink-connector-kafka-3.2.0-1.19.jar:3.2.0-1.19"],
+            "1.19",
+            id="the Flink line in a connector version",
         ),
         pytest.param(["flink-cdc-dist-3.1.0.jar:3.1.0"], None, id="a product on top of Flink"),
-        pytest.param(["acme-flink-core-1.2.3.jar:1.2.3"], None, id="a user's jar"),
+        pytest.param(["acme-flink-core-1.2.3.jar:1.2.3"], None, id="a user JAR"),
         pytest.param(
             ["flink-shaded-zookeeper-3.4.14.jar:3.4.14-11.0"], None, id="a shaded library"
         ),
@@ -263,7 +267,7 @@ def test_links_are_named_unless_what_they_lead_to_is_listed(tmp_path: Path) -> N
 
 @pytest.fixture
 def nest(tmp_path: Path) -> Iterator[Callable[[int], int]]:
-    """Makes so many folders ``d`` in each other; gives a descriptor of the last."""
+    """Creates nested folders ``d`` and returns a file descriptor of the innermost one."""
     opened = [os.open(tmp_path, os.O_RDONLY)]
 
     def deeper(depth: int) -> int:
@@ -276,7 +280,7 @@ def nest(tmp_path: Path) -> Iterator[Callable[[int], int]]:
 
     yield deeper
     os.close(opened[0])
-    # Python's own ways to remove a tree call themselves for each folder.
+    # Python's functions that remove a tree recurse once per folder.
     subprocess.run(["rm", "-rf", tmp_path / "d"], check=True)
 
 
@@ -300,7 +304,7 @@ def test_folders_that_no_path_reaches_are_named(nest: Callable[[int], int], tmp_
 
 
 def test_a_listing_began_before_any_file_was_looked_at(tmp_path: Path) -> None:
-    """By that time it is told how long a file has been quiet, however long a JVM then starts."""
+    """The quiet time of a file is measured from this time, even if a JVM then starts slowly."""
     (tmp_path / "jobmanager.log").write_text("2026-05-10 10:00:00,000 INFO  a.B [] - one\n")
     before = datetime.now(UTC)
     listing = list_inputs([str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Header lines of many layouts: one line in, its parts out."""
+"""Parses header lines of many layouts into their parts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
         pytest.param(
             "2026-11-21 06:47:23,468 INFO  org.apache.flink.Foo   [] - hello - there",
             _AT, "INFO", "org.apache.flink.Foo", None, "hello - there",
-            id="Flink's own layout since 1.11",
+            id="default Flink layout since 1.11",
         ),
         pytest.param(
             "2026-11-21 06:47:23,468 WARN  org.apache.flink.Foo    - hello",
             _AT, "WARN", "org.apache.flink.Foo", None, "hello",
-            id="log4j 1 printed no brackets for an empty context",
+            id="Log4j 1 without brackets for an empty context",
         ),
         pytest.param(
             "2026-11-21 06:47:23,468 INFO  [] [main] org.apache.flink.Foo - hello",
@@ -48,7 +48,7 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
         pytest.param(
             "06:47:23.468 [main] DEBUG o.a.f.Foo - hello",
             None, "DEBUG", "o.a.f.Foo", "main", "hello",
-            id="logback's default states no date",
+            id="Logback default without a date",
         ),
         pytest.param(
             "2026-11-21T08:47:23,468+0200 [main] INFO  a.b.Foo - hello",
@@ -58,7 +58,7 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
         pytest.param(
             "2026-11-21 06:47:23.468 | ERROR | Map -> Sink: t (1/2)#0 | RateClient | hello | 2",
             _AT, "ERROR", "RateClient", "Map -> Sink: t (1/2)#0", "hello | 2",
-            id="columns between bars, a thread with blanks",
+            id="columns between bars and a thread with spaces",
         ),
         pytest.param(
             "2026-11-21 06:47:23.468 | INFO  | TaskExecutor | GET | 200",
@@ -76,32 +76,32 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
             _AT, "ERROR", None, "Source: a b -> Map (2/2)#0",
             "An exception occurred processing Appender MainAppender a.b.LoggingException: "
             "java.io.IOException: full",
-            id="Log4j's own complaints, with the bare name of the thread of a task",
+            id="Log4j status messages with a task name as the thread",
         ),
         pytest.param(
             "ERROR akka.remote.EndpointWriter   [] - dropping message",
             None, "ERROR", "akka.remote.EndpointWriter", None, "dropping message",
-            id="level first and no time",
+            id="level first without a time",
         ),
         pytest.param(
             "2026-11-21 06:47:23,468 [myid:1] - WARN  [main:QuorumPeer@774] - hello",
             _AT, "WARN", "QuorumPeer", "main", "hello",
-            id="ZooKeeper's layout",
+            id="ZooKeeper layout",
         ),
         pytest.param(
             "2026-11-21 06:47:23.468 | WARN | main | com.acme.Foo | hello",
             _AT, "WARN", "com.acme.Foo", "main", "hello",
-            id="a house layout with bars",
+            id="a custom layout with bars",
         ),
         pytest.param(
             "[INFO] [2026-11-21 06:47:23][org.apache.flink.Foo]hello",
             _SECOND, "INFO", "org.apache.flink.Foo", None, "hello",
-            id="a house layout of brackets only",
+            id="a custom layout with brackets only",
         ),
         pytest.param(
             "[main] 2026-11-21 06:47:23,468 WARN  ExecutionGraph - Map (1/2) - hello",
             _AT, "WARN", "ExecutionGraph", "main", "Map (1/2) - hello",
-            id="a thread, and the last part of a logger",
+            id="a thread and the last part of a logger name",
         ),
     ],
 )  # fmt: skip
@@ -128,7 +128,7 @@ def test_header_parts(
         pytest.param("2026 was a good year, INFO or not", id="prose that begins with a year"),
         pytest.param("1. first set the option to 3", id="a numbered list"),
         pytest.param("Errors happen: do not worry", id="a word that begins like a level"),
-        pytest.param("", id="nothing"),
+        pytest.param("", id="an empty line"),
     ],
 )
 def test_other_lines_are_no_headers(line: str) -> None:
@@ -147,8 +147,10 @@ def test_job_id_is_read_from_the_context() -> None:
     [
         pytest.param("2026-11-21 06:47:23,468 INFO " + "[" * 100_000, id="open brackets"),
         pytest.param("2026-11-21 06:47:23,468 INFO " + "[a] " * 50_000, id="many brackets"),
-        pytest.param("2026-11-21 06:47:23,468 INFO " + "a." * 100_000, id="an endless logger"),
-        pytest.param("2026-11-21 06:47:23,468 INFO " + " " * 200_000, id="blanks"),
+        pytest.param(
+            "2026-11-21 06:47:23,468 INFO " + "a." * 100_000, id="a very long logger name"
+        ),
+        pytest.param("2026-11-21 06:47:23,468 INFO " + " " * 200_000, id="spaces"),
     ],
 )
 @pytest.mark.timing
@@ -170,13 +172,13 @@ def test_hostile_lines_take_no_time(line: str) -> None:
         pytest.param(
             '{"timestamp":1795243643468,"level":"WARN","loggerName":"a.B","thread":"t",'
             '"message":"m","thrown":{"name":"x.YException","extendedStackTrace":"\\tat z"}}',
-            id="log4j2 JSONLayout with a nested throwable",
+            id="Log4j 2 JSONLayout with a nested throwable",
         ),
         pytest.param(
             '{"messageType":"WARN","logger":"a.B","threadName":"t","message":"m",'
             '"timestamp":"2026-11-21T06:47:23.468Z",'
             '"throwableInformation":["x.YException","\\tat z"]}',
-            id="Amazon Managed Service with the stack as a list",
+            id="Amazon Managed Service with the stack trace as a list",
         ),
     ],
 )
@@ -193,8 +195,8 @@ def test_json_dialects_say_the_same(line: str) -> None:
     "number",
     [
         pytest.param("1e400", id="infinite"),
-        pytest.param("9" * 400, id="beyond any float"),
-        pytest.param("NaN", id="no number"),
+        pytest.param("9" * 400, id="larger than any float"),
+        pytest.param("NaN", id="not a number"),
         pytest.param("-1", id="before 1970"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A file whose name is no UTF-8 is read, and named in words that every format can hold."""
+"""A file whose name is not valid UTF-8 is read and shown with a name that any format can hold."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ FAILURE = (
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        pytest.param(b"plain.log", "plain.log", id="ASCII stays"),
-        pytest.param("süd.log".encode(), "süd.log", id="UTF-8 stays"),
-        pytest.param(b"s\xfcd.log", "s\\xfcd.log", id="Latin-1 is written out"),
-        pytest.param(b"a\\b.log", "a\\b.log", id="a backslash of the name stays"),
-        pytest.param(b"a\\xfc.log", "a\\x5cxfc.log", id="one that looks like a byte does not"),
+        pytest.param(b"plain.log", "plain.log", id="ASCII is unchanged"),
+        pytest.param("süd.log".encode(), "süd.log", id="UTF-8 is unchanged"),
+        pytest.param(b"s\xfcd.log", "s\\xfcd.log", id="Latin-1 is escaped"),
+        pytest.param(b"a\\b.log", "a\\b.log", id="a backslash in the name is unchanged"),
+        pytest.param(
+            b"a\\xfc.log", "a\\x5cxfc.log", id="a name that looks like an escaped byte is distinct"
+        ),
     ],
 )
 def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: P
 
 
 def test_no_two_files_are_shown_alike(tmp_path: Path) -> None:
-    """A byte that is no UTF-8 beside four letters, a folder ``a!`` beside an archive ``a``."""
+    """An invalid byte and its escape sequence, a folder ``a!`` and an archive ``a``."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as archive:
         for name in ("b.log", "c!/d.log"):

@@ -1,4 +1,4 @@
-"""Text pasted from a page: where an event ends that no header ends."""
+"""Text pasted from a page: where events end if no header follows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
         pytest.param(
             [_HEADER, _FIRST, "Reason: too many clients", "", _SECOND, _FRAME],
             [1, 5],
-            id="a trace without frames under a header ends at a blank line and another throwable",
+            id="a trace without frames ends at a blank line before another throwable",
         ),
         pytest.param(
             [f"[Bug] Caused by: {_FIRST}", _SECOND, _FRAME],
@@ -35,37 +35,37 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
         pytest.param(
             [f"It fails, see below: {_FIRST}", _SECOND, _FRAME],
             [1, 2],
-            id="any other sentence above a trace does not",
+            id="other sentences above a trace do not belong to it",
         ),
         pytest.param(
             [_FIRST, "", "or", "", _SECOND, _FRAME],
             [1, 5],
-            id="so it does without a header",
+            id="the same applies without a header",
         ),
         pytest.param(
             [_HEADER, _FIRST, "Table options are:", "", "'connector'='kafka'", _FRAME],
             [1],
-            id="a blank line inside a message ends nothing",
+            id="a blank line inside a message does not end the event",
         ),
         pytest.param(
             [_HEADER, 'Exception in thread "main" java.lang.Error: x', _FRAME],
             [1, 2],
-            id="what the JVM prints of an exception that nobody caught is no logger's",
+            id="the JVM output for an uncaught exception belongs to no logger",
         ),
         pytest.param(
             [_SECOND, _FRAME, "...", f"Caused by: {_FIRST}", _FRAME],
             [1],
-            id="dots for frames that a person left out end no trace",
+            id="dots in place of omitted frames do not end a trace",
         ),
         pytest.param(
             [_SECOND, _FRAME, "[...]", "We have seen this java.io.IOException twice"],
             [1, 4],
-            id="a sentence behind such dots does",
+            id="a sentence after such dots ends it",
         ),
         pytest.param(
             [_HEADER, "", _FIRST, _FRAME],
             [1],
-            id="the first throwable belongs to its header, a blank line or not",
+            id="the first throwable belongs to its header, even after a blank line",
         ),
         pytest.param(
             [_HEADER, _FIRST, _SECOND, _FRAME],
@@ -75,22 +75,22 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
         pytest.param(
             ["```", _FIRST, "  and more of it", "```", "or", "```", f"Caused by: {_SECOND}", "```"],
             [2, 7],
-            id="what is quoted ends at its fence",
+            id="quoted text ends at its fence",
         ),
         pytest.param(
             [f"    Caused by: {_FIRST}", f"Caused by: {_SECOND}", _FRAME],
             [1, 2],
-            id="a lone cause above a trace that begins further left is quoted from it",
+            id="a single cause above a less indented trace is a quotation from it",
         ),
         pytest.param(
             [f"Caused by: {_FIRST}", f"Caused by: {_SECOND}", f"Caused by: {_FIRST}"],
             [1],
-            id="causes that grep found are one chain",
+            id="causes found by grep are one chain",
         ),
         pytest.param(
             ["When I run the job:", f"`{_FIRST}`"],
             [2],
-            id="a throwable in backticks is one",
+            id="a throwable in backticks is recognized",
         ),
         pytest.param(
             [
@@ -102,17 +102,17 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
                 _FRAME,
             ],
             [1],
-            id="Python names its error below the frames",
+            id="Python prints the error below the frames",
         ),
         pytest.param(
             ["Traceback (most recent call last):", '  File "job.py", line 3', "", _FIRST, _FRAME],
             [4],
-            id="a blank line ends a traceback that was cut off",
+            id="a blank line ends a truncated traceback",
         ),
         pytest.param(
             [_FIRST, _FRAME, _SECOND, _FRAME],
             [1, 3],
-            id="a throwable after frames begins an event",
+            id="a throwable after frames starts an event",
         ),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_trace_below_a_blank_message_is_no_message(tmp_path: Path) -> None:
 def test_a_trace_without_a_header_has_the_time_of_its_transport(
     tmp_path: Path, prefix: str, carrier: str, second: float
 ) -> None:
-    """A time without a zone is of the zone that the reader was told."""
+    """A time without a time zone is read in the configured time zone."""
     lines = [f"{prefix}{line}" for line in (f'Exception in thread "main" {_FIRST}', _FRAME)]
     two_east = timezone(timedelta(hours=2))
     (event,) = _events(tmp_path, lines, carrier, two_east)

@@ -1,4 +1,4 @@
-"""The first lines tell what a file is, and say the same as all lines of its head."""
+"""Detection from a sample of the first lines gives the same result as from all of them."""
 
 from __future__ import annotations
 

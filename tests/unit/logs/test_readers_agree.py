@@ -1,4 +1,4 @@
-"""The block reader gives what the line reader gives, however blocks and ranges are cut."""
+"""The block reader returns the same result as the line reader, for any blocks and ranges."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _scan(
     end: int | None = None,
     is_active: bool = False,
 ) -> RangeScan:
-    """What the line reader gives, or with ``block_bytes`` the block reader, in both its ways."""
+    """Scans with the line reader or, with ``block_bytes``, with both modes of the block reader."""
     byte_range = ByteRange(profile, "d", start, end)
     if block_bytes is None:
         slow = Scanner(LITERALS, limits, line_by_line=True)
@@ -227,7 +227,7 @@ def test_json_in_blocks_equals_the_general_reader(
     by_offset = {event.offset: event for event in found.events}
     for event in general.events:
         assert by_offset.pop(event.offset) == event
-    # A literal in another field than the message makes an event notable in blocks, as in text.
+    # In both readers, a literal outside the message also makes an event notable.
     assert all(event.logger == "a|b" for event in by_offset.values())
     assert _summed_volumes([found]) == _summed_volumes([general])
 
@@ -236,7 +236,7 @@ def test_json_in_blocks_equals_the_general_reader(
 def test_events_behind_a_giant_in_the_last_block_are_told_apart(
     tmp_path: Path, is_active: bool
 ) -> None:
-    """The giant's end is looked for in blocks of its own; the last of them ends the file."""
+    """The end of the oversized event is searched in separate blocks. The last one ends the file."""
     path = tmp_path / "a.log"
     header = b"2026-01-02 03:04:05,678 FATAL o.a.f.Foo [] - "
     for count in range(1, 6):
@@ -268,7 +268,7 @@ def test_cuts_between_ranges_change_nothing(
 
 
 def _joined_events(parts: list[RangeScan]) -> list[Event]:
-    """Events with the line numbers of the file, as their readers are told to compute them."""
+    """Returns the events of all parts with line numbers relative to the file."""
     events: list[Event] = []
     newlines = 0
     for part in parts:
@@ -294,17 +294,17 @@ def _summed_volumes(
         pytest.param(
             "logback <[9999-99-99T99:99:99.999Z] > ]2",
             "[2026-11-21T06:54:27.012Z] [main-%d] INFO  org.apache.flink.Foo - message %d\n",
-            id="level behind the second bracket",
+            id="level after the second bracket",
         ),
         pytest.param(
             "log4j1 <99/99/99 99:99:99 > @18",
             "26/11/21 06:40:%02d INFO taskexecutor.TaskManagerRunner: message %d\n",
-            id="log4j 1 with two-digit years",
+            id="Log4j 1 with two-digit years",
         ),
         pytest.param(
             "house <9999-99-99 99:99:99.999 >",
             "2026-11-21 06:54:27.012 worker-%d INFO  org.apache.flink.Foo - message %d\n",
-            id="no anchor at all",
+            id="no fixed anchor",
         ),
     ],
 )

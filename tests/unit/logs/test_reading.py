@@ -1,4 +1,4 @@
-"""What the user says of the logs: their encoding, a layout of their own, whose names to mask."""
+"""Options that describe the logs: encoding, custom layouts, and names to mask."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ _LIST = "name, regex, example"
         pytest.param(
             "a: [",
             ["2: yaml: did not find expected node content at column 1"],
-            id="no YAML",
+            id="invalid YAML",
         ),
         pytest.param(
             "- {name: a, regex: 2026-99-99, example: x}",
@@ -149,9 +149,9 @@ _LIST = "name, regex, example"
                 "1: regex: '2026-99-99' has the groups []; allowed: at, level, logger, thread, "
                 "message, job, and at or level is required"
             ],
-            id="a date that does not exist",
+            id="an invalid date",
         ),
-        pytest.param("[" * 5000, ["1: yaml: is nested deeper than 20"], id="endless brackets"),
+        pytest.param("[" * 5000, ["1: yaml: is nested deeper than 20"], id="too many brackets"),
         pytest.param(
             "- &a [1]\n- *a",
             ["1: yaml: anchors are not allowed, got &a; write out the value"],
@@ -160,13 +160,13 @@ _LIST = "name, regex, example"
         pytest.param(
             "x" * (256 * 1024 + 1),
             ["1: file: is larger than 256 KiB, the maximum file size"],
-            id="large",
+            id="too large",
         ),
-        pytest.param("a\xff", ["1: file: is not UTF-8 at byte 1"], id="no UTF-8"),
+        pytest.param("a\xff", ["1: file: is not UTF-8 at byte 1"], id="invalid UTF-8"),
         pytest.param(
             "a\0",
             ["1: yaml: contains a control character: control characters are not allowed"],
-            id="NUL",
+            id="null byte",
         ),
         pytest.param("", ["1: yaml: is empty"], id="empty"),
         pytest.param(
@@ -181,12 +181,12 @@ _LIST = "name, regex, example"
                 "1: example: is missing",
                 "4: regex: '(' is not a regex: missing ) at position 1",
             ],
-            id="every problem at once",
+            id="several problems at once",
         ),
         pytest.param(
             "- name: a\n  regex: '(?P<at>x)'\n  example: y",
             ["3: example: is not matched by the regex"],
-            id="an example that it does not explain",
+            id="an example that the regex does not match",
         ),
         pytest.param(
             "- {name: a, regex: '(?P<at>(?:x|xx)+)$', example: '" + "x" * 60 + "!'}",

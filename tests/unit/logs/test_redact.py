@@ -1,4 +1,4 @@
-"""Secrets leave the text, whatever carries them; talk of tokens and keys stays."""
+"""Secrets are removed in every carrier, but text about tokens and keys is kept."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_value_of_a_secret_key_is_gone(key: str, carrier: Callable[[str, str], s
     assert redact(redacted) == (redacted, {})
 
 
-# The shapes are put together here, so that no scanner takes this file for a leak.
+# The secrets are assembled here, so that scanners do not report this file as a leak.
 JWT = ".".join(
     base64.urlsafe_b64encode(part).decode().rstrip("=")
     for part in (b'{"alg":"HS256"}', b'{"sub":"cAnArY"}', b"cAnArY-signature")
@@ -216,7 +216,7 @@ def test_cost_grows_with_the_length(unit: str) -> None:
             best = min(best, time.process_time() - began)
         return best
 
-    # Eight times the text: 64 times the cost if quadratic.
+    # With eight times the text, quadratic cost would be 64 times as high.
     assert cost(1200) < 25 * cost(150) + 0.01
 
 

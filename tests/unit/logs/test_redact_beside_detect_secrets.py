@@ -1,7 +1,7 @@
 """Tokens that Yelp's detect-secrets finds in a line are masked.
 
-Random texts are drawn from its regexes.  Where a regex accepts more than the issuer's tokens, and
-masking all of it would hide ids, class names or paths, they are drawn from the form in ``ISSUED``.
+Random texts are generated from its regexes. If a regex is broader than the tokens of the issuer,
+and masking all matches would hide IDs, class names, or paths, ``ISSUED`` contains the exact form.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from flink_triage.logs.text.redact import redact
 ISSUED = {
     "Artifactory Credentials": r"AKCp[0-9][A-Za-z0-9]{68}",
     "Basic Auth Credentials": r"[a-z]{3,8}://[a-z]{3,8}:[A-Za-z0-9]{8,20}@[a-z]{3,8}:[0-9]{4}",
-    # The separators that programs print.
+    # Limited to separators that programs print.
     "Cloudant Credentials": r"(cloudant|cl)[_-](api)?(key|token)(=|: | := | => )[a-f0-9]{64}",
     "IBM Cloud IAM Key": r"(ibm_|)(cloud_|)(iam_)(api_|)key(=|: | := | => | :: )[A-Za-z0-9_-]{44}",
     "IBM COS HMAC Credentials": r"(ibm_|)cos_hmac_secret_(access_)?key(=|: | => | :: )[a-f0-9]{48}",
     "SoftLayer Credentials": r"(softlayer|sl)[_-](api[_-])?key(=|: | := | => | :: )[a-z0-9]{64}",
     "AWS Access Key": r"(A3T[A-Z0-9]|ABIA|ACCA|AKIA|ASIA)[0-9A-Z]{16}",
-    # The first part is a number in base64.
+    # The first part is a Base64-encoded number.
     "Discord Bot Token": r"M[DTjz][AEIMQUYcgk][A-Za-z0-9]{21}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
     "Mailchimp Access Key": r"[0-9a-f]{32}-us[0-9]{1,2}",
     "NPM tokens": r"//registry\.npmjs\.org/:_authToken=npm_[A-Za-z0-9]{36}",
@@ -35,8 +35,8 @@ ISSUED = {
     "Telegram Bot Token": r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}",
     "Twilio API Key": r"(AC|SK)[0-9a-f]{32}",
 }
-# Not secrets: the first line of a key (the key below it is masked), and addresses. The detector of
-# JSON Web Tokens decodes them.
+# Not secrets: the first line of a key (the key below it is masked) and IP addresses. The
+# detector for JSON Web Tokens decodes them.
 OTHERS = ("Private Key", "Public IP (ipv4)", "JSON Web Token")
 DETECTORS = {
     name: detector

@@ -1,4 +1,4 @@
-"""Every known way to write a secret, in every carrier: nothing of it is in what a run keeps."""
+"""No part of a secret is stored by a run, for every known format and carrier."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_no_carrier_brings_a_secret_through(carrier: str, tmp_path: Path) -> Non
     scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
     kept = repr((scanned.profiles, scanned.results, scanned.quarantined))
     events = [o for result in scanned.results for o in result.observations]
-    # Carried wrongly, nothing would be kept, and nothing found.
+    # Without this check, a broken carrier would pass because no event is kept.
     assert len(events) >= len(texts)
     assert [
         name

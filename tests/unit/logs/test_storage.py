@@ -1,4 +1,4 @@
-"""Files behind a URI: what is one, as whom it is read, and that reading ahead changes no byte."""
+"""Files behind a URI: recognition, credentials, and read-ahead that changes no byte."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def test_an_unknown_scheme_names_those_that_are_known() -> None:
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        pytest.param({}, {}, id="nothing said is Arrow's own chain"),
+        pytest.param({}, {}, id="no options use Arrow's default credential chain"),
         pytest.param(
             {"fs.s3a.endpoint": "http://127.0.0.1:9000/", "fs.s3a.access.key": "a"},
             {"endpoint_override": "127.0.0.1:9000", "scheme": "http", "access_key": "a"},
-            id="an endpoint with its scheme",
+            id="an endpoint with a scheme",
         ),
         pytest.param(
             {"fs.s3a.endpoint": "s3.local:9000", "fs.s3a.connection.ssl.enabled": "false"},
@@ -68,10 +68,10 @@ def test_an_unknown_scheme_names_those_that_are_known() -> None:
         pytest.param(
             {"fs.s3a.secret.key": "all", "fs.s3a.bucket.logs.secret.key": "own"},
             {"secret_key": "own"},
-            id="what is said of a bucket goes before what is said of all",
+            id="bucket options override global options",
         ),
         pytest.param(
-            {"fs.s3a.bucket.other.secret.key": "own"}, {}, id="another bucket's key is not taken"
+            {"fs.s3a.bucket.other.secret.key": "own"}, {}, id="another bucket's key is not used"
         ),
         pytest.param(
             {"fs.s3a.aws.credentials.provider": "a.b.AnonymousAWSCredentialsProvider"},

@@ -1,4 +1,4 @@
-"""Which kind of stack-trace line a line is."""
+"""Classifies the lines of a stack trace."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ RETAINED = "execution.checkpointing.num-retained"
 OLD_RETAINED = "state.checkpoints.num-retained"
 TIMEOUT = "execution.checkpointing.timeout"
 LOCAL = "execution.state-recovery.from-local"
-OTHER = {"parallelism.default": "2"}  # a configuration was read, and holds none of the keys
+OTHER = {"parallelism.default": "2"}  # a configuration was read, but contains none of the keys
 
 
 def _resolved(
