@@ -207,7 +207,7 @@ def test_a_report_fits_its_window_and_axe_finds_nothing_serious(
         assert serious == []
 
 
-# --- what the first screen says ----------------------------------------------------------------
+# --- what the first screen shows ---------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

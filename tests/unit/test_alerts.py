@@ -1,4 +1,4 @@
-"""What became of incidents, and what a real HTTP server is sent of it."""
+"""The status of incidents, and the alerts that a real HTTP server receives."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_resolved_alert_ends_under_the_labels_with_which_it_began() -> None:
 
 @contextmanager
 def receiver(*answers: int, retry_after: str = "") -> Iterator[tuple[str, list[bytes]]]:
-    """A server that answers so, one after the other, and then always 200; and what it was sent."""
+    """Runs a server that returns the given status codes, then 200, and records request bodies."""
     left, bodies = list(answers), []
 
     class Handler(BaseHTTPRequestHandler):
@@ -131,13 +131,16 @@ def receiver(*answers: int, retry_after: str = "") -> Iterator[tuple[str, list[b
 @pytest.mark.parametrize(
     ("answers", "tries", "problem"),
     [
-        pytest.param((), 1, None, id="it arrives"),
-        pytest.param((503, 429), 3, None, id="it arrives at the third try"),
+        pytest.param((), 1, None, id="delivered on the first attempt"),
+        pytest.param((503, 429), 3, None, id="delivered on the third attempt"),
         pytest.param(
             (404,), 1, "the receiver responded with 404", id="a wrong address is not retried"
         ),
         pytest.param(
-            (500,) * 9, MAX_TRIES, "the receiver responded with 500, 4 times", id="broken"
+            (500,) * 9,
+            MAX_TRIES,
+            "the receiver responded with 500, 4 times",
+            id="the receiver always fails",
         ),
     ],
 )
@@ -163,9 +166,9 @@ def test_a_redirect_is_reported_as_not_sent(code: int) -> None:
         pytest.param("7", 7, 7, id="seconds"),
         pytest.param("Wed, 21 Oct 2015 07:28:00 GMT", 1, 1, id="a date in the past"),
         pytest.param("Fri, 31 Dec 9999 23:59:59 GMT", 30, 30, id="no longer than 30 s"),
-        pytest.param("9" * 400, 30, 30, id="more digits than a float"),
-        pytest.param("soon", 1, 1, id="neither"),
-        pytest.param("\u00b2", 1, 1, id="a digit that is no number"),
+        pytest.param("9" * 400, 30, 30, id="too large for a float"),
+        pytest.param("soon", 1, 1, id="neither a number nor a date"),
+        pytest.param("\u00b2", 1, 1, id="a Unicode digit that is not a number"),
     ],
 )
 def test_retry_after_is_honoured(retry_after: str, least: float, most: float) -> None:

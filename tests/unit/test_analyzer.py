@@ -1,4 +1,4 @@
-"""What is recalled of an event is what a full analysis of it would have said."""
+"""Results reused for similar events equal those of a full analysis."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _range_of(path: Path) -> ByteRange:
 
 
 def _other_numbers(text: str, chance: random.Random) -> str:
-    """The text with other digits and ids; now and then one of another length, or an odd one."""
+    """Replaces digits and IDs with others. A few differ in length or have an unusual form."""
 
     def other(match: re.Match[str]) -> str:
         word = match[0]
@@ -58,7 +58,7 @@ def _other_numbers(text: str, chance: random.Random) -> str:
 
 
 def _like(event: Event, chance: random.Random) -> Iterator[Event]:
-    """The event itself, and others that say the same of other numbers."""
+    """Yields the event, and copies that differ only in their numbers."""
     yield event
     text = event.message if event.continuation is None else f"{event.message}\n{event.continuation}"
     for _ in range(3):
@@ -75,7 +75,7 @@ def _some_of_each_kind(analyzer: Analyzer, path: Path, seen: set[str]) -> Iterat
         kind = re.sub(r"[0-9a-f]|\tat .*", "", f"{event.message}{event.continuation}")
         if kind not in seen:
             seen.add(kind)
-            # Messages without a trace are many and much alike.
+            # Most messages without a stack trace are similar to each other.
             if event.continuation is not None or len(seen) % 8 == 0:
                 yield event
 
@@ -85,7 +85,7 @@ def test_recalled_analyses_equal_full_ones_on_real_logs(pack: SignaturePack) -> 
     full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
     seen: set[str] = set()
     count = 0
-    # A third of the files has two thirds of the kinds; all take six seconds.
+    # Every third file: they contain two thirds of the kinds. All files would take six seconds.
     for path in sorted(LOGS.rglob("*.log"))[::3]:
         byte_range = _range_of(path)
         for event in _some_of_each_kind(full, path, seen):
@@ -112,43 +112,43 @@ _JOB_A, _JOB_B = "caf54c11130659b87c41175d9fcdc6f0", "1a2b3c4d5e6f708192a3b4c5d6
             _event("Task 7 failed.", f"java.io.IOException: part 12 of {_JOB_A} is gone{_FRAMES}"),
             _event("Task 8 failed.", f"java.io.IOException: part 98 of {_JOB_B} is gone{_FRAMES}"),
             True,
-            id="numbers and ids of the same lengths",
+            id="numbers and IDs of the same lengths",
         ),
         pytest.param(
             _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}"),
             _event("Task 7 failed.", f"java.io.IOException: part 123{_FRAMES}"),
             False,
-            id="a longer number moves what stands behind it",
+            id="a longer number shifts the text after it",
         ),
         pytest.param(
             _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}"),
             _event("Task 7 failed.", f"java.io.IOException: part 12{_FRAMES}4"),
             False,
-            id="another line number is another frame",
+            id="another line number makes another frame",
         ),
         pytest.param(
             _event("Failed.", f"java.io.IOException: id {_JOB_A} is gone{_FRAMES}"),
             _event("Failed.", f"java.io.IOException: id {'7' * 32} is gone{_FRAMES}"),
             False,
-            id="an id of digits alone is masked as a number",
+            id="an ID that consists of digits is masked as a number",
         ),
         pytest.param(
             _event("x", f"java.io.IOException: see 2026-11-21-1234{'ab' * 14} now{_FRAMES}"),
             _event("x", f"java.io.IOException: see 2026-11-21-ab12{'ab' * 14} now{_FRAMES}"),
             False,
-            id="a date that may reach into the id behind it",
+            id="a date that may overlap with an adjacent ID",
         ),
         pytest.param(
             _event("x", f"java.io.IOException: a #345Caused by: com.acme.NoException: b{_FRAMES}"),
             _event("x", f"java.io.IOException: a #012Caused by: com.acme.NoException: b{_FRAMES}"),
             False,
-            id="a number that is a newline as syslog writes it",
+            id="a number that syslog uses to escape a newline",
         ),
         pytest.param(
             _event("Completed slot 7 of job 3"),
             _event("Completed slot 8 of job 4"),
             True,
-            id="a message without a trace",
+            id="a message without a stack trace",
         ),
     ],
 )
@@ -162,7 +162,7 @@ def test_what_is_recalled(
 
 
 def _observe_twice(recalling: Analyzer, event: Event) -> None:
-    """What is met once is not learned."""
+    """An event that occurs once is not learned."""
     for _ in range(2):
         recalling.observe(event, _RANGE)
     assert recalling.recalled_count == 0
@@ -186,42 +186,42 @@ _THROWN = "java.io.IOException: failed at {} in {}" + _FRAMES
             ("123", "456"),
             ("178", "456"),
             True,
-            id="a regex that finds the same columns captures the new words",
+            id="a regex that matches the same columns captures the new text",
         ),
         pytest.param(
             [Alternative(literals=("failed at",), regex=r"failed at (?P<place>[1-4]+)")],
             ("123", "456"),
             ("178", "456"),
             False,
-            id="a regex that finds other columns",
+            id="a regex that matches other columns",
         ),
         pytest.param(
             [Alternative(literals=("failed at",), regex=r"failed at [1-4]{3}")],
             ("123", "456"),
             ("178", "456"),
             False,
-            id="a regex that finds nothing any more",
+            id="a regex that no longer matches",
         ),
         pytest.param(
             [Alternative(literals=("failed at",), regex=r"failed at [1-4]{3}")],
             ("178", "456"),
             ("123", "456"),
             False,
-            id="a regex that found nothing before",
+            id="a regex that did not match before",
         ),
         pytest.param(
             [Alternative(literals=("failed at 12",))],
             ("123", "456"),
             ("178", "456"),
             False,
-            id="a literal with digits that is gone",
+            id="a literal with digits that no longer occurs",
         ),
         pytest.param(
             [Alternative(literals=("failed at 12",))],
             ("178", "456"),
             ("123", "456"),
             False,
-            id="a literal with digits that is new",
+            id="a literal with digits that newly occurs",
         ),
         pytest.param(
             [
@@ -231,7 +231,7 @@ _THROWN = "java.io.IOException: failed at {} in {}" + _FRAMES
             ("777", "777"),
             ("123", "456"),
             False,
-            id="two places whose words were equal and no longer are",
+            id="two captures that were equal and now differ",
         ),
         pytest.param(
             [Alternative(scope="frame", literals=(".run",), regex=r"acme\.(?P<owner>\w+)\.run")],
@@ -328,7 +328,7 @@ def test_a_range_in_portions_tells_what_it_tells_at_once(
     log = next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log"))
     path = tmp_path / log.name
     lines = log.read_text().splitlines(keepends=True)
-    # More than a reader takes in at a time.
+    # More data than the reader reads at once.
     path.write_text(
         "".join(prefix + line for line in lines * (1 + 3 * 2**20 // log.stat().st_size))
     )

@@ -1,4 +1,4 @@
-"""What the two simple methods name in a log, and what they cannot know."""
+"""The results and limits of the two baseline methods."""
 
 from __future__ import annotations
 

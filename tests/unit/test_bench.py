@@ -1,4 +1,4 @@
-"""The benchmark reads what it writes, and measures what it starts."""
+"""The benchmark reads its own results and measures the processes that it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs on Spark uses only what Spark Connect also has."""
+"""Code that runs on Spark uses only APIs that Spark Connect supports."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MODULES = sorted(
     for folder in ("pipeline/flink_triage/spark", "pipeline/flink_triage/cli", "jobs")
     for path in (PROJECT / folder).rglob("*.py")
 )
-# pyspark's connect/session.py, dataframe.py, column.py and readwriter.py refuse these by name; what
-# hangs on a Spark context is out of reach with it.
+# Spark Connect rejects these names in connect/session.py, dataframe.py, column.py and readwriter.py
+# of PySpark. APIs of the Spark context are therefore unavailable.
 CLASSIC = frozenset(
     {
         "_jc", "_jcols", "_jconf", "_jdf", "_jmap", "_jreader", "_jsc", "_jseq", "_jsparkSession",
@@ -25,12 +25,12 @@ CLASSIC = frozenset(
     }
 )  # fmt: skip
 CLASSIC_NAMES = frozenset({"SparkContext", "SparkConf", "SQLContext", "Accumulator"})
-# Functions that start a classic session of their own, where a server is not asked.
+# Functions that start a classic session, and run only without a remote server.
 STARTS_CLASSIC = {("session.py", "_start"), ("session.py", "_submitted")}
 
 
 def classic_uses(source: str) -> Iterator[tuple[str, str]]:
-    """(enclosing function, name) of each use of what a Connect session lacks."""
+    """Yields (enclosing function, name) for each use of an API that Connect sessions lack."""
     tree = ast.parse(source)
     inside = {
         id(node): function.name
@@ -63,11 +63,15 @@ def test_nothing_is_used_that_a_connect_session_lacks(module: Path) -> None:
         pytest.param(
             "def g(spark):\n    spark.sparkContext.broadcast(1)",
             [("g", "sparkContext")],
-            id="the context",
+            id="the Spark context",
         ),
-        pytest.param("from pyspark import SparkConf", [("", "SparkConf")], id="its configuration"),
-        pytest.param("import py4j.java_gateway", [("", "py4j.java_gateway")], id="the gateway"),
-        pytest.param("df.select('rdd').where('_jvm')", [], id="names inside a text"),
+        pytest.param(
+            "from pyspark import SparkConf", [("", "SparkConf")], id="the Spark configuration"
+        ),
+        pytest.param(
+            "import py4j.java_gateway", [("", "py4j.java_gateway")], id="the Py4J gateway"
+        ),
+        pytest.param("df.select('rdd').where('_jvm')", [], id="names inside a string"),
     ],
 )
 def test_each_form_of_a_classic_use_is_seen(source: str, expected: list[tuple[str, str]]) -> None:

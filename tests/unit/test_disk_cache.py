@@ -1,4 +1,4 @@
-"""What is kept for the next start is used by its user only, and never trusted to be there."""
+"""The disk cache is private to its user, and any entry may be missing or damaged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def signatures(tmp_path: Path) -> Path:
 
 
 def load_anew(directories: list[Path]) -> pack.SignaturePack:
-    """As a new process does."""
+    """Loads the pack as in a new process."""
     pack._load_usable_pack.cache_clear()
     return load_usable_pack(directories)
 

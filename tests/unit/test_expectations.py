@@ -1,4 +1,4 @@
-"""What an ``expected.yaml`` asks of the inputs beside it."""
+"""Checks inputs against the ``expected.yaml`` in the same folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A slice of ``make fuzz``: what is damaged or hostile takes little memory and time, and is told.
+"""A subset of ``make fuzz``: damaged or hostile input uses little memory and time, and is reported.
 
-The slice takes less than a minute.
+The subset takes less than a minute.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The core runs without Spark. The order of imports is a contract in ``pyproject.toml``."""
+"""The core runs without Spark. The import layers are a contract in ``pyproject.toml``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PACKAGE = PROJECT / "pipeline" / "flink_triage"
 
 SPARK_PACKAGES = frozenset({"pyspark", "delta", "py4j"})
 
-# The front of the package names its public parts, and is looked at on its own.
+# The package's ``__init__.py`` lists the public API, and is checked separately.
 FRONT = PACKAGE / "__init__.py"
 
 
 def roots_of(source: str) -> set[str]:
-    """The top-level packages that a module imports, wherever in the file it does so."""
+    """Returns the top-level packages that a module imports anywhere in the file."""
     roots = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -29,7 +29,7 @@ def roots_of(source: str) -> set[str]:
 
 
 def test_the_front_of_the_package_starts_nothing() -> None:
-    """What a Spark worker imports first loads neither the command line nor Spark."""
+    """The first import of a Spark worker loads neither the command line nor Spark."""
     tree = ast.parse(FRONT.read_text(encoding="utf-8"))
     at_import = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert {node.module for node in at_import if isinstance(node, ast.ImportFrom)} == {

@@ -1,4 +1,4 @@
-"""One process or several, deployments whole or shared out: the same result."""
+"""The number of processes and the distribution of deployments do not change the result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 LOGS = Path(__file__).parents[1] / "logs" / "taskmanager"
-# In a process of its own, as the command does: those of the test runner have threads.
+# Runs in a separate process, like the command, because the test runner has threads.
 PROGRAM = """
 import json, sys
 from flink_triage import local
@@ -31,7 +31,7 @@ def told(folder: Path, workers: int) -> dict[str, Any]:
 
 
 def test_a_pool_of_processes_tells_what_one_process_tells() -> None:
-    """Of two processes each reads whole deployments; of twelve each reads ranges of all."""
+    """Two processes read whole deployments each. Twelve processes read ranges of all of them."""
     expected = told(LOGS, 1)
     assert len({incident["deployment"] for incident in expected["incidents"]}) > 4
     assert expected["stack_traces"]
@@ -40,7 +40,7 @@ def test_a_pool_of_processes_tells_what_one_process_tells() -> None:
 
 
 def test_the_first_range_that_saw_a_trace_lends_its_text(tmp_path: Path) -> None:
-    """The trace is cited by a deployment whose process was not the first to see it."""
+    """A deployment cites a stack trace that another process read first."""
     logs = sorted(LOGS.rglob("*taskexecutor*.log"))
     source = next(log for log in logs if "Exception: " in log.read_text(encoding="utf-8"))
     for number in range(6):
@@ -48,7 +48,7 @@ def test_the_first_range_that_saw_a_trace_lends_its_text(tmp_path: Path) -> None
         folder.mkdir()
         log = source.read_text(encoding="utf-8")
         log = log.replace("Exception: ", f"Exception: 1000{number} ")
-        # The later, the larger: the pool begins with the last.
+        # File sizes increase: the pool starts with the last file.
         (folder / source.name).write_text(log + log * number, encoding="utf-8")
     result = told(tmp_path, 2)
     texts = [text for text in result["stack_traces"].values() if "Exception: 1000" in text]
@@ -70,8 +70,8 @@ def test_of_a_deployment_that_cannot_be_read_nothing_is_said(tmp_path: Path, wor
     ]
 
 
-# Of two processes one hears SIGTERM before it begins to work, and goes on: what a process does that
-# is terminated before it first runs, while a handler is set.
+# One of two processes ignores SIGTERM because it arrives before the process starts to work. This
+# occurs if a process is terminated before it first runs, while a signal handler is set.
 DEAF = """
 import signal, sys, time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Stored events matched again: as if the logs had been read again, wherever the text is known."""
+"""Matching stored events with complete text gives the same result as reading the logs again."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pack() -> SignaturePack:
 
 @dataclass(frozen=True)
 class Read:
-    """What one reading of a file gave, and of each fingerprint what the tables keep."""
+    """The observations from reading a file, and the stored data of each fingerprint."""
 
     observations: tuple[Observation, ...]
     known: dict[str, KnownTrace]
@@ -77,7 +77,7 @@ def without(pack: SignaturePack, ids: set[str]) -> SignaturePack:
 
 @pytest.fixture(scope="module")
 def readings(pack: SignaturePack) -> list[Read]:
-    """Every recorded log, read with the whole pack."""
+    """Reads the recorded logs with the whole pack."""
     analyzer = Analyzer(pack)
     return [read(path, analyzer) for path in FILES]
 
@@ -94,7 +94,7 @@ def test_the_same_pack_changes_nothing(pack: SignaturePack, readings: list[Read]
 def test_an_event_that_is_known_whole_is_matched_as_if_it_were_read_again(
     pack: SignaturePack, readings: list[Read]
 ) -> None:
-    """Read with every other signature, matched again with all: the two packs are as if reversed."""
+    """Reads with half of the signatures, then matches again with all of them."""
     half = without(pack, set(sorted(pack.signatures)[::2]))
     analyzer = Analyzer(half)
     counts: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def test_an_event_that_is_known_whole_is_matched_as_if_it_were_read_again(
             if unknown == 0:
                 assert matches == expected, observation.event
             else:
-                # Nothing is made up; what a number decides may be missing.
+                # No match is invented, but matches that depend on a number may be missing.
                 found = {(m.signature, m.alternative) for m in expected}
                 assert {(m.signature, m.alternative) for m in matches} <= found
             counts["unknown" if unknown else "whole"] += 1

@@ -46,7 +46,7 @@ FAULTS = {"orders": _raise, "slow": _burn, "large": _hoard}
 
 @pytest.fixture
 def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Five deployments, of which three cannot be diagnosed."""
+    """Writes five deployments, three of which cannot be diagnosed."""
 
     def faulty(*arguments: Any, deployments: Iterable[str] = ()) -> Any:
         (name,) = deployments

@@ -1,4 +1,4 @@
-"""YAML of a log line or of a user's file cannot expand, nest or fail without bound."""
+"""YAML from log lines or user files has bounded expansion, nesting, and failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 
 from flink_triage.plain_yaml import load_plain_yaml
 
-# Nine levels of nine: 387 million words, had aliases been followed.
+# Nine levels of nine elements: aliases would expand to 387 million words.
 LAUGHS = "[&a0 [x,x,x,x,x,x,x,x,x], " + ", ".join(
     f"&a{n} [{','.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)
 )

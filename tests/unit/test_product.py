@@ -1,4 +1,4 @@
-"""Whose log a line is of: libraries that Flink has too fail elsewhere with the same words."""
+"""Detects the product that wrote a line. Libraries that Flink uses fail alike in other products."""
 
 from __future__ import annotations
 

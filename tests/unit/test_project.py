@@ -1,4 +1,4 @@
-"""What every file of the project is held to: sizes, names that agree, and words that stay out."""
+"""Rules for all files of the project: sizes, consistent names, and excluded words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
 
-# What belongs to one machine or one network, and to no reader of this project.
+# Specific to one machine or one network.
 STAY_OUT = re.compile(
     r"""
     (?<![\w.~-])/(?:work|root)/                                            # somebody's folders
@@ -30,12 +30,12 @@ STAY_OUT = re.compile(
     """,
     re.VERBOSE,
 )
-# What reads like one and is none.
+# Matches that are not specific to a machine.
 EXEMPT: frozenset[str] = frozenset()
 
 
 def project_files() -> list[Path]:
-    """Files that are, or would be, in the repository; without one, those of a source archive."""
+    """Returns all files of the repository or, without Git, of a source archive."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=PROJECT,
@@ -51,7 +51,7 @@ def project_files() -> list[Path]:
 
 
 def is_recorded_log(path: Path) -> bool:
-    """A log is quoted as it was; what it prints is not ours to word."""
+    """Whether a file is a recorded log, whose text is kept as written."""
     return "tests/logs/" in path.as_posix() and path.name not in ("label.yaml", "README.md")
 
 
@@ -71,11 +71,11 @@ def test_nothing_speaks_of_the_place_where_it_was_written() -> None:
 @pytest.mark.parametrize(
     ("line", "is_kept_out"),
     [
-        pytest.param(f"see /{'root'}/notes.md", True, id="a folder of root"),
-        pytest.param("file:/var/lib/flink/645804/ck", False, id="a path that a log printed"),
+        pytest.param(f"see /{'root'}/notes.md", True, id="a path in /root"),
+        pytest.param("file:/var/lib/flink/645804/ck", False, id="a path from a log"),
         pytest.param("taken from a/work/item", False, id="part of a relative path"),
-        pytest.param(f"https://{'pypi'}.org/project/x/", True, id="a registry"),
-        pytest.param("SparkSession.getActiveSession()", False, id="a session of Spark"),
+        pytest.param(f"https://{'pypi'}.org/project/x/", True, id="a package registry"),
+        pytest.param("SparkSession.getActiveSession()", False, id="a Spark session"),
     ],
 )
 def test_the_words_that_stay_out(line: str, is_kept_out: bool) -> None:
@@ -109,7 +109,7 @@ def test_no_module_is_named_for_nothing() -> None:
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
-    """``str.splitlines`` also splits at U+2028, NEL, VT and FF, which stand inside lines."""
+    """``str.splitlines`` also splits at U+2028, NEL, VT and FF, which can occur within a line."""
     calls = [
         node.lineno
         for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))

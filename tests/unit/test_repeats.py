@@ -1,4 +1,4 @@
-"""What is counted by form is what a fold of all events, each read in full, would have counted."""
+"""Counting repeated events by their form gives the same result as analyzing each event in full."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOGS = Path(__file__).parents[1] / "logs"
 GRAINS = len(grains_of(DEFAULT_SETTINGS.max_observations_per_key))
 _ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z])|[0-9]+")
 _FRAME = re.compile(r"\s+at ")
-# On a busy machine, time passes while a regex waits for its turn.
+# On a busy machine, a regex may wait for CPU time.
 PATIENT = replace(DEFAULT_SETTINGS, regex_timeout_seconds=60, signature_budget_seconds=3_600)
 _TIME_CHARS = len("2026-11-21 06:47:23,468")
 
@@ -41,13 +41,13 @@ def pack() -> SignaturePack:
 
 @pytest.fixture(scope="module")
 def full(pack: SignaturePack) -> Analyzer:
-    """Reads each event in full: the definition of the result."""
+    """An analyzer that analyzes each event in full. Its results are the reference."""
     return Analyzer(pack, PATIENT, is_recalling=False)
 
 
 @pytest.fixture(autouse=True)
 def learning_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As much as can be is told by form."""
+    """Counts events by form as early as possible."""
     monkeypatch.setattr(repeats, "MET_FROM", 2)
 
 
@@ -59,7 +59,7 @@ def range_of(path: Path) -> ByteRange:
 def read(
     analyzer: Analyzer, byte_range: ByteRange, coarseness: int | None
 ) -> tuple[list[Observation], dict[str, tuple[object, ...]], RangeScan]:
-    """Observations, traces with their counts, and the account of a range."""
+    """Returns the observations, the count of each stack trace, and the accounting of a range."""
     tally = Tally()
     observations: list[Observation] = []
     traces: dict[str, list[tuple[int, datetime | None, datetime | None]]] = {}
@@ -250,12 +250,12 @@ def test_results_do_not_depend_on_where_blocks_and_ranges_are_cut(
 
 
 def without_line(observation: Observation) -> Observation:
-    """Lines count from the start of a range."""
+    """Removes the line number, which is relative to the start of a range."""
     return replace(observation, event=replace(observation.event, line=0))
 
 
 def other_numbers(text: str, chance: random.Random) -> str:
-    """The text with other digits and ids; now and then one of another length, or an odd one."""
+    """Replaces digits and IDs with others. A few differ in length or have an unusual form."""
 
     def other(found: re.Match[str]) -> str:
         word = found[0]
@@ -273,7 +273,7 @@ def other_numbers(text: str, chance: random.Random) -> str:
 
 
 def some_logs() -> Iterator[Path]:
-    """Of each file that was rendered or caught in Flink's default layout."""
+    """Yields the logs in the default layouts of Log4j and Logback."""
     for path in sorted(LOGS.rglob("*.log")):
         if range_of(path).profile.layout.startswith(("log4j", "logback")):
             yield path
@@ -297,7 +297,7 @@ SECRETS: dict[str, str] = {
 def test_a_secret_in_a_repeated_event_reaches_no_observation(
     full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str, coarseness: int
 ) -> None:
-    """Events of its form without a secret come first, so that the form is trusted before."""
+    """Events of the same form without a secret come first, so that the form is already learned."""
     chance = random.Random(said)
     secrets: set[str] = set()
     lines = []

@@ -1,7 +1,7 @@
-"""Results to render: diagnosed, undetermined, healthy, a fleet.
+"""Example results for the report formats: diagnosed, undetermined, healthy, and a fleet.
 
-The words of the logs are those of real runs of Flink 1.16.0 (a 12 MB checkpoint volume that filled
-up) and 2.1.1; the verdicts are written by hand.
+The log texts come from real runs of Flink 1.16.0 (a full 12 MB checkpoint volume) and 2.1.1. The
+verdicts are written by hand.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ org.apache.flink.util.FlinkRuntimeException: Exceeded checkpoint tolerable failu
 
 
 def at(clock: str) -> datetime:
-    """``05:52:20.772`` on the day of the runs, in UTC."""
+    """Returns a time such as ``05:52:20.772`` on the day of the runs, in UTC."""
     return datetime.fromisoformat(f"2026-11-21T{clock}+00:00")
 
 
@@ -156,7 +156,7 @@ def disk_full() -> Diagnosis:
 
 
 def async_failed() -> Diagnosis:
-    """Rank 2: what the full disk looks like from the checkpoint's side."""
+    """Rank 2: the effect of the full disk on checkpoints."""
     return Diagnosis(
         rank=2,
         signature="checkpoint/async-phase-failed",
@@ -180,7 +180,7 @@ def async_failed() -> Diagnosis:
 
 
 def threshold_exceeded() -> Diagnosis:
-    """Rank 3: the counter that overflowed."""
+    """Rank 3: the counter that exceeded its threshold."""
     return Diagnosis(
         rank=3,
         signature="checkpoint/tolerable-threshold-exceeded",
@@ -393,7 +393,7 @@ def undetermined() -> Result:
 
 
 def unnamed() -> Result:
-    """An unknown failure that resembles known ones, and another one beside it."""
+    """An unknown failure that resembles known failures, and a second unknown failure."""
     incident = replace(undetermined_incident(), similar=similar_failures())
     other = replace(unknown_failure(), similar=similar_failures()[1:])
     return replace(undetermined(), incidents=(incident,), unknown=(other,))
@@ -405,7 +405,7 @@ def healthy() -> Result:
 
 
 def fleet(size: int = 40) -> Result:
-    """One diagnosed, one undetermined, two more failing ones, the rest healthy."""
+    """One diagnosed, one undetermined, and two more failed deployments. The rest are healthy."""
     first = diagnosed_incident()
     later = replace(first, deployment="orders-eu", incident_id="b2", outcome="recovered")
     degraded = replace(

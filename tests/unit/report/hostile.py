@@ -1,4 +1,4 @@
-"""Strings that attack a page, and a result in which every free text field holds one of them."""
+"""Strings that attack a page, and results that contain them in every free-text field."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ STRINGS = {
 
 
 def filled(result: Result, text: str) -> Result:
-    """The result with every string that is not one of a fixed set replaced by ``text``."""
+    """Replaces every string in the result with ``text``, except for strings from a fixed set."""
     replaced = _filled(Result, result, text)
     assert isinstance(replaced, Result)
     return replaced

@@ -1,4 +1,4 @@
-"""Reports of logs full of secrets: nothing of a secret is in any byte of any format or alert."""
+"""Reports and alerts for logs with secrets contain no part of a secret in any format."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from flink_triage.report.facts.wording import coverage_line
 from tests.secrets.carriers import CARRIERS, log_of
 from tests.secrets.shapes import SECRETS, word
 
-# Names that hold a secret: of the input folder, of a deployment, of a log, of a file beside it.
+# Names with a secret: the input folder, a deployment, a log file, and an ignored file.
 NAMES = tuple(word(f"name {number}") for number in range(4))
 CARRIED = ("plain", "JSON lines, ECS", "message of a stack trace", "effective configuration")
-# In each masked text: where this is found, the secrets would be.
+# Each masked text contains this mark, which shows that the secrets were part of the text.
 MARK = "REDACTED"
 
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A deployment for each shape, so that each is the first fault of an incident."""
+    """Writes one deployment per secret, so that each secret is part of a first fault."""
     root = tmp_path_factory.mktemp("secrets") / f"db_password={NAMES[0]}"
     for number, secret in enumerate(SECRETS.values()):
         folder = root / f"deployment-{number}"

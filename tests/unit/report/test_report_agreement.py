@@ -1,4 +1,4 @@
-"""All formats tell the same diagnoses in the same order, with the same exit code."""
+"""All formats report the same diagnoses in the same order, with the same exit code."""
 
 from __future__ import annotations
 

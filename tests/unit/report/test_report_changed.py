@@ -1,4 +1,4 @@
-"""What changed before a failure stands in every format, as a fact and never as a diagnosis."""
+"""Every format reports observed changes before a failure as facts, never as diagnoses."""
 
 from __future__ import annotations
 

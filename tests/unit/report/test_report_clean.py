@@ -1,4 +1,4 @@
-"""Text of strangers becomes text that can be shown, and folds to a width."""
+"""Untrusted text is made safe to display and wrapped to a width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a failure that no signature names."""
+"""The description of a failure that no signature matches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 "belongs to": "the file connector",
                 "search for": "IllegalArgumentException StreamFormatAdapter.open",
             },
-            id="who called a check is the place, and a message further out gives the words",
+            id="the caller of a check is the location, and an outer message provides the text",
         ),
         pytest.param(
             [
@@ -77,7 +77,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 "belongs to": "Jackson, called by the job's own code",
                 "search for": 'NullPointerException "is not set here"',
             },
-            id="a library that the job's code calls",
+            id="a library called by user code",
         ),
         pytest.param(
             ["java.io.IOException: unable to open the writer", RECORDS],
@@ -90,7 +90,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 " below them in the original log",
                 "search for": 'IOException "unable to open the writer"',
             },
-            id="frames that end nowhere were cut",
+            id="frames that end abruptly were truncated",
         ),
         pytest.param(
             [
@@ -106,7 +106,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 " search for it below this in the original log",
                 "search for": 'RuntimeException "Unable to instantiate the client"',
             },
-            id="what only carries a cause is not what was thrown",
+            id="an exception that only wraps a cause is not the thrown exception",
         ),
         pytest.param(
             ["java.lang.NullPointerException"],
@@ -115,7 +115,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 "cut off": "the JVM omits the frames of exceptions that are thrown often: see the"
                 " first ones in the log, or run with -XX:-OmitStackTraceInFastThrow",
             },
-            id="frames that the JVM dropped",
+            id="frames that the JVM omitted",
         ),
         pytest.param(
             [
@@ -135,7 +135,7 @@ def _result(text: str) -> tuple[Result, Incident]:
                 "belongs to": "Flink",
                 "search for": 'IllegalStateException "no cluster is known"',
             },
-            id="the frames of the client that submitted the job are not where it failed",
+            id="client frames of the job submission are not the location of the failure",
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""Reports as they are: a change of any of them is seen in review.
+"""Compares reports with golden files, so that changes are visible in code reviews.
 
-``FLINK_TRIAGE_UPDATE_GOLDEN=1`` writes them anew.  The JSON files also stand for every document
-of schema version 1 that is out there: they must stay readable.
+Set ``FLINK_TRIAGE_UPDATE_GOLDEN=1`` to update the files. The JSON files also represent existing
+documents of schema version 1, which must remain readable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What led to what as a drawing, and when each job failed as another."""
+"""The graph of causes and effects, and the overview of incidents per job over time."""
 
 from __future__ import annotations
 

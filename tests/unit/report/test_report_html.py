@@ -1,4 +1,4 @@
-"""The HTML form: one file, nothing active but our own script, hostile text changes no element."""
+"""The HTML format: one file, escaped text, and no active content except for its own script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
 class _Page(HTMLParser):
-    """Elements with their attributes, checked for balance; the text of each element."""
+    """Collects the elements, attributes, and text of a page. All elements must be closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""The JSON form: nothing is lost, the shipped schema describes it, bad documents are refused."""
+"""The JSON format: lossless, valid against the published schema. Invalid documents are rejected."""
 
 from __future__ import annotations
 

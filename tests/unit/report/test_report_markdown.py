@@ -1,4 +1,4 @@
-"""The Markdown form: log text cannot leave its fence, call anyone, or link anywhere."""
+"""The Markdown format: log text cannot escape its fence, mention users, or add links."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 
 
 def _outline(markdown: str) -> list[str]:
-    """What each line begins: the blocks of the page, without the words."""
+    """Returns the start of each line: the block structure of the page without the text."""
     outline, fence = [], ""
     for line in markdown.split("\n"):
         found = _FENCE.fullmatch(line)
@@ -121,7 +121,7 @@ def test_a_closing_fence_inside_of_the_log_closes_nothing(run: str) -> None:
 
 
 def test_a_page_cut_inside_a_fence_closes_it() -> None:
-    """Two incidents: the first fills the page, the cut lies in the second one's excerpt."""
+    """The first incident fills the page, and the page is truncated in the excerpt of the second."""
     incident = examples.undetermined_incident()
     assert incident.first_fault is not None
     long = replace(

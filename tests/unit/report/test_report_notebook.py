@@ -1,4 +1,4 @@
-"""What a notebook shows of a result, an incident and a diagnosis."""
+"""The notebook display of a result, an incident, and a diagnosis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SARIF by the published schema, workflow commands that no log can forge."""
+"""SARIF output is valid, and logs cannot forge workflow commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from flink_triage.report import render
 from tests.unit.report import examples, hostile
 
-# The schema of SARIF 2.1.0 as the npm package @microsoft/jest-sarif 1.0.0-beta.0 (MIT) carries it.
+# The SARIF 2.1.0 schema from the npm package @microsoft/jest-sarif 1.0.0-beta.0 (MIT).
 SCHEMA = json.loads(
     (Path(__file__).parent / "data" / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8")
 )
@@ -91,7 +91,7 @@ def test_a_log_makes_no_link_and_no_placeholder_of_a_message() -> None:
         assert re.findall(r"\{+\d\}+", text) == ["{{0}}", "{{1}}"] * (text.count("{{0}}"))
 
 
-# A workflow command as the runner reads it: name, properties, message.
+# A workflow command as parsed by the runner: name, properties, and message.
 COMMAND = re.compile(r"::(error|warning|notice) \w+=[^,:]*(?:,\w+=[^,:]*)*::.*")
 
 

@@ -1,4 +1,4 @@
-"""Known failures that resemble an unknown one stand in every format, and never as a diagnosis."""
+"""Every format lists known failures that resemble an unknown one, never as diagnoses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_DIAGNOSES = "losest known failures, not diagnoses"
 
 
 def shown(result: Result, name: str) -> str:
-    """A format without its folding, escapes and marks."""
+    """Renders a format without line wrapping, escape sequences, and markup."""
     text = html_of(result.incidents[0]) if name == "notebook" else render(result, name)
     return re.sub(
         r"\s+", " ", re.sub(r"<(?!https:)[^>]+>", "", text).replace("\\", "").replace("**", "")

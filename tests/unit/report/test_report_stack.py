@@ -1,4 +1,4 @@
-"""A stack trace as the page folds it: the log's words, whose code, what ``... n more`` is."""
+"""Stack traces on the page: collapsed frames, original text, origins, and ``... n more``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of an incident since the last run is one word where the incident begins."""
+"""The status of an incident since the last run is one word in the heading of the incident."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text form: the verdict first, 80 columns, nothing that a terminal would obey."""
+"""The text format: verdict first, at most 80 columns, and no terminal control sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTION = "execution.checkpointing.tolerable-failed-checkpoints"
 
 
 def _too_wide(text: str, width: int = 80) -> list[str]:
-    """Lines wider than the page, but for options to paste, which may not be folded."""
+    """Returns lines that are too wide, except for options to copy, which must not be wrapped."""
     options = re.compile(r" {10,}\S.*(?:: |: \S+   # |# ).*")
     return [
         line for line in text.split("\n") if columns_of(line) > width and not options.match(line)
@@ -47,7 +47,7 @@ def test_hostile_text_stays_inert_and_folded(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", hostile.STRINGS.values(), ids=hostile.STRINGS)
 def test_hostile_text_adds_no_line_start_of_its_own(text: str) -> None:
-    """No string can forge a line that looks like a deployment or a rank: those start a line."""
+    """No string can forge a line that looks like a deployment or a rank at the start of a line."""
 
     def starts(result_text: str) -> list[str]:
         lines = render(hostile.filled(examples.diagnosed(), result_text), "text").split("\n")

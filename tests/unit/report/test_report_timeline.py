@@ -1,4 +1,4 @@
-"""Marks and ticks of the drawing, in percent of its width."""
+"""Marks and ticks of the timeline, as percentages of its width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words about an incident: since when, where, what followed."""
+"""The wording for an incident: start time, location, and consequences."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_worst_comes_first() -> None:
 
 
 def test_a_diagnosed_minor_failure_stands_before_an_undetermined_critical_one() -> None:
-    """A verdict can be acted on; a critical symptom without its cause cannot yet."""
+    """A verdict is actionable, but a critical symptom without a known cause is not."""
     minor = replace(examples.diagnosed_incident(), diagnoses=(examples.async_failed(),))
     undetermined = replace(examples.undetermined_incident(), diagnoses=(examples.disk_full(),))
     assert wording.by_urgency((undetermined, minor)) == (minor, undetermined)

@@ -1,4 +1,4 @@
-"""Signatures, events and traces for the tests of this stage, as short as they can be written."""
+"""Minimal signatures, events, and stack traces for the tests of the signatures stage."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def event(message: str = "", **fields: object) -> Event:
 
 
 def chain(*texts: str, frames: tuple[Frame, ...] = ()) -> StackTrace:
-    """A trace of ``type: message`` texts, outermost first; frames go to the root cause."""
+    """Builds a trace from ``type: message`` texts, outermost first. Only the last has frames."""
     throwables = []
     for index, text in enumerate(texts):
         name, _, message = text.partition(": ")
@@ -62,6 +62,6 @@ def chain(*texts: str, frames: tuple[Frame, ...] = ()) -> StackTrace:
 
 
 def problems_of(match: str, head: str = HEAD) -> list[str]:
-    """What the loader says of a signature with this ``match``, without the file's name."""
+    """Returns the loader errors for a signature with this ``match``, without the file name."""
     _, problems = parse_signature(head + match, "a/b", SCHEMA, "f")
     return [str(problem).removeprefix("f:") for problem in problems]

@@ -1,4 +1,4 @@
-"""The catalogue says everything that a signature says, and nothing that would be markup."""
+"""The catalog contains all fields of a signature and no unescaped markup."""
 
 from __future__ import annotations
 

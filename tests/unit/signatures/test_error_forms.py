@@ -1,4 +1,4 @@
-"""Errors with a structure: each form is found, another service, code or state is not."""
+"""Structured errors match in every form, but not for another service, code, or state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flink_triage.signatures.loader import parse_signature
 from flink_triage.signatures.pack import SCHEMA_FILE
 from flink_triage.signatures.schema_check import load_schema
 
-# For each family what its examples show, and what they do not.
+# For each family, conditions that its examples meet and conditions that they do not meet.
 SHOWN: Mapping[str, list[dict[str, object]]] = {
     "aws": [
         {"of": "aws", "service": "s3", "code": ["SlowDown", "Throttling"]},
@@ -174,7 +174,7 @@ def test_each_form_is_an_alternative_with_the_line_of_its_error() -> None:
     assert lines == [6, *[7] * (len(errors) - 2), 8]
 
 
-# Forms that no example of the signature shows.
+# Forms that no example of the signature contains.
 NAMED = {
     "Access Denied: Status Code: 403, AWS Service: Amazon S3, AWS Request ID: 8F, AWS Error Code:"
     " AccessDenied, AWS Error Message: Access Denied": "s3/access-denied",

@@ -1,4 +1,4 @@
-"""A failure enricher is given what a throwable alone can show, in a form that Java reads."""
+"""Failure enrichers receive conditions that can be checked on a throwable, in Java syntax."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOGGED = Alternative(literals=("lost it",), loggers=("org.x",))
         pytest.param(
             Alternative(literals=("lost it",), levels=("INFO",)),
             "requires a level at which failures are not logged",
-            id="a level that no failure has",
+            id="a level at which no failure is logged",
         ),
         pytest.param(
             Alternative("message", literals=("lost it",)),
@@ -44,7 +44,7 @@ LOGGED = Alternative(literals=("lost it",), loggers=("org.x",))
         pytest.param(
             Alternative(literals=("lost it",), regex=r"lost \m it"),
             "\\m has no Java equivalent",
-            id="a regex that Java lacks",
+            id="a regex without a Java equivalent",
         ),
     ],
 )
@@ -64,11 +64,11 @@ def test_what_a_throwable_does_not_show_is_left_out_with_its_reason(
     ("fields", "reason"),
     [
         pytest.param({"count": 3}, "requires several events", id="repetition"),
-        pytest.param({"mode": "sequence"}, "requires several events", id="an order"),
+        pytest.param({"mode": "sequence"}, "requires several events", id="an order of events"),
         pytest.param(
             {"vetoes": (Alternative(literals=("on purpose",), regex=r"on \m"),)},
             "its veto cannot be checked: \\m has no Java equivalent",
-            id="a veto that Java cannot ask",
+            id="a veto that Java cannot check",
         ),
     ],
 )
@@ -160,21 +160,25 @@ def test_an_export_goes_to_a_file_or_into_a_directory(kind: ExportKind, tmp_path
 @pytest.mark.parametrize(
     ("python", "java"),
     [
-        pytest.param(r"a (?P<file_name>\S+)", r"a (?:\S+)", id="a capture is a plain group"),
-        pytest.param(r"(?<n>a)", r"(?:a)", id="a capture in the other spelling"),
+        pytest.param(r"a (?P<file_name>\S+)", r"a (?:\S+)", id="a capture becomes a plain group"),
+        pytest.param(r"(?<n>a)", r"(?:a)", id="a capture in the other syntax"),
         pytest.param(
             r"(?P<x>a)(?P<my_class>\w+) (?P=my_class)",
             r"(?:a)(?<g2>\w+) \k<g2>",
-            id="one that is referred to keeps a name that Java allows",
+            id="a referenced group is renamed for Java",
         ),
-        pytest.param(r"[^\]#[]++", r"[^\]\x23\[]++", id="a bracket in a class, possessive"),
-        pytest.param(r"[]a]", r"[\]a]", id="a bracket first in a class"),
+        pytest.param(r"[^\]#[]++", r"[^\]\x23\[]++", id="a bracket in a possessive class"),
+        pytest.param(r"[]a]", r"[\]a]", id="a bracket as the first character of a class"),
         pytest.param(r"[a&&b]", r"[a\&\&b]", id="no intersection"),
-        pytest.param(r"{a} ]", r"\{a\} \]", id="brackets that open nothing"),
+        pytest.param(r"{a} ]", r"\{a\} \]", id="literal braces and brackets"),
         pytest.param(r"a{2}b{1,}c{0,4}?d{,3}", r"a{2}b{1,}c{0,4}?d{0,3}", id="counts"),
-        pytest.param(r"'a' \"b\" # \#", r"\x27a\x27 \x22b\x22 \x23 \x23", id="safe in a config"),
-        pytest.param(r"(?<!\S)(?:a|b)(?=c)$\Z", r"(?<!\S)(?:a|b)(?=c)$\z", id="places"),
-        pytest.param(r"(a(?i:b))\x41\u00e9", r"(a(?i:b))\x41\u00e9", id="as it is"),
+        pytest.param(
+            r"'a' \"b\" # \#", r"\x27a\x27 \x22b\x22 \x23 \x23", id="safe in a config file"
+        ),
+        pytest.param(
+            r"(?<!\S)(?:a|b)(?=c)$\Z", r"(?<!\S)(?:a|b)(?=c)$\z", id="anchors and lookarounds"
+        ),
+        pytest.param(r"(a(?i:b))\x41\u00e9", r"(a(?i:b))\x41\u00e9", id="unchanged"),
     ],
 )
 def test_a_regex_in_java(python: str, java: str) -> None:

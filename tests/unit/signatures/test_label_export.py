@@ -1,4 +1,4 @@
-"""What other tools are given is in their own syntax, and says no more than they can check."""
+"""Exports use the syntax of the target tool and contain only conditions that it can check."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flink_triage.signatures.export import (
 
 
 def split_escaped(text: str, delimiter: str) -> list[str]:
-    """As Flink's StructuredOptionsSplitter: bare or quoted parts, a doubled quote is one."""
+    """Splits like Flink's StructuredOptionsSplitter: bare or quoted parts with doubled quotes."""
     parts: list[str] = []
     rest = text
     while rest:
@@ -101,7 +101,7 @@ def test_what_needs_repetition_or_a_logger_is_left_out() -> None:
 
 
 def test_a_signature_is_one_entry_whatever_its_alternatives() -> None:
-    """The operator adds a label once for every entry that matches."""
+    """The operator adds a label for each matching entry."""
     pack = pack_of(
         Alternative(literals=("first long words",)),
         Alternative(literals=("second long words",)),

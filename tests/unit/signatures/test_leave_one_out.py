@@ -1,4 +1,4 @@
-"""What remains named when an example and the alternatives written for it are left out."""
+"""Matches that remain after an example and the alternatives for it are removed."""
 
 from __future__ import annotations
 

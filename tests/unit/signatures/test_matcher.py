@@ -1,4 +1,4 @@
-"""One event against one pack: which conditions hold, where, how deep, with which captures."""
+"""Matches single events against a pack: conditions, location, depth, and captures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled signatures in the user's cache: the key says what they were made of."""
+"""Compiled signatures are cached per user. The cache key identifies their source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples become events in any layout, and are matched the way logs are."""
+"""Samples in any layout are read as events and matched in the same way as logs."""
 
 from __future__ import annotations
 

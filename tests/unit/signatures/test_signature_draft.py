@@ -1,4 +1,4 @@
-"""A drafted signature loads, matches the failure it came from, and keeps to its constant words."""
+"""A drafted signature loads, matches its failure, and uses only constant words."""
 
 from __future__ import annotations
 

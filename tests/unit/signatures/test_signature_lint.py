@@ -1,4 +1,4 @@
-"""What works by luck is named; what is sound is left alone."""
+"""The linter reports fragile signatures and accepts sound ones."""
 
 from __future__ import annotations
 

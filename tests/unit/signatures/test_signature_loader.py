@@ -1,4 +1,4 @@
-"""Every way to write a signature wrong, and that all of them are told at once."""
+"""Every kind of error in a signature file is reported, and all errors at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directories become packs: places, overriding, cross references, the digest."""
+"""Directories are loaded as packs: locations, overrides, cross-references, and the digest."""
 
 from __future__ import annotations
 
@@ -122,11 +122,13 @@ def test_a_circle_of_explanations_is_printed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edges", "cycle"),
     [
-        pytest.param({"a": ["b"], "b": []}, (), id="a line"),
+        pytest.param({"a": ["b"], "b": []}, (), id="a chain"),
         pytest.param({"a": ["b", "c"], "b": ["d"], "c": ["d"], "d": []}, (), id="a diamond"),
-        pytest.param({"a": ["a"]}, ("a", "a"), id="itself"),
-        pytest.param({"a": ["b"], "b": ["c"], "c": ["b"]}, ("b", "c", "b"), id="behind a line"),
-        pytest.param({"a": ["nowhere"]}, (), id="an edge into nothing"),
+        pytest.param({"a": ["a"]}, ("a", "a"), id="a self-reference"),
+        pytest.param(
+            {"a": ["b"], "b": ["c"], "c": ["b"]}, ("b", "c", "b"), id="a cycle after a chain"
+        ),
+        pytest.param({"a": ["nowhere"]}, (), id="an edge to a missing node"),
     ],
 )
 def test_cycles(edges: dict[str, list[str]], cycle: tuple[str, ...]) -> None:
@@ -200,7 +202,7 @@ def test_a_pack_is_used_without_the_files_that_have_problems(tmp_path: Path) -> 
             "a/good.yaml": GOOD + "explains: [a/bad]\n",
             "a/bad.yaml": "title: [",
             "a/loose.yaml": GOOD + "explains: [a/nothing]\n",
-            # Both replace a signature that is then used as it was.
+            # These override built-in signatures, which remain in use if an override is skipped.
             "rocksdb/bad-table-magic.yaml": GOOD + "explains: [a/nothing]\n",
             "operator/user-code.yaml": GOOD + "explains: [checkpoint/threshold-exceeded]\n",
             "checkpoint/threshold-exceeded.yaml": GOOD + "explains: [operator/user-code]\n",

@@ -1,4 +1,4 @@
-"""The closest known failures: the right one is among them, and chance gives none."""
+"""The most similar known failures include the correct one. Unrelated failures yield none."""
 
 from __future__ import annotations
 

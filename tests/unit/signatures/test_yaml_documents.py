@@ -1,4 +1,4 @@
-"""What the YAML reader refuses, and that scalars stay as they were written."""
+"""The YAML reader rejects unsafe documents and keeps scalars as written."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def test_what_signatures_do_not_need_is_refused_with_its_line(text: str, problem
     ("text", "line"),
     [
         pytest.param("a: 1\n\tb: 2", 2, id="a tab as indentation"),
-        pytest.param("a: 1\nb: 'open", 2, id="a quotation that does not end"),
+        pytest.param("a: 1\nb: 'open", 2, id="an unterminated quotation"),
         pytest.param("a: 1\nb: \x07", 2, id="a control character"),
-        pytest.param("a: 1\nb: c: d", 2, id="two colons in a line"),
+        pytest.param("a: 1\nb: c: d", 2, id="two colons on one line"),
     ],
 )
 def test_what_is_no_yaml_is_a_problem_with_its_line(text: str, line: int) -> None:
@@ -89,7 +89,7 @@ def test_byte_order_mark_and_windows_line_ends_change_nothing(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        pytest.param(b"a: 1\nb: \xff", "f:2: file: is not UTF-8 at byte 8", id="not UTF-8"),
+        pytest.param(b"a: 1\nb: \xff", "f:2: file: is not UTF-8 at byte 8", id="invalid UTF-8"),
         pytest.param(
             b"#" * (MAX_FILE_BYTES + 1),
             "f:1: file: is larger than 256 KiB, the maximum file size",

@@ -1,4 +1,4 @@
-"""Throwables that a sentence mentions."""
+"""Finds throwables that are mentioned in a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``packages.tsv``: each prefix once, in order, and without contradictions."""
+"""Each prefix in ``packages.tsv`` occurs once, in order, and without contradictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name of the connector, library or part of Flink that a class belongs to."""
+"""Maps classes to the name of their connector, library, or part of Flink."""
 
 from __future__ import annotations
 

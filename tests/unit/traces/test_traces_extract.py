@@ -1,4 +1,4 @@
-"""What people's logs hold, whole real events (``data/``) and every shape a trace arrives in."""
+"""Extracts stack traces from real events (``data/``) and from all formats found in practice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def read(name: str) -> tuple[str, StackTrace]:
     return message, trace
 
 
-# Per throwable: simple type, head of its message, frames printed, frames omitted, serialized.
+# For each throwable: simple type, start of the message, printed frames, omitted frames,
+# serialized.
 GOLDEN: dict[str, tuple[str, list[tuple[str, str, int, int, bool]]]] = {
     "bad-magic-taskmanager": (
         "switched from INITIALIZING to FAILED with failure cause:",
@@ -43,7 +44,7 @@ GOLDEN: dict[str, tuple[str, list[tuple[str, str, int, int, bool]]]] = {
             ("RocksDBException", "Bad table magic number: expected 98635", 3, 25, False),
         ],
     ),
-    # The JobManager's form of the same failure; log4j2 prints each type twice and omits less.
+    # The same failure in the JobManager log. Log4j 2 prints each type twice and omits fewer frames.
     "bad-magic-jobmanager": (
         "FAILED on localhost:39805-62de5d @ localhost (dataPort=39783).",
         [
@@ -125,7 +126,7 @@ GOLDEN: dict[str, tuple[str, list[tuple[str, str, int, int, bool]]]] = {
             ("DisconnectException", "", 0, 0, False),
         ],
     ),
-    # From a document: broken at words, nothing indented.
+    # From a document: wrapped between words, without indentation.
     "kafka-commit-no-frames": (
         "Failed to commit consumer offsets for checkpoint 4",
         [
@@ -139,7 +140,7 @@ GOLDEN: dict[str, tuple[str, list[tuple[str, str, int, int, bool]]]] = {
             ("CoordinatorNotAvailableException", "The coordinator is not available.", 0, 0, False),
         ],
     ),
-    # From a document: each frame cut in the middle of a token.
+    # From a document: each frame is split in the middle of a token.
     "wrapped-at-a-column": (
         "",
         [("FlinkRuntimeException", "Exceeded checkpoint tolerable failure", 13, 0, False)],
@@ -489,7 +490,7 @@ def test_cost_grows_with_the_length(before: str, unit: str) -> None:
             best = min(best, time.perf_counter() - began)
         return best
 
-    # Eight times the text: 64 times the cost if quadratic.
+    # With eight times the text, quadratic cost would be 64 times as high.
     assert cost(16_000) < 25 * cost(2_000) + 0.01
 
 

@@ -1,4 +1,4 @@
-"""Which failures are one failure, and whose code a class is."""
+"""Fingerprints identify equal failures, and class names identify the origin of a frame."""
 
 from __future__ import annotations
 
@@ -185,5 +185,5 @@ def test_cost_of_masking_grows_with_the_length(unit: str) -> None:
             best = min(best, time.perf_counter() - began)
         return best
 
-    # Eight times the text: 64 times the cost if quadratic.
+    # With eight times the text, quadratic cost would be 64 times as high.
     assert cost(40_000) < 25 * cost(5_000) + 0.01

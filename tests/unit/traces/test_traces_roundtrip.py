@@ -1,4 +1,4 @@
-"""A trace is the same trace, whatever happened to its text on the way."""
+"""A stack trace remains the same after any transformation of its text."""
 
 from __future__ import annotations
 

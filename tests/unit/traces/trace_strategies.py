@@ -1,4 +1,4 @@
-"""Traces as hypothesis draws them, with all that the canonical text can hold."""
+"""Hypothesis strategies for stack traces with everything that the canonical text can contain."""
 
 from __future__ import annotations
 
