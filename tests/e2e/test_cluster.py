@@ -115,7 +115,7 @@ def submit_command(cluster: Cluster, archive: Path, *arguments: str) -> list[str
 def test_a_worker_that_dies_while_it_reads_changes_nothing(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    """The wheel is shipped to the workers, and the result equals that of a local run."""
+    """The wheel is shipped to the workers, and the result is the same as in a local run."""
     logs = tmp_path / "logs"
     for number in range(COPIES):
         copy_logs(logs / f"cluster-{number:02}", *RECORDED)

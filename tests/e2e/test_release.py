@@ -1,4 +1,4 @@
-"""Releases are reproducible, and the tested dependency versions are documented."""
+"""Releases are reproducible, and their dependencies are pinned and recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark reads its own results and measures the processes that it starts."""
+"""The generated benchmark inputs are valid logs, and each case measures whole processes."""
 
 from __future__ import annotations
 

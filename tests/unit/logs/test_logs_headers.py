@@ -43,7 +43,7 @@ _JOB = "caf54c11130659b87c41175d9fcdc6f0"
         pytest.param(
             "26/11/21 06:47:23 INFO taskexecutor.TaskManagerRunner: hello: you",
             _SECOND, "INFO", "taskexecutor.TaskManagerRunner", None, "hello: you",
-            id="Hadoop's log4j 1 layout with a two-digit year",
+            id="Log4j 1 layout of Hadoop with a two-digit year",
         ),
         pytest.param(
             "06:47:23.468 [main] DEBUG o.a.f.Foo - hello",

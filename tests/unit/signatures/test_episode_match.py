@@ -28,7 +28,7 @@ def sequence(within: float | None = None) -> Signature:
 
 CASES = [
     pytest.param(burst(1), at((0, 0)), True, id="one occurrence is enough by default"),
-    pytest.param(burst(1), at(), False, id="no occurrence is not enough"),
+    pytest.param(burst(1), at(), False, id="no occurrence does not match"),
     pytest.param(burst(3), at((0, 0), (99, 1), (999, 2)), True, id="three at any time"),
     pytest.param(
         burst(3), at((0, 0), (None, 0), (1, 0)), True, id="three, one of them without a time"

@@ -11,11 +11,12 @@ import org.apache.flink.kubernetes.operator.config.FlinkOperatorConfiguration;
 import org.apache.flink.kubernetes.operator.utils.FlinkResourceExceptionUtils;
 
 /**
- * Arguments: a folder with the operator's configuration, a file of messages (one a line, with
- * {@code \n} for a line end), two files to write.
+ * Arguments: the folder with the operator's configuration, a file with one message per line (line
+ * breaks are written as {@code \n}), and two output files.
  *
- * <p>The operator's own code reads its option and labels an exception for each message; the first
- * file gets the option's entries ({@code regex TAB label}), the second the status of each resource.
+ * <p>The operator's own code reads the option and labels one exception per message. The first output
+ * file contains the entries of the option ({@code regex TAB label}), and the second contains the
+ * status of each resource.
  */
 public final class LabelMapperProof {
 
