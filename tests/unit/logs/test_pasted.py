@@ -53,6 +53,11 @@ _HEADER = "2023-04-10 13:51:48,829 WARN  org.apache.flink.Foo [] - Failed to com
             id="the JVM output for an uncaught exception belongs to no logger",
         ),
         pytest.param(
+            ["[ERROR] Could not execute SQL statement. Reason:", _FIRST, "", "Flink SQL> "],
+            [1],
+            id="the exception below a line of the SQL client belongs to it",
+        ),
+        pytest.param(
             [_SECOND, _FRAME, "...", f"Caused by: {_FIRST}", _FRAME],
             [1],
             id="dots in place of omitted frames do not end a trace",
@@ -123,6 +128,17 @@ def test_where_events_begin(tmp_path: Path, lines: list[str], starts: list[int])
     scan = Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), default_timezone=UTC)
     assert [event.line for event in scan.events] == starts
     assert scan.event_bytes + scan.counted_bytes == path.stat().st_size
+
+
+def test_the_prompt_of_the_sql_client_starts_an_event(tmp_path: Path) -> None:
+    path = tmp_path / "paste.txt"
+    title = "[ERROR] Could not execute SQL statement. Reason:"
+    path.write_text("\n".join([title, _FIRST, "", "Flink SQL> select 1;"]) + "\n")
+    profile = FileProfile(str(path), path.stat().st_size)
+    (event,) = (
+        Scanner((), DEFAULT_SETTINGS).scan(ByteRange(profile, "d"), default_timezone=UTC).events
+    )
+    assert (event.message, event.continuation) == (title, _FIRST)
 
 
 @pytest.mark.parametrize(

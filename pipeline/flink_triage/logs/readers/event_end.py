@@ -16,12 +16,9 @@ _SECTION = re.compile(
     r"LogLastModifiedTime: ?|Log Upload Time: ?|"
     r"LogContents:|Log Contents:|End of LogType: ?|={20,}$|\*{20,}$)"
 )
-# Output without a logger: from the JVM for an uncaught exception, and from the SQL client.
-_OF_NO_LOGGER = (
-    'Exception in thread "',
-    "Exception: java.lang.",
-    "[ERROR] Could not execute SQL statement",
-)
+# Output without a logger: from the SQL client, and from the JVM for an uncaught exception.
+_OF_SQL_CLIENT = "[ERROR] Could not execute SQL statement"
+_OF_NO_LOGGER = (_OF_SQL_CLIENT, "Flink SQL>", 'Exception in thread "', "Exception: java.lang.")
 _BLANK = ("", " ", "\t")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 
@@ -155,8 +152,10 @@ class OpenEvent:
             if self._throwable_open:
                 # An event without stack frames ended at the blank line.
                 return self._blank_seen
-            # A title that quotes the cause of the stack trace below it belongs to that stack trace.
-            is_title = self.line_count == 1 and "Caused by: " in self.last_line
+            # A title of the stack trace below it belongs to that stack trace.
+            is_title = self.line_count == 1 and (
+                "Caused by: " in self.last_line or self.last_line.startswith(_OF_SQL_CLIENT)
+            )
             return self._frames_seen or (self.header is None and not is_title)
         if self._blank_seen:
             # The throwable has no frames yet, and its message may contain blank lines.
