@@ -48,6 +48,9 @@ DOCUMENTS = {
     "## Resolution Steps\n\n1. Confirm checkpoint failures in JobManager logs.\n",
     "labels before text": f"#### {HEAP}\n**Cause:** Large batches exhaust the heap.\n"
     "**Recommendation:** Reduce the batch size.\n",
+    "a page with sections and an exception": "How Do I Submit a Job\n=====\n\nSymptom\n-----\n"
+    "\nThe job remains in the starting state. The following error information is displayed:\n\n"
+    f".. code-block::\n\n   {HEAP}\n\nSolution\n-----\n\n#. Raise the heap.\n",
     "a manual with headings": "## Recovery\nThe operator restarts a failed job.\n"
     "## Unhealthy jobs\nA missing deployment can lead to a loss of state.\n"
     "## Rollback\nSee above.\n",
@@ -55,6 +58,9 @@ DOCUMENTS = {
 }
 REPORTS = {
     "a question": f"When we double the batch size we get {HEAP}. What can I do?\n",
+    "listed frames": "The implementation of the Loader is not serializable.\n"
+    " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:164)\n"
+    " * org.apache.flink.api.java.ClosureCleaner.clean(ClosureCleaner.java:69)\n",
     "a title": "## Flink to Kafka: `SaslAuthenticationException: Authentication failed`\n",
     "a table of events": f"| time | message |\n|---|---|\n| 10:01 | `{HEAP}` |\n",
     "a throwable": "java.io.IOException: this binlog is no longer available on the server\n",

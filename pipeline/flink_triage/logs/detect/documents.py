@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from flink_triage.logs.detect.prose import FAILURE
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
@@ -67,7 +68,10 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
+# A stack frame without "at", in a list.
+_LISTED_FRAME = re.compile(r"\s*(?:[*-] )?[\w.$<>]+\([\w.]+\.(?:java|scala):\d+\)")
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
+_UNDERLINE = re.compile(r"[=\-~^]{4,}\s*")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
 # Section labels of a troubleshooting guide: symptoms and solutions.
 _LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
@@ -95,9 +99,9 @@ def is_document(lines: Sequence[str]) -> bool:
     """
     told = [line for line in lines[:_MAX_LINES] if line.strip()]
     kinds = {kind_of(_MARK.sub("", line)) for line in told}
-    if LineKind.FRAME not in kinds and _is_reference(told):
+    if LineKind.FRAME not in kinds and (_is_reference(told) or _is_labelled(told)):
         return True
-    if not told or kinds & _OF_A_TRACE:
+    if not told or kinds & _OF_A_TRACE or any(_LISTED_FRAME.match(line) for line in told):
         return False
     return (
         any(_DIFF.match(line) for line in told)
@@ -105,7 +109,6 @@ def is_document(lines: Sequence[str]) -> bool:
         or _is_code(told)
         or _is_table(told)
         or any(_ANSWER.match(line) for line in told)
-        or _is_labelled(told)
         or _is_guide(told)
     )
 
@@ -148,7 +151,13 @@ def _is_reference(lines: Sequence[str]) -> bool:
 def _is_labelled(lines: Sequence[str]) -> bool:
     """Whether the lines are a guide whose sections are labeled as symptoms and solutions."""
     is_guide = _count(_SYMPTOM, lines) and _count(_SOLUTION, lines)
-    return bool(is_guide) and not any(_TOLD.search(line) for line in lines)
+    # A title may be the question that the guide answers.
+    told = (
+        line
+        for line, following in zip_longest(lines, lines[1:], fillvalue="")
+        if not (_HEADING.match(line) or _UNDERLINE.fullmatch(following))
+    )
+    return bool(is_guide) and not any(map(_TOLD.search, told))
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
