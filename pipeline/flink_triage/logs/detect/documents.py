@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import pairwise
 
 from flink_triage.logs.detect.prose import FAILURE
+from flink_triage.logs.formats.pasted_lines import whole_frame
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 
 # The layout name of a document.
@@ -68,8 +69,7 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
-# A stack frame without "at", in a list.
-_LISTED_FRAME = re.compile(r"\s*(?:[*-] )?[\w.$<>]+\([\w.]+\.(?:java|scala):\d+\)")
+_BULLETS = "\t *-"
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 _UNDERLINE = re.compile(r"[=\-~^]{4,}\s*")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
@@ -101,7 +101,7 @@ def is_document(lines: Sequence[str]) -> bool:
     kinds = {kind_of(_MARK.sub("", line)) for line in told}
     if LineKind.FRAME not in kinds and (_is_reference(told) or _is_labelled(told)):
         return True
-    if not told or kinds & _OF_A_TRACE or any(_LISTED_FRAME.match(line) for line in told):
+    if not told or kinds & _OF_A_TRACE or any(map(_is_listed_frame, told)):
         return False
     return (
         any(_DIFF.match(line) for line in told)
@@ -111,6 +111,11 @@ def is_document(lines: Sequence[str]) -> bool:
         or any(_ANSWER.match(line) for line in told)
         or _is_guide(told)
     )
+
+
+def _is_listed_frame(line: str) -> bool:
+    """Whether the line is a list item with a stack frame, which lacks the word "at"."""
+    return whole_frame(line.lstrip(_BULLETS)) is not None
 
 
 def _is_configuration(lines: Sequence[str]) -> bool:
@@ -154,7 +159,7 @@ def _is_labelled(lines: Sequence[str]) -> bool:
     # A title may be the question that the guide answers.
     told = (
         line
-        for line, following in zip_longest(lines, lines[1:], fillvalue="")
+        for line, following in pairwise((*lines, ""))
         if not (_HEADING.match(line) or _UNDERLINE.fullmatch(following))
     )
     return bool(is_guide) and not any(map(_TOLD.search, told))
