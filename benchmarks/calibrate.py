@@ -1,167 +1,287 @@
-"""``make calibrate``: fits the stated confidence to the labeled logs, and tests the fit.
+"""``make calibrate``: fits the stated confidence to labeled answers, and tests the fit.
 
-Answers for complete logs are nearly always correct, so they reveal little about wrong answers.
-Users often have incomplete logs. Each labeled deployment is therefore diagnosed in several views
-(the whole deployment, each process, each file, the first half, the second half), and each excerpt
-is diagnosed as is. Every ranked candidate of the leading incident of a view is one sample: its
-kind, and whether it is the labeled root cause.
+The answers have three origins:
 
-The share of correct labels of a kind is shrunk toward the share of the broader kind, with a weight
-of ``_STRENGTH`` labels (the mean of a Beta posterior), so that rare kinds have little influence.
-``calibration.tsv`` contains the samples, and ``diagnosis/ranking/confidence.tsv`` is computed from
-them. Cross-validation leaves out one label at a time, because views of one failure are similar.
+- ``logs``: answers for labeled logs. Answers for complete logs are nearly always correct, so they
+  reveal little about wrong answers, and users often have incomplete logs. Each labeled deployment
+  is therefore diagnosed in several views (the whole deployment, each process, each file, the first
+  half, the second half), which together count as one answer.
+- ``examples``: answers for the examples of the signatures, as printed, and without the alternatives
+  that match only that example, which represents a message that the signatures do not contain.
+- ``blind``: the first diagnoses for the blind collections (docs/accuracy.md), before the signatures
+  were corrected. The excerpts are not part of the source code; ``blind_answers.tsv`` contains the
+  properties of the answers. Most first answers of the first collection were not recorded.
+
+``calibration.tsv`` contains all answers. ``diagnosis/ranking/confidence.tsv`` contains the
+coefficients of a logistic regression on their properties. For the test, each answer is judged with
+coefficients that were fitted without the answers of its source: a label, a library, a collection.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import yaml
 
-from benchmarks.evaluate import Labelled, find_labelled
+from benchmarks.closest import observe
+from benchmarks.evaluate import LABELS, Labelled, find_labelled
 from flink_triage.diagnosis import diagnose_episodes
-from flink_triage.diagnosis.ranking.causality import Candidate
-from flink_triage.diagnosis.ranking.confidence import kind_of
+from flink_triage.diagnosis.ranking.confidence import (
+    BEHIND,
+    FIRST,
+    HIGHEST,
+    LOWEST,
+    PROPERTIES,
+    REPORTING,
+    properties_of,
+)
 from flink_triage.local import Options, scan_inputs
-from flink_triage.model import Observation
+from flink_triage.model import Match, Observation
 from flink_triage.remediation import OptionTable
-from flink_triage.signatures import SignaturePack
+from flink_triage.signatures import (
+    Matcher,
+    Signature,
+    SignaturePack,
+    build_pack,
+    builtin_pack_directory,
+    load_pack,
+)
+from flink_triage.signatures.leave_one_out import library_of, without_each_example
+from flink_triage.signatures.samples import match_text
 
 SAMPLES = Path(__file__).with_name("calibration.tsv")
+BLIND = Path(__file__).with_name("blind_answers.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
 TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
-_LABELS = _ROOT / "tests" / "labels.yaml"
-# Weight of the broader kind, in labels; for weights from 1 to 8, the cross-validated log loss is
-# 0.12 to 0.13.
-_STRENGTH = 4.0
-# A few dozen samples do not make an answer certain.
-_LOWEST, _HIGHEST = 0.01, 0.98
-_FIELDS = ("group", "view", "kind", "is_right", "count")
+# The weight of an example as printed; the rest is the weight of the example without the
+# alternatives that match only this example. With these weights, the share of examples whose first
+# diagnosis is correct is 77 %, as in the blind collections.
+KNOWN_SHARE = 0.7
+# Each answer is one of these; the other properties add to ``FIRST``.
+_BASES = (FIRST, BEHIND, REPORTING)
+_COLUMNS = (*_BASES, *(each.id for each in PROPERTIES))
+# Coefficients of properties have a normal prior with this standard deviation, so that a property of
+# few answers changes little.
+_PRIOR = 1.0
+_ROUNDS = 50
+# Limits of the stated confidence; each bin has at least twenty answers.
+_BINS = (0.0, 0.8, 0.9, 0.95, 0.97, 1.0)
+_FIELDS = ("origin", "source", "properties", "right", "wrong")
+
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """``count`` candidates of one kind in views of one labeled failure."""
+    """The weights of correct and wrong answers from one source that have the same properties."""
 
-    group: str
-    view: str
-    kind: str
-    is_right: bool
-    count: int = 1
+    origin: str
+    source: str
+    properties: tuple[str, ...]
+    right: float
+    wrong: float
+
+    @property
+    def weight(self) -> float:
+        return self.right + self.wrong
 
 
-def sample_trees(trees: Sequence[Path]) -> list[Sample]:
-    labels = yaml.safe_load(_LABELS.read_text())
-    samples: dict[tuple[str, str, str, bool], int] = {}
+# One answer: its origin, its source, its properties, whether it is correct, and its weight.
+_Answer = tuple[str, str, tuple[str, ...], bool, float]
+
+
+def sample_all(trees: Sequence[Path]) -> list[Sample]:
+    """The answers of all origins, with equal ones added up."""
+    pack = load_pack([builtin_pack_directory()])
+    options = OptionTable.load()
+    weights: dict[tuple[str, str, tuple[str, ...]], list[float]] = {}
+    for origin, source, properties, is_right, weight in (
+        *_from_logs(trees, options),
+        *_from_examples(pack, options),
+        *_from_blind_collections(),
+    ):
+        weights.setdefault((origin, source, properties), [0.0, 0.0])[not is_right] += weight
+    return [
+        Sample(*key, round(right, 3), round(wrong, 3))
+        for key, (right, wrong) in sorted(weights.items())
+    ]
+
+
+def _from_logs(trees: Sequence[Path], options: OptionTable) -> Iterator[_Answer]:
+    labels = yaml.safe_load(LABELS.read_text())
+    by_label: dict[str, list[tuple[tuple[str, ...], bool]]] = {}
     for tree in trees:
         for labelled in find_labelled(tree, labels):
             if labelled.root:
-                for view, kind, is_right in _samples(labelled, labelled.root):
-                    key = (labelled.label, view, kind, is_right)
-                    samples[key] = samples.get(key, 0) + 1
-    return [Sample(*key, count) for key, count in sorted(samples.items())]
+                by_label.setdefault(labelled.label, []).extend(_of_views(labelled, options))
+    for label, answers in by_label.items():
+        views = sum(FIRST in properties for properties, _ in answers)
+        for properties, is_right in answers:
+            yield "logs", label, properties, is_right, 1.0 / max(views, 1)
 
 
-def _samples(labelled: Labelled, root: frozenset[str]) -> Iterator[tuple[str, str, bool]]:
-    options = Options()
-    scanned = scan_inputs([str(labelled.path)], options, lambda done, total: None)
+def _of_views(labelled: Labelled, options: OptionTable) -> Iterator[tuple[tuple[str, ...], bool]]:
+    scanned = scan_inputs([str(labelled.path)], Options(), lambda done, total: None)
     observations = list(scanned.observations())
-    for view, of_view in _views(observations, is_excerpt=labelled.path.is_file()):
-        ranked = _leading(of_view, scanned.pack)
-        for candidate in ranked:
-            yield view, kind_of(candidate, ranked), candidate.id in root
+    views = [observations] if labelled.path.is_file() else list(_views(observations))
+    for view in views:
+        for signature, properties in answers_of(view, scanned.pack, options):
+            yield properties, signature in (labelled.root or ())
 
 
-def _views(
-    observations: list[Observation], *, is_excerpt: bool
-) -> Iterator[tuple[str, list[Observation]]]:
-    yield "excerpt" if is_excerpt else "whole", observations
-    if is_excerpt:
-        return
+def _views(observations: list[Observation]) -> Iterator[list[Observation]]:
+    yield observations
     for process in ("jobmanager", "taskmanager"):
-        yield process, [o for o in observations if o.process == process]
+        yield [o for o in observations if o.process == process]
     for path in sorted({o.event.path for o in observations}):
-        yield "file", [o for o in observations if o.event.path == path]
+        yield [o for o in observations if o.event.path == path]
     times = sorted(o.event.logged_at for o in observations if o.event.logged_at)
     if times:
         middle = times[0] + (times[-1] - times[0]) / 2
-        for view, is_first in (("first half", True), ("second half", False)):
+        for is_first in (True, False):
             half = [o for o in observations if o.event.logged_at]
-            yield view, [o for o in half if ((o.event.logged_at or middle) < middle) is is_first]
+            yield [o for o in half if ((o.event.logged_at or middle) < middle) is is_first]
 
 
-def _leading(observations: Sequence[Observation], pack: SignaturePack) -> list[Candidate]:
-    found = diagnose_episodes("d", observations, pack, OptionTable.load())
-    return found[0][1] if found else []
+def _from_examples(pack: SignaturePack, options: OptionTable) -> Iterator[_Answer]:
+    for signature in pack.signatures.values():
+        if signature.mode != "any" or not signature.is_answer:
+            continue
+        texts = signature.examples.match
+        for text, reduced in zip(texts, without_each_example(signature), strict=True):
+            known = observe(text)
+            left = replace(known, matches=_matches_of(known, signature, reduced, text))
+            for observation, weight in ((known, KNOWN_SHARE), (left, 1.0 - KNOWN_SHARE)):
+                for named, properties in answers_of([observation], pack, options)[:1]:
+                    is_right = named == signature.id
+                    yield "examples", library_of(text), properties, is_right, weight
+
+
+def _matches_of(
+    known: Observation, signature: Signature, reduced: Signature, text: str
+) -> tuple[Match, ...]:
+    """The matches of the example with ``reduced`` in place of ``signature``."""
+    matches = [match for match in known.matches if match.signature != signature.id]
+    for match in match_text(Matcher(build_pack([reduced])), text) if reduced.alternatives else ():
+        alternative = reduced.alternatives[match.alternative]
+        number = signature.alternatives.index(alternative)
+        matches.append(replace(match, alternative=number))
+    return tuple(matches)
+
+
+def answers_of(
+    observations: Sequence[Observation], pack: SignaturePack, options: OptionTable
+) -> list[tuple[str, tuple[str, ...]]]:
+    """The ranked signatures of the leading incident, with their properties."""
+    found = diagnose_episodes("d", observations, pack, options)
+    if not found:
+        return []
+    incident, ranked = found[0]
+    return [(each.id, properties_of(each, ranked, incident.outcome)) for each in ranked]
+
+
+def _from_blind_collections() -> Iterator[_Answer]:
+    with BLIND.open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines, delimiter="\t"):
+            properties = tuple(row["properties"].split())
+            for is_right, count in ((True, row["right"]), (False, row["wrong"])):
+                yield "blind", row["collection"], properties, is_right, float(count)
 
 
 # --- fitting -----------------------------------------------------------------------------------
 
 
-def fit(samples: Iterable[Sample]) -> dict[str, tuple[float, int, float]]:
-    """kind -> (correct labels, all labels, confidence), for each kind and each broader kind.
-
-    Views of one label are similar: together they count as one, partially correct, sample of a kind.
-    """
-    counts: dict[str, dict[str, list[int]]] = {}
-    for sample in samples:
-        kind = sample.kind
-        while kind:
-            of_label = counts.setdefault(kind, {}).setdefault(sample.group, [0, 0])
-            of_label[0] += sample.count * sample.is_right
-            of_label[1] += sample.count
-            kind = kind.rpartition("/")[0]
-    table: dict[str, tuple[float, int, float]] = {}
-    for kind in sorted(counts, key=lambda kind: (kind.count("/"), kind)):
-        labels = counts[kind].values()
-        right, seen = sum(r / n for r, n in labels), len(labels)
-        wider = table.get(kind.rpartition("/")[0])
-        prior = wider[2] if wider else 0.5
-        # A kind that equals its broader kind adds no information.
-        is_same = wider is not None and wider[:2] == (right, seen)
-        share = prior if is_same else (right + _STRENGTH * prior) / (seen + _STRENGTH)
-        table[kind] = (right, seen, min(_HIGHEST, max(_LOWEST, share)))
-    return table
+def fit(samples: Sequence[Sample], start: Array | None = None) -> Array:
+    """The log odds of each of ``_COLUMNS``: a penalized logistic regression by Newton's method."""
+    design = _design(samples)
+    right = np.array([sample.right for sample in samples])
+    weight = np.array([sample.weight for sample in samples])
+    # Bases have a prior that is too weak to matter, but keeps the equations solvable.
+    penalty = np.where(np.arange(len(_COLUMNS)) < len(_BASES), 0.01, 1.0 / _PRIOR**2)
+    log_odds = np.zeros(len(_COLUMNS)) if start is None else start.copy()
+    for _ in range(_ROUNDS):
+        shares = 1.0 / (1.0 + np.exp(-design @ log_odds))
+        slope = design.T @ (weight * shares - right) + penalty * log_odds
+        bend = (design * (weight * shares * (1.0 - shares))[:, None]).T @ design
+        step = np.linalg.solve(bend + np.diag(penalty), slope)
+        log_odds -= step
+        if np.abs(step).max() < 1e-9:
+            break
+    return log_odds
 
 
-def look_up(table: Mapping[str, tuple[float, int, float]], kind: str) -> float:
-    while kind and kind not in table:
-        kind = kind.rpartition("/")[0]
-    return table[kind][2] if kind else 0.5
+def _design(samples: Sequence[Sample]) -> Array:
+    return np.array([[float(name in s.properties) for name in _COLUMNS] for s in samples])
+
+
+def stated(samples: Sequence[Sample], log_odds: Array) -> Array:
+    shares = 1.0 / (1.0 + np.exp(-_design(samples) @ log_odds))
+    return np.clip(shares, LOWEST, HIGHEST)
 
 
 def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
-    """Each sample with its confidence in a table that was fitted without its label."""
-    stated = []
-    for group in sorted({sample.group for sample in samples}):
-        table = fit(sample for sample in samples if sample.group != group)
-        stated += [(look_up(table, s.kind), s) for s in samples if s.group == group]
-    return stated
+    """Each sample with the confidence that is stated without the samples of its source."""
+    start = fit(samples)
+    judged: list[tuple[float, Sample]] = []
+    for source in sorted({(s.origin, s.source) for s in samples}):
+        inside = [s for s in samples if (s.origin, s.source) == source]
+        rest = [s for s in samples if (s.origin, s.source) != source]
+        shares = stated(inside, fit(rest, start))
+        judged += zip(map(float, shares), inside, strict=True)
+    return judged
 
 
 def print_reliability(samples: Sequence[Sample]) -> None:
-    """Print stated and measured confidence; each label uses a table fitted without it."""
-    stated = [(p, s) for p, s in cross_validated(samples) if s.kind.startswith("leading")]
-    labels = len({sample.group for _, sample in stated})
-    total = sum(sample.count for _, sample in stated)
-    print(f"confidence, cross-validated over {labels} labels, {total} views of labelled logs")
-    print("  stated      answers  mean stated  share right")
-    error = 0.0
-    for low, high in ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01)):
-        inside = [(p, s) for p, s in stated if low <= p < high]
-        count = sum(s.count for _, s in inside)
+    """Print stated and measured confidence; each source is judged without its own answers."""
+    judged = [(p, s) for p, s in cross_validated(samples) if FIRST in s.properties]
+    sources = len({(s.origin, s.source) for _, s in judged})
+    total = sum(s.weight for _, s in judged)
+    print(f"confidence, cross-validated over {sources} sources, {total:.0f} answers (weights)")
+    print("  stated      answers  mean stated  share right  95 % interval")
+    for low, high in pairwise(_BINS):
+        inside = [(p, s) for p, s in judged if low <= p < high]
+        count = sum(s.weight for _, s in inside)
         if count:
-            mean = sum(p * s.count for p, s in inside) / count
-            right = sum(s.count for _, s in inside if s.is_right) / count
-            error += abs(mean - right) * count / total
-            print(f"  {low:.2f}-{min(high, 1.0):.2f}  {count:9d}  {mean:11.2f}  {right:11.2f}")
-    brier = sum((p - s.is_right) ** 2 * s.count for p, s in stated) / total
-    print(f"  mean calibration error {error:.3f}, Brier score {brier:.3f}")
+            mean = sum(p * s.weight for p, s in inside) / count
+            share = sum(s.right for _, s in inside) / count
+            lower, upper = wilson(share, count)
+            print(
+                f"  {low:.2f}-{high:.2f}  {count:9.0f}  {mean:11.2f}  {share:11.2f}"
+                f"  {lower:.2f}-{upper:.2f}"
+            )
+    for name in ("logs", "examples", "blind", "all"):
+        inside = [(p, s) for p, s in judged if name in (s.origin, "all")]
+        own, constant = brier(inside), brier(_constant(inside))
+        print(f"  Brier score, {name + ':':9} {own:.4f}; of a constant: {constant:.4f}")
+
+
+def wilson(share: float, count: float) -> tuple[float, float]:
+    """The 95 % interval of a measured share (Wilson score)."""
+    z = 1.96
+    middle = share + z * z / (2 * count)
+    spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    scale = 1 + z * z / count
+    return (middle - spread) / scale, (middle + spread) / scale
+
+
+def brier(judged: Iterable[tuple[float, Sample]]) -> float:
+    """The mean squared difference between the stated confidence and the result, 0 or 1."""
+    squares = [(s.right * (1 - p) ** 2 + s.wrong * p**2, s.weight) for p, s in judged]
+    return sum(square for square, _ in squares) / sum(weight for _, weight in squares)
+
+
+def _constant(judged: Sequence[tuple[float, Sample]]) -> list[tuple[float, Sample]]:
+    share = sum(s.right for _, s in judged) / sum(s.weight for _, s in judged)
+    return [(share, s) for _, s in judged]
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -171,27 +291,29 @@ def read_samples(path: Path = SAMPLES) -> list[Sample]:
     with path.open(encoding="utf-8", newline="") as lines:
         return [
             Sample(
-                row["group"], row["view"], row["kind"], row["is_right"] == "yes", int(row["count"])
+                row["origin"],
+                row["source"],
+                tuple(row["properties"].split()),
+                float(row["right"]),
+                float(row["wrong"]),
             )
             for row in csv.DictReader(lines, delimiter="\t")
         ]
 
 
 def render_table(samples: Sequence[Sample]) -> str:
-    views = sum(s.count for s in samples if s.kind.startswith("leading"))
-    labels = len({sample.group for sample in samples})
-    lines = [
-        f"# Written by benchmarks/calibrate.py from {views} views of logs with {labels} labels.",
-        "kind\tright\tseen\tconfidence",
-    ]
-    lines += [f"{k}\t{r:.2f}\t{n}\t{p:.2f}" for k, (r, n, p) in sorted(fit(samples).items())]
+    lines = ["# Written by benchmarks/calibrate.py.", "property\tlog_odds\tanswers\tmeaning"]
+    meanings = {each.id: each.meaning for each in PROPERTIES}
+    for name, log_odds in zip(_COLUMNS, fit(samples), strict=True):
+        answers = sum(s.weight for s in samples if name in s.properties)
+        lines.append(f"{name}\t{log_odds:.2f}\t{answers:.0f}\t{meanings.get(name, '')}".rstrip())
     return "\n".join(lines) + "\n"
 
 
 def _write_samples(samples: Sequence[Sample]) -> None:
     lines = ["\t".join(_FIELDS)]
     for s in samples:
-        lines.append(f"{s.group}\t{s.view}\t{s.kind}\t{'yes' if s.is_right else 'no'}\t{s.count}")
+        lines.append(f"{s.origin}\t{s.source}\t{' '.join(s.properties)}\t{s.right:g}\t{s.wrong:g}")
     SAMPLES.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -203,7 +325,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if missing:
         print(f"calibrate: no such folder: {', '.join(missing)}", file=sys.stderr)
         return 2
-    samples = sample_trees(arguments.trees)
+    samples = sample_all(arguments.trees)
     _write_samples(samples)
     TABLE.write_text(render_table(samples), encoding="utf-8")
     print_reliability(samples)

@@ -80,7 +80,7 @@ class Diagnosis:
     """One ranked explanation of an incident; rank 1 is the root cause.
 
     ``score`` orders the diagnoses of one incident and is not comparable between incidents.
-    ``confidence`` is in [0, 1] and calibrated on the labeled corpus. ``reasons`` are the components
+    ``confidence`` is in [0, 1] and calibrated on labeled answers. ``reasons`` are the components
     of the score, as sentences.
     """
 

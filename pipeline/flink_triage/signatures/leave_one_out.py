@@ -8,14 +8,14 @@ alternatives still match represents an unseen message.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.matcher import Matcher
 from flink_triage.signatures.pack import SignaturePack, build_pack
 from flink_triage.signatures.samples import event_from_text, match_text
-from flink_triage.signatures.signature import Signature
+from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract
 
 # The number of leading parts of a class name that identify the library: "org.apache.kafka",
@@ -65,14 +65,30 @@ def _is_named(sample: int, taken: Iterable[set[int]], without: set[int]) -> bool
     return any(sample in of_unit and not of_unit <= without for of_unit in taken)
 
 
+def without_each_example(
+    signature: Signature, settings: Settings = DEFAULT_SETTINGS
+) -> Iterator[Signature]:
+    """For each example, the signature without the alternatives that match only that example."""
+    taken = _taken_by_unit(signature, settings)
+    units = enumerate(signature.alternatives)
+    with_units = [(taken[_unit(index, each)], each) for index, each in units]
+    for sample in range(len(signature.examples.match)):
+        left = tuple(each for of_unit, each in with_units if of_unit != {sample})
+        yield replace(signature, alternatives=left)
+
+
+def _unit(index: int, alternative: Alternative) -> Hashable:
+    """Identifies an alternative; all forms of an ``error`` count as one."""
+    return index if alternative.error is None else alternative.error
+
+
 def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable, set[int]]:
-    """The examples that each alternative matches; all forms of an ``error`` count as one."""
+    """The examples that each alternative matches."""
     taken: dict[Hashable, set[int]] = {}
     for index, alternative in enumerate(signature.alternatives):
         alone = replace(signature, alternatives=(alternative,), count=1, within_seconds=None)
         matcher = Matcher(build_pack([alone]), settings)
-        unit = alternative.error if alternative.error is not None else index
-        of_unit = taken.setdefault(unit, set())
+        of_unit = taken.setdefault(_unit(index, alternative), set())
         of_unit.update(
             sample
             for sample, text in enumerate(signature.examples.match)

@@ -30,8 +30,6 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
 
-# Factor applied to the confidence of a diagnosis from prose.
-FROM_TEXT = 0.8
 IS_TEXT = "It was found in prose, not in a log line, and is therefore less certain."
 # Limit of a message in a summary; the evidence contains the whole message.
 MAX_QUOTED_CHARS = 200
@@ -60,7 +58,7 @@ def build_incident(
     shown = [*(hit.moment for answer in answers for hit in answer.hits), *episode.faults]
     version = timeline.version_at(moment.observation.event.path for moment in shown)
     diagnoses = tuple(
-        _diagnosis(number, candidate, ranked, timeline, version, options, settings)
+        _diagnosis(number, candidate, ranked, timeline, episode, version, options, settings)
         for number, candidate in enumerate(ordered, start=1)
         if answers
     )
@@ -200,6 +198,7 @@ def _diagnosis(
     candidate: Candidate,
     ranked: Sequence[Candidate],
     timeline: DeploymentTimeline,
+    episode: Episode,
     version: str | None,
     options: OptionTable,
     settings: Settings,
@@ -207,8 +206,6 @@ def _diagnosis(
     signature = candidate.signature
     hits = _best_hits(candidate.hits)
     captures = dict(hits[0].match.captures)
-    is_text = all(hit.moment.is_text for hit in candidate.hits)
-    sure = confidence(candidate, ranked)
     times = [h.moment.observation.event.logged_at for h in candidate.hits]
     known = sorted(at for at in times if at is not None)
     return Diagnosis(
@@ -217,9 +214,9 @@ def _diagnosis(
         title=signature.title,
         severity=signature.severity,
         role=signature.role,
-        confidence=round(FROM_TEXT * sure, 2) if is_text else sure,
+        confidence=confidence(candidate, ranked, episode.outcome),
         score=round(candidate.score, 2),
-        reasons=(*candidate.reasons, *((IS_TEXT,) if is_text else ())),
+        reasons=(*candidate.reasons, *((IS_TEXT,) if candidate.is_text else ())),
         occurrences=candidate.occurrences,
         first_seen_at=known[0] if known else None,
         last_seen_at=max(known[-1], candidate.last_at) if known else None,

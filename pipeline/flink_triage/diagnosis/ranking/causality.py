@@ -66,6 +66,11 @@ class Candidate:
     def first_at(self) -> datetime:
         return self.hits[0].moment.at
 
+    @property
+    def is_text(self) -> bool:
+        """Whether it was found only in prose, not in log lines."""
+        return all(hit.moment.is_text for hit in self.hits)
+
 
 def is_serious_trigger(candidate: Candidate) -> bool:
     signature = candidate.signature

@@ -1,67 +1,140 @@
 """Estimates the probability that a ranked candidate is the root cause.
 
-Candidates are classified by the properties that distinguish correct answers from incorrect ones:
-role, distance from the root cause, and close rivals. ``confidence.tsv`` contains the share of
-correct answers of each kind in the labeled corpus; ``benchmarks/calibrate.py`` generates it.
+The estimate is a logistic regression on the properties of an answer that distinguish correct
+answers from incorrect ones (`PROPERTIES`). ``confidence.tsv`` contains the log odds that each
+property adds; ``benchmarks/calibrate.py`` fits them to labeled logs.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from flink_triage.diagnosis.ranking.causality import Candidate
+from flink_triage.model import Outcome
+from flink_triage.signatures import Alternative
 
 # An unexplained candidate that scores within this many points of the first is a rival.
 _CLOSE_POINTS = 12.0
+# A distinctive text that is shorter also occurs in related failures.
+_LONG_TEXT_CHARS = 30
+# No number of correct answers makes the next one certain.
+LOWEST, HIGHEST = 0.01, 0.98
+# An answer has one of these properties; `PROPERTIES` refer to answers at rank 1.
+FIRST, BEHIND, REPORTING = "first", "behind", "reporting"
 
 
-def confidence(candidate: Candidate, ranked: Sequence[Candidate]) -> float:
-    """The share of correct answers of its kind or a broader kind; in (0, 1), two decimals."""
-    table = _table()
-    kind = kind_of(candidate, ranked)
-    while kind and kind not in table:
-        kind = kind.rpartition("/")[0]
-    return table[kind or "leading"]
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The first candidate of an incident, and the best alternative that matched it."""
+
+    candidate: Candidate
+    alternative: Alternative
+    ranked: Sequence[Candidate]
+    outcome: Outcome
 
 
-def kind_of(candidate: Candidate, ranked: Sequence[Candidate]) -> str:
-    """The kind of a candidate; each part of it narrows the preceding parts.
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property that changes the confidence of an answer."""
 
-    A kind is ``leading/<role>/<place>/<alone or rivalled>``, ``following/<explained or rival>``, or
-    ``reporting`` for a signature that is never an answer.
+    id: str
+    applies: Callable[[Answer], bool]
+    meaning: str
+
+
+def confidence(candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome) -> float:
+    """The probability that ``candidate`` is the root cause; in (0, 1), two decimals.
+
+    ``outcome`` is that of the job; it is unknown for an excerpt.
     """
+    properties = properties_of(candidate, ranked, outcome)
+    log_odds = sum(_log_odds().get(each, 0.0) for each in properties)
+    return round(min(HIGHEST, max(LOWEST, 1.0 / (1.0 + math.exp(-log_odds)))), 2)
+
+
+def properties_of(
+    candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome
+) -> tuple[str, ...]:
+    """``REPORTING`` or ``BEHIND``, or else ``FIRST`` and the ids of all `PROPERTIES` that apply."""
     if not candidate.signature.is_answer:
-        return "reporting"
+        return (REPORTING,)
     first = next(other for other in ranked if other.signature.is_answer)
     if first.id != candidate.id:
-        return f"following/{'explained' if candidate.explained_by else 'rival'}"
-    role = "generic" if candidate.signature.is_generic else candidate.signature.role
-    rival = "rivalled" if _has_close_rival(candidate, ranked) else "alone"
-    return f"leading/{role}/{_place(candidate)}/{rival}"
+        return (BEHIND,)
+    answer = Answer(candidate, max(_matched(candidate), key=_evidence), ranked, outcome)
+    return (FIRST, *(each.id for each in PROPERTIES if each.applies(answer)))
 
 
-def _place(candidate: Candidate) -> str:
-    if candidate.depth is None:
-        return "stated"
-    return "root" if candidate.depth == 0 else "above"
+def _matched(candidate: Candidate) -> Sequence[Alternative]:
+    """The alternatives that matched; all of them if the matches are those of an earlier pack."""
+    alternatives = candidate.signature.alternatives
+    numbers = {hit.match.alternative for hit in candidate.hits}
+    return [each for number, each in enumerate(alternatives) if number in numbers] or alternatives
 
 
-def _has_close_rival(candidate: Candidate, ranked: Sequence[Candidate]) -> bool:
+def _evidence(alternative: Alternative) -> tuple[bool, bool, int]:
+    return alternative.error is not None, alternative.is_telling, alternative.specificity
+
+
+def _is_symptom(answer: Answer) -> bool:
+    return answer.candidate.signature.role == "symptom"
+
+
+def _is_class_only(answer: Answer) -> bool:
+    one = answer.alternative
+    return one.error is None and not one.is_telling and bool(one.throwables or one.root_causes)
+
+
+def _is_short_text(answer: Answer) -> bool:
+    one = answer.alternative
+    chars = sum(map(len, one.literals))
+    return one.error is None and one.is_telling and chars < _LONG_TEXT_CHARS
+
+
+def _is_any_exception(answer: Answer) -> bool:
+    one = answer.alternative
+    is_generic = answer.candidate.signature.is_generic
+    return is_generic and not (one.literals or one.throwables or one.root_causes)
+
+
+def _has_close_rival(answer: Answer) -> bool:
+    candidate = answer.candidate
     return any(
         other.id != candidate.id
         and not other.explained_by
         and other.signature.is_answer
         and other.score > candidate.score - _CLOSE_POINTS
-        for other in ranked
+        for other in answer.ranked
     )
 
 
+PROPERTIES: tuple[Property, ...] = (
+    Property("generic", lambda a: a.candidate.signature.is_generic, "only reports user code"),
+    Property("any-exception", _is_any_exception, "any exception that user code throws"),
+    Property("symptom", _is_symptom, "a consequence of other failures"),
+    Property(
+        "symptom-of-job",
+        lambda a: _is_symptom(a) and a.outcome != "unknown",
+        "a symptom in a log that also shows the job, and should show the cause",
+    ),
+    Property("wraps", lambda a: bool(a.candidate.depth), "the root cause has no signature"),
+    Property("no-trace", lambda a: a.candidate.depth is None, "no stack trace"),
+    Property("prose", lambda a: a.candidate.is_text, "found in prose, not in a log line"),
+    Property("error-code", lambda a: a.alternative.error is not None, "an error code or status"),
+    Property("class-only", _is_class_only, "a class without a distinctive text"),
+    Property("short-text", _is_short_text, "a text that related failures may also contain"),
+    Property("rival", _has_close_rival, "another candidate has nearly as many points"),
+)
+
+
 @cache
-def _table() -> Mapping[str, float]:
+def _log_odds() -> Mapping[str, float]:
     text = (files("flink_triage.diagnosis.ranking") / "confidence.tsv").read_text(encoding="utf-8")
     lines = [line for line in text.split("\n") if line and not line.startswith("#")]
     rows = csv.DictReader(lines, delimiter="\t")
-    return {row["kind"]: float(row["confidence"]) for row in rows}
+    return {row["property"]: float(row["log_odds"]) for row in rows}
