@@ -17,8 +17,9 @@ BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
 BENCH_SCALE ?= 5
 BENCH_PAIRS ?= 3
-# Hourly runs of bench-incremental.
+# Hourly runs of bench-incremental, and the number of runs between two runs of maintain (0: never).
 HOURS ?= 30
+MAINTAIN_EVERY ?= 0
 FUZZ_RUNS ?= 10000
 FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
@@ -61,8 +62,9 @@ $(CLASSES): $(STAMP)
 	  --warehouse $@.tables --fail-on none --quiet | cat >/dev/null
 	@rm -rf $@.tables
 
-crash: java $(STAMP) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six at once, fills disks (two hours)
-	CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
+crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six at once, fills disks (two hours)
+	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))" \
+	  CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
 
@@ -118,8 +120,9 @@ bench: java $(STAMP)-bench ## compare the time of runs with other tools (BENCH_C
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
 	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
 
-bench-incremental: java $(STAMP) ## measure hourly runs while the history grows (HOURS)
-	$(BIN)/python -m benchmarks.incremental --runs $(HOURS)
+bench-incremental: java $(STAMP) ## measure hourly runs while the history grows (HOURS, MAINTAIN_EVERY)
+	$(BIN)/python -m benchmarks.incremental --runs $(HOURS) \
+	  --maintain-every $(MAINTAIN_EVERY)
 
 profile: java $(STAMP)-bench ## profile a run, in one process and on Spark (BENCH_MB)
 	$(BIN)/python -m benchmarks.profile --megabytes $(BENCH_MB)

@@ -1,14 +1,15 @@
 """Measures hourly runs over a growing history, with the same amount of new data each hour.
 
-    python -m benchmarks.incremental [--runs 30]
+    python -m benchmarks.incremental [--runs 30] [--maintain-every 168]
 
 Recorded logs are given new dates for each hour. Four deployments continue in the same files: one is
 healthy, one has a failure that recurs each hour, and two alternate between healthy and failing.
 Each hour adds one new deployment. Two runs into a different warehouse warm up the JVM; they are not
 measured, and neither is the first run into the measured warehouse, which creates its tables. The
-output contains the wall time of each run, in total and per new megabyte, and the ratio of the mean
-of the last five runs to the mean of the first five runs. At the end, the published incidents are
-compared with the incidents of a single run over all logs.
+output contains the wall time and the CPU time of each run. The CPU time of the last runs is
+compared with that of the first; if the tables are maintained every N runs, the first and the last
+ten runs of the second period are compared with the same runs of the first period. At the end, the
+published incidents are compared with the incidents of a single run over all logs.
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import mean
 
 from pyspark.sql import SparkSession
 
+from benchmarks.watch import processor_seconds
 from flink_triage.local import Options, run_local
 from flink_triage.model import Incident, Result
 from flink_triage.settings import Settings
+from flink_triage.spark.maintain import maintain
 from flink_triage.spark.pipeline import run
 from flink_triage.spark.query.read_result import read_result
 from flink_triage.spark.runtime.session import get_session
@@ -48,6 +51,7 @@ STANDING = {
 NEW_EACH_HOUR = HEALTHY
 BEGAN = datetime(2026, 1, 5, tzinfo=UTC)
 COMPARED_RUNS = 5
+PERIOD_RUNS = 10
 WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 
@@ -93,13 +97,38 @@ def write_hour(fleet: Path, hour: int) -> int:
     return written
 
 
-def hourly_runs(spark: SparkSession, folder: Path, count: int) -> Iterator[tuple[int, float]]:
-    """Yield (new bytes, wall seconds) for ``count`` runs over a fleet that grows in ``folder``."""
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """The cost of one run: new bytes, wall time and CPU time in seconds."""
+
+    new_bytes: int
+    seconds: float
+    processor_seconds: float
+
+
+def hourly_runs(
+    spark: SparkSession, folder: Path, count: int, maintain_every: int = 0
+) -> Iterator[Hour]:
+    """Measure ``count`` runs over a fleet that grows in ``folder``."""
+    warehouse = str(folder / "warehouse")
     for hour in range(count):
         written = write_hour(folder / "fleet", hour)
-        started = time.perf_counter()
-        run(spark, [str(folder / "fleet")], str(folder / "warehouse"), OPTIONS)
-        yield written, time.perf_counter() - started
+        started, used = time.perf_counter(), processor_seconds()
+        run(spark, [str(folder / "fleet")], warehouse, OPTIONS)
+        yield Hour(written, time.perf_counter() - started, processor_seconds() - used)
+        if maintain_every and hour and hour % maintain_every == 0:
+            maintain(spark, warehouse)
+
+
+def compared_runs(count: int, maintain_every: int) -> list[tuple[range, range]]:
+    """Pairs of later and earlier runs that are compared; run 0 creates the tables."""
+    if maintain_every and count >= maintain_every + 2 * PERIOD_RUNS:
+        begin = maintain_every + 1
+        first = range(begin, begin + PERIOD_RUNS), range(2, 2 + PERIOD_RUNS)
+        last = range(count - PERIOD_RUNS + 1, count + 1)
+        return [first, (last, range(last[0] - maintain_every, last[-1] + 1 - maintain_every))]
+    few = min(COMPARED_RUNS, count)
+    return [(range(count + 1 - few, count + 1), range(1, 1 + few))]
 
 
 def told(result: Result) -> tuple[list[Incident], object]:
@@ -115,23 +144,29 @@ def is_as_at_once(spark: SparkSession, folder: Path) -> bool:
 def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(description="The cost of hourly runs while history grows.")
     parser.add_argument("--runs", type=int, default=30)
-    count = parser.parse_args(arguments).runs
+    parser.add_argument("--maintain-every", type=int, default=0, metavar="N")
+    options = parser.parse_args(arguments)
     spark = get_session(master="local[2]")
     with tempfile.TemporaryDirectory() as warm, tempfile.TemporaryDirectory() as measured:
         for _ in hourly_runs(spark, Path(warm), WARM_UP_RUNS):
             pass
-        seconds: list[float] = []
-        say("run   new MB   seconds   seconds per MB")
-        for number, (size, took) in enumerate(hourly_runs(spark, Path(measured), count + 1)):
+        hours: list[Hour] = []
+        say("run   new MB   seconds   CPU seconds")
+        runs = hourly_runs(spark, Path(measured), options.runs + 1, options.maintain_every)
+        for number, hour in enumerate(runs):
             note = "" if number else "   creates the tables: not counted"
-            megabytes = size / 1e6
-            say(f"{number:3d} {megabytes:8.2f} {took:9.2f} {took / megabytes:16.2f}{note}")
-            seconds += [took] if number else []
-        first, last = mean(seconds[:COMPARED_RUNS]), mean(seconds[-COMPARED_RUNS:])
-        say(
-            f"mean of the first {COMPARED_RUNS}: {first:.2f} s, of the last: {last:.2f} s, "
-            f"ratio {last / first:.2f}"
-        )
+            say(
+                f"{number:3d} {hour.new_bytes / 1e6:8.2f} {hour.seconds:9.2f} "
+                f"{hour.processor_seconds:13.2f}{note}"
+            )
+            hours.append(hour)
+        for later, earlier in compared_runs(options.runs, options.maintain_every):
+            last = mean(hours[number].processor_seconds for number in later)
+            first = mean(hours[number].processor_seconds for number in earlier)
+            say(
+                f"CPU seconds of runs {later[0]} to {later[-1]}: {last:.2f}, "
+                f"of runs {earlier[0]} to {earlier[-1]}: {first:.2f}, ratio {last / first:.2f}"
+            )
         is_same = is_as_at_once(spark, Path(measured))
         say(f"incidents equal those of a single run: {'yes' if is_same else 'NO'}")
     spark.stop()

@@ -72,11 +72,21 @@ class _Seen:
         if kind is not None:
             peak = 1024 * int(status.get("VmHWM", "0").split()[0])
             self.peak_bytes[kind] = max(self.peak_bytes[kind], peak)
-        # The fields after the name, which may contain spaces: state, parent, ... (see proc(5)).
-        fields = _text(pid, "stat").rpartition(") ")[2].split()
+        fields = _fields(pid)
         if fields:
             user, system, started = fields[11], fields[12], fields[19]
             self.ticks[pid, started] = int(user) + int(system)
+
+
+def processor_seconds() -> float:
+    """The CPU time so far of this process and all its descendants, including ended ones.
+
+    The time of an ended process counts as soon as its parent has waited for it.
+    """
+    ticks = 0
+    for pid in _descendants(os.getpid()):
+        ticks += sum(map(int, _fields(pid)[11:15]))
+    return ticks / _TICKS
 
 
 def _descendants(root: int) -> list[int]:
@@ -92,6 +102,11 @@ def _descendants(root: int) -> list[int]:
         found.append(pid)
         waiting += children.get(pid, ())
     return found
+
+
+def _fields(pid: int) -> list[str]:
+    """The fields of ``/proc/PID/stat`` after the name, which may contain spaces (see proc(5))."""
+    return _text(pid, "stat").rpartition(") ")[2].split()
 
 
 def _status(pid: int) -> dict[str, str]:

@@ -74,3 +74,15 @@ def test_a_case_compares_whole_processes(corpora: Path) -> None:
 
 def test_all_cases_are_over_the_size_that_is_asked_for() -> None:
     assert {case.ours.recipe.megabytes for case in cases_of(640).values()} >= {640, 5, 160, 16}
+
+
+def test_runs_are_compared_with_the_runs_at_the_same_distance_from_maintain() -> None:
+    pytest.importorskip("pyspark", reason="the module imports it")
+    from benchmarks.incremental import compared_runs
+
+    assert compared_runs(300, 168) == [
+        (range(169, 179), range(2, 12)),
+        (range(291, 301), range(123, 133)),
+    ]
+    assert compared_runs(30, 0) == [(range(26, 31), range(1, 6))]
+    assert compared_runs(30, 168) == compared_runs(30, 0)
