@@ -125,8 +125,8 @@ def test_a_job_that_is_cancelled_is_not_restarted_where_no_line_has_a_time(diagn
     def timeless(text: str) -> str:
         return "".join(row.split(" ", 2)[2] for row in text.splitlines(keepends=True))
 
-    cancelled = completed(5, 4) + state(10, "RUNNING", "CANCELLING")
-    assert [i.restarts for i in diagnose(jobmanager=timeless(cancelled)).incidents] == [0]
+    canceled = completed(5, 4) + state(10, "RUNNING", "CANCELLING")
+    assert [i.restarts for i in diagnose(jobmanager=timeless(canceled)).incidents] == [0]
 
 
 def test_a_job_that_is_rescaled_has_not_failed(diagnose):

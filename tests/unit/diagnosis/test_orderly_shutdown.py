@@ -185,7 +185,7 @@ def test_a_log_that_was_given_is_not_asked_for(diagnose):
             "ongoing",
         ),
     ],
-    ids=["cancelled", "fatal error", "status", "application", "status unknown", "runs again"],
+    ids=["canceled", "fatal error", "status", "application", "status unknown", "runs again"],
 )
 def test_how_the_process_ends_says_how_it_ended(diagnose, ending, outcome):
     text = completed(5, 4) + loop(NPE, 1) + ending

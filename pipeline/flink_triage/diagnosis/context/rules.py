@@ -59,7 +59,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "adaptive-restarts",
         find_adaptive_restarts,
-        "A job that is cancelled and recreated right after a task failure is restarted.",
+        "A job that is canceled and recreated right after a task failure is restarted.",
         "AdaptiveScheduler",
     ),
     ContextRule(
