@@ -129,9 +129,17 @@ TOLD_IN_PASSING = (
 
 
 @pytest.mark.parametrize("header", ["{level} a.{name} [] - ", "[t-{name}] {level} a.{name} - "])
-@pytest.mark.parametrize("coarseness", [0, GRAINS - 1])
+@pytest.mark.parametrize(
+    ("coarseness", "set_back"),
+    [
+        pytest.param(0, 0, id="finest grain"),
+        pytest.param(0, 70, id="finest grain, clock set back"),
+        pytest.param(GRAINS - 1, 0, id="coarsest grain"),
+        pytest.param(GRAINS - 1, 70, id="coarsest grain, clock set back"),
+    ],
+)
 def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
-    full: Analyzer, pack: SignaturePack, tmp_path: Path, header: str, coarseness: int
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, header: str, coarseness: int, set_back: int
 ) -> None:
     chance = random.Random(header)
     words = ["shelf", "stock", "waiting", "closed", "order", "missing", "for", "good"]
@@ -141,7 +149,8 @@ def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
         said = " ".join(chance.choices(words, k=6)) + f" {chance.randrange(10**6)}"
         if chance.random() < 0.1:
             said = chance.choice(TOLD_IN_PASSING).format(number=chance.randrange(10, 100))
-        at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
+        tick = number - set_back * (number % 500 > 450)
+        at = f"2026-11-21 06:{tick // 600:02}:{tick // 10 % 60:02},{tick % 10:03}"
         lines.append(f"{at} {head}{said}\n")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines), encoding="utf-8")

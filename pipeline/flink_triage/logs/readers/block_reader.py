@@ -8,9 +8,8 @@ range includes every event whose first byte is in the range, up to the end of th
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import compress, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,10 @@ from flink_triage.logs.layouts.header_shape import SHAPE_WIDTH, masks_of
 from flink_triage.logs.readers.block_arrays import WholeEvents, rows_at, suspects_of
 from flink_triage.logs.readers.block_levels import UNRESOLVED, code_of, count_volumes, quiet_levels
 from flink_triage.logs.readers.byte_account import Tally
+from flink_triage.logs.readers.candidate_events import Candidates
 from flink_triage.logs.readers.event_builder import BuiltEvent, ShapedEvents
-from flink_triage.logs.readers.event_forms import forms_of_events
-from flink_triage.logs.readers.json_records import is_countable
-from flink_triage.logs.readers.plain_events import plain_among
 from flink_triage.logs.readers.reference_reader import ByteSource, Window
-from flink_triage.logs.readers.repeated_events import MET_FROM, Repeats
+from flink_triage.logs.readers.repeated_events import Kind, Repeats
 from flink_triage.logs.readers.small_block_reader import whole_events
 from flink_triage.logs.readers.stored_text import head_and_tail_bytes, join_cut
 from flink_triage.logs.routine import drop_routine, job_of_completed
@@ -275,47 +272,34 @@ class _Blocks:
         is_candidate = is_judged | suspects_of(view, is_judged, self._finder)
         self._tally.newline_count += int(view.lines[-1])
         self._tally.counted_bytes += int(view.bounds[-1])
-        candidates = is_candidate.nonzero()[0]
-        starts = view.bounds[candidates].tolist()
-        ends = view.bounds[candidates + 1].tolist()
-        pieces = [view.data[start:end] for start, end in zip(starts, ends, strict=True)]
-        is_first_headless = not view.begins_with_header and bool(len(starts)) and starts[0] == 0
-        for index, start, line, judged, data, form in zip(
-            candidates.tolist(),
-            starts,
-            view.lines[candidates].tolist(),
-            is_judged[candidates].tolist(),
-            pieces,
-            self._forms(
-                pieces, is_first_headless, is_judged[candidates] & (line_counts[candidates] == 1)
-            ),
-            strict=True,
-        ):
-            level = self._read_event(start, line, data, judged, form)
+        found = Candidates(view, is_candidate, is_judged)
+        if self._repeats is not None:
+            found.find_repeats(self._build, self._finder, self._repeats)
+        for index, start, line, data, judged, key in found.singles():
+            level = self._read_event(start, line, data, judged, key)
             if level is not _NOT_ASKED:
                 levels[index] = code_of(level)
+        for kind, run in found.runs:
+            levels[found.indexes[run]] = self._read_run(found, kind, run.tolist())
         count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
 
-    def _forms(
-        self, pieces: Sequence[bytes], is_first_headless: bool, is_line: npt.NDArray[np.bool_]
-    ) -> Iterable[bytes | None]:
-        """The form of each event if repeats are counted; ``None`` for an event without a header."""
-        if self._repeats is None or not pieces:
-            return repeat(None, len(pieces))
-        forms = forms_of_events(pieces, self._build.shape.zero_time)
-        if self._build.shape.is_json:
-            return (f if is_countable(p) else None for f, p in zip(forms, pieces, strict=True))
-        lines = is_line.nonzero()[0].tolist()
-        if len(lines) >= MET_FROM:
-            plain = plain_among([pieces[index] for index in lines], self._finder)
-            for index in compress(lines, plain):
-                forms[index] = self._build.header_of(pieces[index]) or forms[index]
-        if is_first_headless:
-            forms[0] = None
-        return forms
+    def _read_run(self, found: Candidates, kind: Kind, run: list[int]) -> int | list[int]:
+        """Count plain events of one kind, and return the codes of their levels."""
+        assert self._repeats is not None
+        starts, lines = found.starts[run].tolist(), found.lines[run].tolist()
+        events = [found.pieces[index] for index in run]
+        form = self._repeats.take_run(
+            kind, events, self._offset + starts[-1], self._line + lines[-1]
+        )
+        if form is not None:
+            return code_of(form.level)
+        return [
+            code_of(self._read_event(start, line, data, True, self._build.header_of(data)))
+            for start, line, data in zip(starts, lines, events, strict=True)
+        ]
 
     def _read_event(
-        self, start: int, line: int, data: bytes, judged: bool, form: bytes | None
+        self, start: int, line: int, data: bytes, judged: bool, key: bytes | None
     ) -> str | None:
         """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it is not notable.
 
@@ -325,18 +309,18 @@ class _Blocks:
         if not judged and self._is_routine(offset, line, data):
             return _NOT_ASKED
         repeats = self._repeats
-        if repeats is not None and form is not None:
-            known = repeats.take(form, data, offset, line)
+        if repeats is not None and key is not None:
+            known = repeats.take(key, data, offset, line)
             if known is not None:
                 return known.level
         built = self._judge(offset, line, data, judged)
         if built is None:
             return _NOT_ASKED
-        if repeats is not None and form is not None and built.event is not None:
+        if repeats is not None and key is not None and built.event is not None:
             if built.redactions or built.decode_errors or built.event.is_truncated:
-                repeats.distrust(form)
+                repeats.distrust(key)
             else:
-                repeats.expect(form, data, offset, built.level)
+                repeats.expect(key, data, offset, built.level)
         return built.level
 
     def _judge(self, offset: int, line: int, data: bytes, judged: bool) -> BuiltEvent | None:

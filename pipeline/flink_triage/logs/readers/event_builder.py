@@ -38,7 +38,7 @@ from flink_triage.model import Event
 from flink_triage.settings import Settings
 
 # The separator before the message in most layouts.
-_MESSAGE_FOLLOWS = b" - "
+MESSAGE_FOLLOWS = b" - "
 _MAX_HEADERS = 4096
 # The whitespace characters of `bytes.isspace`.
 _BLANKS = " \t\n\r\x0b\f"
@@ -98,6 +98,11 @@ class ShapedEvents:
         self._minute_width = SHAPE_WIDTH if is_cut else len(shape.columns)
         self._whole_bytes = min(settings.max_event_bytes, settings.max_line_bytes)
 
+    @property
+    def has_level_column(self) -> bool:
+        """Whether the level is in the same columns of every event."""
+        return self._level_column is not None
+
     def header_of(self, data: bytes) -> bytes | None:
         """The header of ``data`` with the same columns, but without its timestamp.
 
@@ -107,9 +112,9 @@ class ShapedEvents:
         if self.time_columns is None or self._after_time is None:
             return None
         after = self.time_columns[2]
-        end = data.find(_MESSAGE_FOLLOWS, after)
-        start = end + len(_MESSAGE_FOLLOWS)
-        if end < 0 or data.find(_MESSAGE_FOLLOWS, start) >= 0:
+        end = data.find(MESSAGE_FOLLOWS, after)
+        start = end + len(MESSAGE_FOLLOWS)
+        if end < 0 or data.find(MESSAGE_FOLLOWS, start) >= 0:
             return None
         if self._level_column is None and data.find(b"]", start) >= 0:
             return None

@@ -8,7 +8,7 @@ first few and the last of each portion. The events between them are only counted
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -40,7 +40,10 @@ _LEARNED_FROM = 8
 # These kinds are read individually at every grain, or folded by their values or adjacent events.
 _NEVER_COUNTED = SAID_AT_START | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
-_LAST_TEN_SECONDS = ord("5")
+Kind = tuple[Hashable, ...]
+MINUTE_BYTES = len("2026-11-21 06:47")
+# The highest first digit of a valid second.
+LAST_TEN_SECONDS = ord("5")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class Repeats:
         self._made = 0
         self._met: dict[int, int] = {}
         self._pending: dict[int, tuple[bytes, bytes, _Form]] = {}
-        self._groups: dict[tuple[Hashable, ...], _Group] = {}
+        self._groups: dict[Kind, _Group] = {}
         self.known_events = 0
         self.other_events = 0
         self._counted_bytes = 0
@@ -166,34 +169,20 @@ class Repeats:
         self._header_bytes = len(build.shape.columns)
         assert build.time_columns is not None
         second, _, after = build.time_columns
-        self._minute_bytes = second, second + len("2026-11-21 06:47")
+        self._minute_bytes = second, second + MINUTE_BYTES
         self._time_bytes = second, after
 
     def take(self, key: bytes, data: bytes, offset: int, line: int) -> _Form | None:
         """The form of an event that is counted or built later; ``None`` to build the event now."""
-        form = self._forms.get(key)
-        if form is not None and form.spans:
-            form = self._forms.get(_variant(key, form, data))
-        if form is None or not form.is_counted:
-            return None
-        start, end = self._minute_bytes
-        minute = data[start:end]
-        period = self._periods.get(minute)
-        if period is None:
-            period = self._periods[minute] = self._period_of(data, minute)
-        # The minute does not show whether the second is valid.
-        if period == _NO_PERIOD or data[end + 1] > _LAST_TEN_SECONDS:
-            return None
-        subtasks = {data[start:end] for start, end in form.subtask}
-        if len(subtasks) > 1:
+        form = self._counted_form(key, data)
+        kind = self._kind_of(form, data) if form is not None else None
+        if form is None or kind is None:
             return None
         self.known_events += 1
-        kind = (form.number, period, *[data[a:b] for a, b in form.columns])
         group = self._groups.get(kind)
         if group is None:
             group = self._groups[kind] = _Group(form)
-        start, end = self._time_bytes
-        at = data[start:end]
+        at = self._time_in(data)
         if at < group.latest:
             return None
         group.latest = at
@@ -202,16 +191,77 @@ class Repeats:
             group.absorber = offset
             return None
         if group.last is not None:
-            counted = group.last[2]
-            self._counted_bytes += len(counted)
-            passed = counted[start:end]
-            if not group.events:
-                group.first = passed
-            group.until = passed
-            group.events += 1
-            group.subtasks.update(counted[start:end] for start, end in form.subtask[:1])
+            self._count(group, group.last[2])
         group.last = offset, line, data
         return form
+
+    def _counted_form(self, key: bytes, data: bytes) -> _Form | None:
+        form = self._forms.get(key)
+        if form is not None and form.spans:
+            form = self._forms.get(_variant(key, form, data))
+        return form if form is not None and form.is_counted else None
+
+    def _kind_of(self, form: _Form, data: bytes) -> Kind | None:
+        """What folding treats as one kind; ``None`` for an event that must be built."""
+        start, end = self._minute_bytes
+        minute = data[start:end]
+        period = self._periods.get(minute)
+        if period is None:
+            period = self._periods[minute] = self._period_of(data, minute)
+        # The minute does not show whether the second is valid.
+        if period == _NO_PERIOD or data[end + 1] > LAST_TEN_SECONDS:
+            return None
+        if len({data[start:end] for start, end in form.subtask}) > 1:
+            return None
+        return (form.number, period, *[data[a:b] for a, b in form.columns])
+
+    def _time_in(self, data: bytes) -> bytes:
+        start, end = self._time_bytes
+        return data[start:end]
+
+    def _count(self, group: _Group, first: bytes, *others: bytes) -> None:
+        """Count events of a group, in order, instead of building them."""
+        events = (first, *others)
+        self._counted_bytes += sum(map(len, events))
+        if not group.events:
+            group.first = self._time_in(first)
+        group.until = self._time_in(events[-1])
+        group.events += len(events)
+        for start, end in group.form.subtask[:1]:
+            group.subtasks.update(data[start:end] for data in events)
+
+    def kind_of_header(self, key: bytes, data: bytes) -> Kind | None:
+        """The kind of all events with the header ``key`` in the minute of ``data``.
+
+        ``None`` if they must be taken individually.
+        """
+        form = self._counted_form(key, data)
+        if form is None or any(end > len(key) for _, end in (*form.columns, *form.subtask)):
+            return None
+        return self._kind_of(form, data)
+
+    def to_build(self, kind: Kind) -> int:
+        """The number of events of the kind that will still be built in this portion."""
+        group = self._groups.get(kind)
+        return self._grain.keep - 1 - (group.kept if group is not None else 0)
+
+    def take_run(self, kind: Kind, events: Sequence[bytes], offset: int, line: int) -> _Form | None:
+        """Take events of one kind, in order; ``offset`` and ``line`` are those of the last event.
+
+        ``None`` if they must be taken individually.
+        """
+        group = self._groups.get(kind)
+        if group is None or not group.form.is_counted or self.to_build(kind):
+            return None
+        if self._time_in(events[0]) < group.latest:
+            return None
+        self.known_events += len(events)
+        counted = [*([group.last[2]] if group.last is not None else []), *events[:-1]]
+        if counted:
+            self._count(group, *counted)
+        group.last = offset, line, events[-1]
+        group.latest = self._time_in(events[-1])
+        return group.form
 
     def lasts(self) -> list[tuple[int, int, bytes]]:
         """Offset, line, and bytes of the events to build when the portion ends."""

@@ -1,0 +1,82 @@
+"""The events of a block that may be notable, and those of them that only have to be counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import compress, repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from flink_triage.logs.readers.block_arrays import WholeEvents
+from flink_triage.logs.readers.event_builder import ShapedEvents
+from flink_triage.logs.readers.event_forms import forms_of_events
+from flink_triage.logs.readers.json_records import is_countable
+from flink_triage.logs.readers.plain_events import plain_lines, runs_of
+from flink_triage.logs.readers.repeated_events import Kind, Repeats
+from flink_triage.logs.text.block_literals import LiteralFinder
+
+
+class Candidates:
+    """The candidates of a block, in file order, as parallel arrays.
+
+    ``indexes`` are their numbers in the block. ``runs`` are positions in these arrays: the plain
+    events of a kind that do not have to be read individually.
+    """
+
+    def __init__(
+        self,
+        view: WholeEvents,
+        is_candidate: npt.NDArray[np.bool_],
+        is_judged: npt.NDArray[np.bool_],
+    ) -> None:
+        self.indexes = is_candidate.nonzero()[0]
+        self.starts, self.ends = view.bounds[self.indexes], view.bounds[self.indexes + 1]
+        self.lines = view.lines[self.indexes]
+        bounds = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        self.pieces = [view.data[start:end] for start, end in bounds]
+        self.runs: list[tuple[Kind, npt.NDArray[np.int64]]] = []
+        self._data = view.data
+        self._is_judged = is_judged[self.indexes]
+        self._is_headless = (self.starts == 0) & (not view.begins_with_header)
+        is_line = view.lines[self.indexes + 1] - self.lines == 1
+        self._is_plain = self._is_judged & is_line & ~self._is_headless
+        self._is_single = np.ones(len(self.indexes), dtype=np.bool_)
+        self._keys: Iterable[bytes | None] = repeat(None, len(self.indexes))
+
+    def find_repeats(self, build: ShapedEvents, finder: LiteralFinder, repeats: Repeats) -> None:
+        """Find the runs, and the keys by which ``repeats`` knows the other events."""
+        if not build.shape.is_json:
+            self._is_plain = plain_lines(self.pieces, self._is_plain, finder)
+            self.runs = runs_of(self._data, self.starts, self.ends, self._is_plain, build, repeats)
+        for _, run in self.runs:
+            self._is_single[run] = False
+        self._keys = self._keys_of_singles(build)
+
+    def _keys_of_singles(self, build: ShapedEvents) -> list[bytes | None]:
+        """The form of each event, or the header of a plain event.
+
+        ``None`` for an event without a header, and for JSON that must be parsed.
+        """
+        pieces = list(compress(self.pieces, self._is_single.tolist()))
+        keys = forms_of_events(pieces, build.shape.zero_time) if pieces else []
+        if build.shape.is_json:
+            return [k if is_countable(p) else None for k, p in zip(keys, pieces, strict=True)]
+        for index in self._is_plain[self._is_single].nonzero()[0].tolist():
+            keys[index] = build.header_of(pieces[index]) or keys[index]
+        for index in self._is_headless[self._is_single].nonzero()[0].tolist():
+            keys[index] = None
+        return keys
+
+    def singles(self) -> Iterator[tuple[int, int, int, bytes, bool, bytes | None]]:
+        """Index, start, line, bytes, whether to judge it, and key of each event in no run."""
+        is_single = self._is_single
+        return zip(
+            self.indexes[is_single].tolist(),
+            self.starts[is_single].tolist(),
+            self.lines[is_single].tolist(),
+            compress(self.pieces, is_single.tolist()),
+            self._is_judged[is_single].tolist(),
+            self._keys,
+            strict=True,
+        )
