@@ -174,7 +174,7 @@ def test_the_python_of_the_interface_page_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(api_code()[0], "docs/api.md", "exec"), {})
     printed = capsys.readouterr().out
-    assert "Disk or storage volume is full 0.9" in printed
+    assert "Disk, volume or quota is full (No space left on device) 0.9" in printed
     assert "java.io.IOException: No space left on device" in printed
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 

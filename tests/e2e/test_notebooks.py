@@ -108,7 +108,7 @@ def test_the_notebook_goes_from_a_log_to_a_diagnosis_without_spark() -> None:
     assert "config.yaml for Flink 2.1.1" in cells["patch"]
     assert "execution.state-recovery.path" in cells["patch"]
     assert "<iframe srcdoc=" in cells["report"]
-    assert "Disk or storage volume is full" in cells["report"]
+    assert "Disk, volume or quota is full" in cells["report"]
     assert cells["spark"].startswith("no session named spark")
 
 
@@ -131,7 +131,7 @@ def test_the_notebook_finds_the_same_on_a_given_spark(on_spark: Kernel) -> None:
 def test_events_and_traces_of_an_incident_are_explored_in_the_tables(on_spark: Kernel) -> None:
     cells = on_spark.execute(book("02"))
     assert "4 deployments · 3 diagnosed (2 critical) · 1 healthy" in cells["setup"]
-    assert "Disk or storage volume is full" in cells["incident"]
+    assert "Disk, volume or quota is full" in cells["incident"]
     assert "Free or enlarge the full volume." in cells["incident"]
     assert "image/png" in drawn(cells, "volume")
     assert "image/png" in drawn(cells, "timeline")

@@ -247,7 +247,7 @@ def test_the_first_screen_says_what_since_when_where_how_sure_and_what_to_paste(
     page.page.set_viewport_size({"width": 1280, "height": 800})
     opened = page.open(single)
     for words in (
-        "Disk or storage volume is full",
+        "Disk, volume or quota is full",
         "2026-11-21 05:52:20 UTC",
         "both subtasks of",
         "% sure: almost certain",
@@ -263,7 +263,7 @@ def test_the_first_screen_of_a_phone_says_what_since_when_and_where(
     page.page.set_viewport_size({"width": 390, "height": 800})
     opened = page.open(single)
     for words in (
-        "Disk or storage volume is full",
+        "Disk, volume or quota is full",
         "2026-11-21 05:52:20 UTC",
         "% sure: almost certain",
     ):

@@ -25,7 +25,7 @@ HEALTHY = LOGS / "healthy" / "orders-2.1.1" / "logs"
 def test_a_path_alone_is_diagnosed(capsys):
     assert main([str(FULL_DISK)]) == 0
     shown = capsys.readouterr()
-    assert "Disk or storage volume is full" in shown.out
+    assert "Disk, volume or quota is full" in shown.out
     assert shown.err == ""
 
 
@@ -38,7 +38,7 @@ def test_the_package_runs_as_a_module():
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Disk or storage volume is full" in ended.stdout
+    assert "Disk, volume or quota is full" in ended.stdout
 
 
 def test_standard_output_is_data_only(capsys):
@@ -57,7 +57,7 @@ def test_each_format_goes_to_its_own_file(tmp_path, capsys):
         ]
     )
     assert code == 0
-    assert "Disk or storage volume is full" in page.read_text()
+    assert "Disk, volume or quota is full" in page.read_text()
     assert json.loads(data.read_text())["schema_version"] == 2
     assert report.read_text().startswith("<!doctype html")
     assert capsys.readouterr().out == ""

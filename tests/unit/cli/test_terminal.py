@@ -86,7 +86,7 @@ def hostile_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("flags", [[], ["-v"]], ids=["short", "verbose"])
 def test_no_escape_code_of_a_log_reaches_the_screen(hostile_logs: Path, flags: list[str]) -> None:
     shown = on_a_terminal("diagnose", str(hostile_logs), *flags)
-    assert "Disk or storage volume is full" in shown
+    assert "Disk, volume or quota is full" in shown
     assert OWN_CODES.search(shown), "a terminal gets colour"
     left = OWN_CODES.sub("", shown).replace("\r\n", "\n")
     progress, _, report = left.rpartition("\r")
@@ -131,19 +131,19 @@ def test_quiet_shows_no_progress() -> None:
 
 # What users tried: the shell commands, the exit code, and part of the output.
 TRIED = {
-    "a pipe": ("cat tm.log | T diagnose -", 0, "Disk or storage volume is full"),
+    "a pipe": ("cat tm.log | T diagnose -", 0, "Disk, volume or quota is full"),
     "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "storage volume is full"),
-    "a substituted process": ("T diagnose <(cat tm.log)", 0, "Disk or storage volume is full"),
+    "a substituted process": ("T diagnose <(cat tm.log)", 0, "Disk, volume or quota is full"),
     "a FIFO as output": (
         "mkfifo pipe; cat pipe & T diagnose tm.log --quiet --output pipe; wait; test -p pipe",
         0,
-        "Disk or storage volume is full",
+        "Disk, volume or quota is full",
     ),
     "a link as output": (
         "touch report; ln -s report link; T diagnose tm.log --quiet --report link.html "
         "--output link && test -L link && cat report",
         0,
-        "Disk or storage volume is full",
+        "Disk, volume or quota is full",
     ),
     "a device as output": ("T diagnose tm.log --output /dev/null && test -c /dev/null", 0, ""),
     "only binary data": ("head -c 3000 /dev/urandom > core.log; T diagnose core.log", 2, "binary"),
