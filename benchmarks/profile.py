@@ -2,7 +2,7 @@
 
     python -m benchmarks.profile --megabytes 256 --trace-share 0.01
 
-The profiler first samples the in-process runner on one core and prints the seconds by stage and by
+The profiler first samples the local runner on one core and prints the seconds by stage and by
 function. Time in libraries is attributed to the calling function of flink-triage. It then measures
 a run on Spark into a new warehouse and prints the seconds from each failpoint to the next, as the
 driver reaches them. Session startup is timed separately.

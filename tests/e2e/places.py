@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 240
 def unavailable(reason: str) -> None:
     """Skips the test if a tool is missing. In CI, where all tools are installed, the test fails."""
     if os.environ.get("CI"):
-        pytest.fail(f"CI has to have it: {reason}")
+        pytest.fail(f"required in CI: {reason}")
     pytest.skip(reason)
 
 
@@ -160,5 +160,5 @@ def whole(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole_local(*inputs: str, options: Options | None = None) -> dict[str, Any]:
-    """Returns the result of the in-process runner in the JSON format."""
+    """Returns the result of the local runner in the JSON format."""
     return whole(json.loads(json.dumps(to_json(run_local(list(inputs), options or Options())))))

@@ -1,4 +1,4 @@
-"""Tests storage failures during a run: one clear error, readable tables, complete recovery."""
+"""Tests full disks, read-only disks, and damaged tables: clear errors and no partial results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PAGE_BYTES = 4096
 def mount(*arguments: str) -> None:
     done = subprocess.run(["mount", *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"no right to mount: {done.stderr.strip()}")
+        pytest.skip(f"no permission to mount: {done.stderr.strip()}")
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def test_a_disk_that_fills_at_any_write_leaves_the_state_before_or_after(
     assert outcomes[-1] == "after"
 
 
-def test_a_read_only_warehouse_is_said_to_be_and_can_still_be_read(
+def test_a_read_only_warehouse_is_reported_and_can_still_be_read(
     spark: SparkSession, states: tuple[Path, Path, Path], tmp_path: Path
 ) -> None:
     logs, first, _ = states
@@ -157,11 +157,11 @@ def test_a_damaged_table_is_refused_and_nothing_is_overwritten(
         ("Python worker exited unexpectedly (crashed)", "a Spark worker died"),
     ],
 )
-def test_what_the_jvm_says_is_told_in_a_line(text: str, words: str) -> None:
+def test_jvm_errors_are_explained_in_one_line(text: str, words: str) -> None:
     found = explanation(text, "/wh")
     assert isinstance(found, EnvironmentProblem)
     assert words in str(found)
 
 
-def test_what_nobody_foresaw_is_not_explained_away() -> None:
+def test_an_unknown_error_is_not_explained() -> None:
     assert explanation("java.lang.IllegalStateException: huh", "/wh") is None

@@ -1,4 +1,4 @@
-"""Tests batches of damaged logs: a Spark run ends with the result of the in-process runner.
+"""Tests batches of damaged logs: a Spark run ends with the result of the local runner.
 
 ``FUZZ_BATCHES`` and ``FUZZ_SEED`` determine the number of batches and their content.
 """

@@ -1,4 +1,4 @@
-"""Tests that Ivy fetches jars from a folder, and that only jars with published digests are used."""
+"""Tests that Ivy fetches JARs from a folder, and that only JARs with published digests are used."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Publish = Callable[[Jar, bytes, str], None]
 
 @pytest.fixture
 def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
-    """A function that adds a jar and its SHA-1 checksum to the repository used by Ivy."""
+    """A function that adds a JAR and its SHA-1 checksum to the repository used by Ivy."""
     repository = tmp_path / "repository"
     settings = tmp_path / "ivysettings.xml"
     settings.write_text(SETTINGS.format(root=f"{repository.as_uri()}/"), "utf-8")
@@ -75,8 +75,10 @@ def test_a_jar_other_than_the_published_one_is_refused(publish: Publish, tmp_pat
         ensure_jars(tmp_path / "cache")
     digests = jars._digests()
     name = delta_jars()[0].file_name
-    message = f"{name}: Ivy fetched a file with the SHA-256 {hashlib.sha256(data).hexdigest()}, "
-    assert str(raised.value).startswith(message + f"expected {digests[name]}; copy the file there")
+    checksum = hashlib.sha256(data).hexdigest()
+    message = f"{name}: Ivy fetched a file with the SHA-256 checksum {checksum}, "
+    message += f"expected {digests[name]}; copy the JAR to {tmp_path / 'cache'}, or set "
+    assert str(raised.value).startswith(message)
     assert list((tmp_path / "cache").iterdir()) == []
 
 

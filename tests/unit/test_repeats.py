@@ -306,7 +306,11 @@ SECRETS: dict[str, str] = {
 def test_a_secret_in_a_repeated_event_reaches_no_observation(
     full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str, coarseness: int
 ) -> None:
-    """Events of the same form without a secret come first, so that the form is already learned."""
+    """The first 160 events do not contain a secret.
+
+    In the case "named character", they have the same form as the later events, so the form is
+    already learned when the first secret occurs.
+    """
     chance = random.Random(said)
     secrets: set[str] = set()
     lines = []

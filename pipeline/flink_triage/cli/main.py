@@ -2,7 +2,8 @@
 
 Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong usage
 or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5 the
-output is in use by another run, 70 a bug in flink-triage, 130 interrupted.
+output is in use by another run, 70 a bug in flink-triage, 130 interrupted (SIGINT), 143 terminated
+(SIGTERM).
 """
 
 from __future__ import annotations
@@ -89,7 +90,9 @@ def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    run = commands_of.add_parser("run", help="the pipeline: read new logs, diagnose, publish")
+    run = commands_of.add_parser(
+        "run", help="read new logs, diagnose them, and publish the results"
+    )
     what = run.add_mutually_exclusive_group(required=True)
     what.add_argument("--input", action="append", metavar="PATH", dest="paths")
     what.add_argument(
@@ -127,7 +130,7 @@ def _add_report(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    demo = commands_of.add_parser("demo", help="the pipeline on real logs in the package")
+    demo = commands_of.add_parser("demo", help="run the pipeline on real logs in the package")
     demo.add_argument("--warehouse", metavar="DIR", help="keep the tables in this folder")
     demo.add_argument(
         "--engine", choices=("local", "spark"), default="spark", help="default: spark"
@@ -135,14 +138,14 @@ def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.Argume
     add_output_arguments(demo)
     demo.set_defaults(run=commands.demo)
 
-    doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, jars and disk")
+    doctor = commands_of.add_parser("doctor", help="check Java, Spark, Delta, JARs, and disk")
     doctor.add_argument(
         "--worker",
         metavar="PATH",
         help="check a Spark worker instead: it must read PATH, diagnose, and have enough memory",
     )
     add_spark_arguments(doctor)
-    doctor.add_argument("--quiet", "-q", action="store_true", help="only problems")
+    doctor.add_argument("--quiet", "-q", action="store_true", help="print only problems")
     doctor.set_defaults(run=commands.doctor)
 
 
@@ -161,12 +164,15 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
         if name == "show":
             action.add_argument("id", metavar="ID", help="such as rocksdb/bad-table-magic")
         if name in ("lint", "test"):
-            action.add_argument("directories", nargs="*", metavar="DIR", help="default: built in")
+            action.add_argument(
+                "directories", nargs="*", metavar="DIR", help="default: the built-in signatures"
+            )
         if name == "new":
             action.add_argument("paths", nargs="+", metavar="PATH", help="logs with the failure")
             action.add_argument(
                 "--fingerprint",
-                help="of the failure (default: the most frequent one without a signature)",
+                help="fingerprint of the failure (default: that of the most frequent one without a "
+                "signature)",
             )
             action.add_argument("--id", default="custom/new-failure", dest="signature_id")
         if name == "export":

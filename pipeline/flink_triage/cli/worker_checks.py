@@ -1,8 +1,8 @@
 """Runs checks inside a Spark worker.
 
 ``doctor`` checks the machine that it runs on. On serverless compute and on a cluster, the workers
-are different machines. They limit memory, and restrict the files that a user-defined function may
-open and the modules that it may import.
+are different machines. There, memory is limited, and so are the files that a user-defined function
+may open and the modules that it may import.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _HEAD_BYTES = 64 * KIB
 def check_worker(spark: SparkSession, path: str) -> list[Check]:
     """Checks of one worker, each in a separate query, because a check may kill the worker.
 
-    ``path`` is a file, or a folder with a file in it.  Raises ``UsageError`` for other paths.
+    ``path`` is a file, or a folder with a file in it. Raises ``UsageError`` for other paths.
     """
     file = first_file(path)
     return [
@@ -69,7 +69,7 @@ def read_head(file: str) -> str:
 
 
 def diagnose_demo() -> str:
-    """Diagnose the logs in the package, which loads Hyperscan, the signatures and their data."""
+    """Diagnose the logs in the package; this loads Hyperscan, the signatures, and their data."""
     result = run_local([str(path) for path in demo_logs()], Options(workers=1))
     found = sorted({d.signature for i in result.incidents for d in i.diagnoses if d.rank == 1})
     if not found:

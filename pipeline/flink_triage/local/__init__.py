@@ -1,9 +1,10 @@
-"""The in-process runner: diagnoses log files without a JVM, and stores nothing.
+"""The local runner: diagnoses log files without a JVM, and stores nothing.
 
-The stages and the byte ranges are the same as in a Spark run. Small inputs are read in this
-process, large inputs in a pool of processes. Each process in the pool reads and diagnoses whole
-deployments, so that observations are not sent to a different process. A deployment that makes up a
-large part of the input is split by byte ranges and diagnosed in this process.
+The stages and the byte ranges are the same as in a Spark run. Inputs that are small in
+total are read in this process, and larger inputs in a pool of processes. Each process in the pool
+reads and diagnoses whole deployments, so that observations are not sent between processes. A
+deployment that makes up a large part of the input is split into byte ranges. The pool reads these
+ranges, and this process diagnoses the deployment.
 """
 
 from __future__ import annotations
@@ -181,7 +182,7 @@ def _opened(inputs: Sequence[str], options: Options) -> Iterator[_Opened]:
 def _workers_for(files: Sequence[InputFile], options: Options) -> int:
     if sum(file.size_bytes for file in files) < _POOL_FROM_BYTES:
         return 1
-    # Processes in excess of the ranges would be idle.
+    # Processes in excess of the number of ranges would be idle.
     step = max(options.settings.range_bytes, 1)
     ranges = sum(1 + file.size_bytes // step for file in files)
     return min(options.workers or os.cpu_count() or 1, ranges)
@@ -195,7 +196,7 @@ def _probed(call: Mapper, files: Sequence[InputFile], options: Options) -> Profi
 
 
 def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
-    """The results of the deployments, by name."""
+    """The results of the deployments, sorted by name."""
     bench, call, workers = opened.bench, opened.call, opened.workers
     ranges = list(enumerate(plan_ranges(opened.profiles, bench.options.settings)))
     of_deployment: dict[str, list[Numbered]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Tasks of the in-process runner for one file, one byte range or one deployment.
+"""Tasks of the local runner for one file, one byte range or one deployment.
 
 The functions run in this process or in a process of a pool, and share the ``Bench`` there.
 """

@@ -129,6 +129,6 @@ def _row(name: str, rows: Sequence[LeftOut]) -> str:
     library = sum(row.is_named_without_its_library for row in rows)
     total = max(len(rows), 1)
     return (
-        f"| {name} | {len(rows)} | {alone} ({100 * alone // total} %) "
-        f"| {library} ({100 * library // total} %) |"
+        f"| {name} | {len(rows)} | {alone} ({round(100 * alone / total)} %) "
+        f"| {library} ({round(100 * library / total)} %) |"
     )

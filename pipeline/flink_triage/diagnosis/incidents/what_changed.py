@@ -128,7 +128,7 @@ def _differences(
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
     # A start with few of the names in the other start was truncated: the missing names were not
-    # removed. Jars are excepted, because they are logged on one line.
+    # removed. JARs are excepted, because they are logged on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))
@@ -154,7 +154,7 @@ def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Differen
 
 
 def _versions_of_jars(jars: str) -> dict[str, str]:
-    """The version of each jar, or its file name if it has no version; several are joined."""
+    """The version of each JAR, or its file name if it has no version; several are joined."""
     versions: dict[str, set[str]] = {}
     for jar in filter(None, jars.split(":")):
         found = _JAR.fullmatch(jar)
@@ -166,7 +166,7 @@ def _versions_of_jars(jars: str) -> dict[str, str]:
 def _without_consequences(changes: Sequence[ObservedChange]) -> Iterator[ObservedChange]:
     """The changes, except those that are consequences of other changes.
 
-    A new Flink version changes the versions of Flink's jars, configured memory changes the sizes
+    A new Flink version changes the versions of Flink's JARs, configured memory changes the sizes
     that are computed from it, and ``env.java.opts`` changes the JVM options.
     """
     flink = [(c.before, c.after) for c in changes if c.what == "flink-version"]

@@ -1,6 +1,6 @@
 """Estimates the probability that a ranked candidate is the root cause.
 
-The estimate is a logistic regression on the properties of an answer that distinguish correct
+The estimate comes from a logistic regression on the properties of an answer that distinguish correct
 answers from incorrect ones (`PROPERTIES`). ``confidence.tsv`` contains the log odds that each
 property adds; ``benchmarks/calibrate.py`` fits them to labeled logs.
 """
@@ -71,7 +71,10 @@ def properties_of(
 
 
 def _matched(candidate: Candidate) -> Sequence[Alternative]:
-    """The alternatives that matched; all of them if the matches are those of an earlier pack."""
+    """The alternatives that matched, or all alternatives if this pack contains none of them.
+
+    Stored matches may refer to the alternatives of an earlier pack.
+    """
     alternatives = candidate.signature.alternatives
     numbers = {hit.match.alternative for hit in candidate.hits}
     return [each for number, each in enumerate(alternatives) if number in numbers] or alternatives
@@ -114,7 +117,11 @@ def _has_close_rival(answer: Answer) -> bool:
 
 
 PROPERTIES: tuple[Property, ...] = (
-    Property("generic", lambda a: a.candidate.signature.is_generic, "only reports user code"),
+    Property(
+        "generic",
+        lambda a: a.candidate.signature.is_generic,
+        "reports only that user code failed",
+    ),
     Property("any-exception", _is_any_exception, "any exception that user code throws"),
     Property("symptom", _is_symptom, "a consequence of other failures"),
     Property(

@@ -234,7 +234,7 @@ def _is_foreign(observations: Sequence[Observation]) -> bool:
 def _flink_version(observations: Sequence[Observation]) -> str | None:
     """The version in the last banner of a JobManager, or of any other process.
 
-    Without a banner, the version of the jars in the stack traces of the last file is used.
+    Without a banner, the version of the JARs in the stack traces of the last file is used.
     """
     version = of_jars = None
     for observation in observations:

@@ -233,7 +233,7 @@ class ShapeMasks:
     word_count: int
 
     def are_headers(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Whether each row of four words starts with the shape.
+        """Whether each row of 64-bit words starts with the shape.
 
         A byte is a digit iff its high nibble is 3, and is still 3 after 6 is added. The addition
         carries into the next byte only for bytes of 0xFA or above, which fail the first test.

@@ -31,7 +31,7 @@ for _byte in b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_":
 
 
 def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
-    """The 32 bytes at each start as four words; bytes past the end of the data are zero."""
+    """The ``SHAPE_WIDTH`` bytes at each start, as 64-bit words; zero past the end of the data."""
     size = len(data)
     rows = np.zeros((len(starts), SHAPE_WIDTH // 8), dtype="<u8")
     inside = int(starts.searchsorted(size - SHAPE_WIDTH, side="right"))

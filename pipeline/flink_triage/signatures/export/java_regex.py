@@ -108,7 +108,7 @@ def _escape(char: str, same: frozenset[str]) -> str:
 def _members(text: str) -> str:
     """The content of ``[...]``, in which Java interprets ``[`` and ``&&`` as set operations."""
     if "[:" in text:
-        raise Untranslatable("[: :] has no Java equivalent")
+        raise Untranslatable("a POSIX class such as [:alpha:] has no Java equivalent")
     parts: list[str] = []
     position = 0
     while position < len(text):

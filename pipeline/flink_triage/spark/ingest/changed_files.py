@@ -4,7 +4,7 @@ A path whose size and modification time match the ledger is unchanged. All other
 path continues its own content, contains content that was read at a different path, or is new.
 Content is searched for at other paths of its deployment only if its own path has different content
 or no longer exists, that is, after a rename, a rotation or a compression. Copies that exist at the
-same time are all read, as in the in-process runner. A copy that was written a moment ago may belong
+same time are all read, as in the local runner. A copy that was written a moment ago may belong
 to a rotation in progress, which truncates the original next; it is deferred to the next run.
 """
 

@@ -188,7 +188,7 @@ def _stage_open(
 ) -> Iterator[Part]:
     tally = Tally()
     counts: Counter[str] = Counter()
-    # Repeated observations are folded, as in the in-process runner. The limit on observations
+    # Repeated observations are folded, as in the local runner. The limit on observations
     # applies later, when a whole deployment is folded together.
     folder = Folder(replace(settings, max_observations=sys.maxsize))
     portions = analyzer.read(

@@ -20,7 +20,7 @@ from flink_triage.spark.runtime.jars import (
 from flink_triage.spark.runtime.java import find_java
 
 State = Literal["ok", "warning", "problem"]
-# Enough for Spark's scratch files, the jars, and the warehouse of a small fleet.
+# Enough for Spark's scratch files, the JARs, and the warehouse of a small fleet.
 WANTED_FREE_BYTES = 1024 * MIB
 
 
@@ -43,7 +43,7 @@ def check_environment(warehouse: Path | None = None) -> list[Check]:
     return [
         _checked("Java", _java),
         _checked("Spark and Delta", _spark_and_delta),
-        _checked("Delta jars", _jars),
+        _checked("Delta JARs", _jars),
         _checked("Arrow", _arrow),
         _checked("disk", lambda: _disk(warehouse or Path.cwd())),
     ]

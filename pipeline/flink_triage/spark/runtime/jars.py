@@ -1,12 +1,12 @@
-"""Fetches and caches the two Delta jars that match the installed pyspark and delta-spark.
+"""Fetches and caches the JARs of Delta and of Hadoop's S3A that the Spark wheel does not contain.
 
 Spark resolves ``spark.jars.packages`` on every start and fetches Delta's whole dependency tree (33
-jars, 87 MB), although the Spark wheel contains all but two of these jars. The Ivy bundled in the
+JARs, 87 MB), although the Spark wheel contains all but two of these JARs. The Ivy bundled in the
 wheel therefore fetches those two once, and later runs require neither Ivy nor network access.
 
-At every startup, the jars of the tested versions are verified against their published SHA-256
-checksums (8 ms for the two Delta jars). For other versions, Ivy verifies the published SHA-1
-checksums when it fetches the jars.
+At every startup, the JARs of the tested versions are verified against their published SHA-256
+checksums (8 ms for the two Delta JARs). For other versions, Ivy verifies the published SHA-1
+checksums when it fetches the JARs.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Jar:
 
 
 def delta_jars() -> tuple[Jar, ...]:
-    """The jars that match the installed pyspark and delta-spark.
+    """The Delta JARs that match the installed pyspark and delta-spark.
 
-    Raises ``EnvironmentProblem`` if one of the two is not installed.
+    Raises ``EnvironmentProblem`` if one of these two packages is not installed.
     """
     spark, delta = installed_version("pyspark"), installed_version("delta-spark")
     if spark is None or delta is None:
@@ -84,7 +84,7 @@ def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
 
 
 def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The Delta jars on disk, fetched by Ivy if they are not cached.
+    """The Delta JARs on disk, fetched by Ivy if they are not cached.
 
     Raises ``EnvironmentProblem`` if they are not cached and cannot be fetched.
     """
@@ -103,21 +103,20 @@ def _make(home: Path) -> None:
     try:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise EnvironmentProblem(f"{home}: cannot store the Delta jars: {error.strerror}") from None
+        raise EnvironmentProblem(f"{home}: cannot store JARs: {error.strerror}") from None
 
 
 def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The jars of Hadoop's S3A for a warehouse in S3, fetched by Ivy if the cache lacks them.
+    """The JARs of Hadoop's S3A for a warehouse in S3, fetched by Ivy if they are not cached.
 
-    They take 18 MB; the SDK bundle that hadoop-aws depends on takes 600 MB. Raises
-    ``EnvironmentProblem`` for a Hadoop version other than the tested one, and when the jars cannot
-    be fetched.
+    Their total size is 18 MB; that of the SDK bundle on which hadoop-aws depends is 600 MB. Raises
+    ``EnvironmentProblem`` for an untested Hadoop version, and if the JARs cannot be fetched.
     """
     hadoop = _hadoop_version()
     if hadoop not in AWS_SDK_VERSIONS:
         raise EnvironmentProblem(
             f"hadoop-aws {hadoop}: not tested; tested versions: "
-            f"{', '.join(AWS_SDK_VERSIONS)}; provide its jars with spark-submit --packages"
+            f"{', '.join(AWS_SDK_VERSIONS)}; provide its JARs with spark-submit --packages"
         )
     home = directory or jar_directory()
     jars = _s3a_jars(home, hadoop)
@@ -155,11 +154,11 @@ def _fetch_s3a(hadoop: str, home: Path) -> None:
             encoding="utf-8",
         )
         fetched = Path(scratch) / f"s3a-{hadoop}"
-        pattern = f"{fetched}/[artifact]-[revision](-[classifier]).[ext]"
-        output = _run_ivy(["-ivy", str(module), "-retrieve", pattern], home, Path(scratch))
-        for jar in _s3a_jars(Path(scratch), hadoop):
-            _check_fetched(jar, home, output)
         folder = home / fetched.name
+        pattern = f"{fetched}/[artifact]-[revision](-[classifier]).[ext]"
+        output = _run_ivy(["-ivy", str(module), "-retrieve", pattern], folder, Path(scratch))
+        for jar in _s3a_jars(Path(scratch), hadoop):
+            _check_fetched(jar, folder, output)
         if not all(map(_is_intact, _s3a_jars(home, hadoop))):
             shutil.rmtree(folder, ignore_errors=True)
         with suppress(OSError):  # a concurrent first run was faster
@@ -167,13 +166,13 @@ def _fetch_s3a(hadoop: str, home: Path) -> None:
 
 
 def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
-    """A dependency; ``master`` is only the jar, ``default`` includes its runtime dependencies."""
+    """A dependency; ``master`` is only the JAR, ``default`` includes its runtime dependencies."""
     return f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->{conf}"/>'
 
 
 @cache
 def _digests() -> dict[str, str]:
-    """The published SHA-256 of each jar of the tested versions, by its path in the cache."""
+    """The published SHA-256 of each JAR of the tested versions, by its path in the cache."""
     lines = DIGESTS.read_text("utf-8").rstrip().split("\n")
     pairs = (line.split() for line in lines if not line.startswith("#"))
     return {path: digest for digest, path in pairs}
@@ -185,7 +184,7 @@ def _expected_digest(path: Path) -> str | None:
 
 
 def _is_intact(path: Path) -> bool:
-    """Whether a jar has its published digest, or, if none is known, is a complete archive."""
+    """Whether a JAR has its published digest, or, if none is known, is a complete archive."""
     expected = _expected_digest(path)
     try:
         return _is_complete(path) if expected is None else _sha256(path) == expected
@@ -219,22 +218,32 @@ def _fetch(jar: Jar, home: Path) -> None:
         fetched.replace(home / jar.file_name)
 
 
-def _check_fetched(path: Path, home: Path, output: str) -> None:
+def _check_fetched(path: Path, folder: Path, output: str) -> None:
+    """Raise ``EnvironmentProblem`` if Ivy did not fetch a JAR, or if the JAR is not intact.
+
+    ``folder`` is the folder of the cache to which the JAR will be moved.
+    """
     if _is_intact(path):
         return
-    remedy = f"copy the file there, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
+    expected = _expected_digest(path)
     if not path.exists():
-        raise EnvironmentProblem(
-            f"{path.name}: not in {home} and Ivy could not fetch it ({_reason(output)}); {remedy}"
-        )
+        problem = f"not in {folder}, and Ivy could not fetch it ({_reason(output)})"
+    elif expected is None:
+        problem = "Ivy fetched an incomplete JAR"
+    else:
+        checksum = _sha256(path)
+        problem = f"Ivy fetched a file with the SHA-256 checksum {checksum}, expected {expected}"
     raise EnvironmentProblem(
-        f"{path.name}: Ivy fetched a file with the SHA-256 {_sha256(path)}, "
-        f"expected {_expected_digest(path) or 'a complete jar'}; {remedy}"
+        f"{path.name}: {problem}; copy the JAR to {folder}, "
+        f"or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
     )
 
 
-def _run_ivy(words: list[str], home: Path, scratch: Path) -> str:
-    """The output of Ivy; raises ``EnvironmentProblem`` if it times out."""
+def _run_ivy(words: list[str], folder: Path, scratch: Path) -> str:
+    """The output of Ivy; raises ``EnvironmentProblem`` if it times out.
+
+    ``folder`` is the folder of the cache that lacks the JARs.
+    """
     command = [str(find_java().path), "-cp", _ivy_class_path(), "org.apache.ivy.Main"]
     settings = os.environ.get(IVY_SETTINGS_VARIABLE)
     if settings:
@@ -246,8 +255,8 @@ def _run_ivy(words: list[str], home: Path, scratch: Path) -> str:
         )
     except subprocess.TimeoutExpired:
         raise EnvironmentProblem(
-            f"{home}: Ivy did not fetch the jars within {FETCH_TIMEOUT_SECONDS} s; "
-            "copy them into this folder"
+            f"{folder}: Ivy did not fetch the JARs within {FETCH_TIMEOUT_SECONDS} s; "
+            "copy them to this folder"
         ) from None
     return done.stdout + done.stderr
 
@@ -258,7 +267,9 @@ def _ivy_class_path() -> str:
     jars = Path(pyspark.__file__).parent / "jars"
     parts = sorted(jars.glob("ivy-*.jar")) + sorted(jars.glob("commons-cli-*.jar"))
     if len(parts) < 2:
-        raise EnvironmentProblem(f"{jars}: no ivy-*.jar and commons-cli-*.jar; reinstall pyspark")
+        raise EnvironmentProblem(
+            f"{jars}: ivy-*.jar or commons-cli-*.jar is missing; reinstall pyspark"
+        )
     return os.pathsep.join(str(part) for part in parts)
 
 

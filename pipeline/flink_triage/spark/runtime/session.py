@@ -88,11 +88,11 @@ def get_session(
 
     ``spark`` or an active session is used unchanged; on Databricks and with Spark Connect
     (``remote``, or ``SPARK_REMOTE``) nothing is configured.  With ``spark-submit``, its command
-    line determines the master, memory and jars; only missing options that Delta requires are added.
+    line determines the master, memory, and JARs; only missing options that Delta requires are added.
     Otherwise a local session (or one on ``master``) with Delta is started for a job over
     ``size_bytes`` of logs or tables, None if unknown; a session for little data starts twice as
-    fast. For a ``warehouse`` on ``s3a://``, the S3A jars and options are added. Raises
-    ``EnvironmentProblem`` if Java, the jars or the server are missing, or if Spark is older than
+    fast. For a ``warehouse`` on ``s3a://``, the S3A JARs and options are added. Raises
+    ``EnvironmentProblem`` if Java, the JARs, or the server is missing, or if Spark is older than
     `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)
@@ -158,7 +158,7 @@ def _submitted(verbose: bool) -> SparkSession:
 def _not_started(error: Exception) -> EnvironmentProblem:
     first_line = str(error).strip().split("\n")[0]
     if "io.delta" in str(error):
-        first_line += "; add the Delta jars to spark-submit with --packages or --jars"
+        first_line += "; add the Delta JARs to spark-submit with --packages or --jars"
     return EnvironmentProblem(f"Spark did not start: {first_line}")
 
 
