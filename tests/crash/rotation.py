@@ -212,7 +212,7 @@ class Writer:
 
 
 def readable(folder: Path) -> Counter[int]:
-    """How often each number occurs in the files of the folder."""
+    """The number of occurrences of each event number in the files of the folder."""
     found: Counter[int] = Counter()
     for path in folder.iterdir():
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

@@ -1,7 +1,7 @@
-"""Archives that are hostile or damaged: bounded memory and time, and the good members are read.
+"""Tests hostile and damaged archives: memory and time are limited, and intact members are read.
 
-``python -m tests.fuzz.archives RUNS SEED`` reads each hostile archive in a process of its own, then
-RUNS damaged ones, and prints each that broke a promise with its seed.
+``python -m tests.fuzz.archives RUNS SEED`` reads each hostile archive in a separate process, then
+RUNS damaged archives, and prints each archive that fails a check, with its name or seed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def zipped(members: Mapping[str, bytes], method: str = "deflate") -> bytes:
 
 
 def zip_bomb(method: str, size: int) -> bytes:
-    """A member of ``size`` times one letter between two that are logs."""
+    """A zip with a member that contains ``size`` times the same letter, between two logs."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", ZIP_METHODS[method], compresslevel=1) as archive:
         archive.writestr("a.log", LOG)
@@ -65,7 +65,7 @@ def zip_bomb(method: str, size: int) -> bytes:
 
 
 def zip_with_dictionary(bits: int) -> bytes:
-    """A zip whose second member asks for a dictionary of 1 << ``bits`` bytes."""
+    """A zip whose second member requires a dictionary of 1 << ``bits`` bytes."""
     data = bytearray(zipped({"a.log": LOG, "b.log": LOG}, "lzma"))
     # Version and size of the properties, the properties, the dictionary's size.
     at = data.index(b"b.log") + len(b"b.log") + 5
@@ -74,12 +74,12 @@ def zip_with_dictionary(bits: int) -> bytes:
 
 
 def zip_of_many(count: int) -> bytes:
-    """A zip of ``count`` members, of which the first is a log."""
+    """A zip of ``count`` members, of which only the first contains a failure."""
     return zipped({"0.log": LOG} | {f"{n}.log": STOCK[:74] for n in range(1, count)}, "stored")
 
 
 def zip_of_one_kernel(count: int) -> bytes:
-    """A zip whose directory names the bytes of one member ``count`` times."""
+    """A zip whose directory lists one member ``count`` times, under different names."""
     data = zipped({"a.log": LOG})
     start = data.index(b"PK\x01\x02")
     end = data.index(b"PK\x05\x06")
@@ -116,12 +116,12 @@ def pax_record(key: str, value: str) -> bytes:
 
 
 def _between(hostile: bytes) -> bytes:
-    """``hostile`` between two members that are logs."""
+    """A tar that contains ``hostile`` between two logs."""
     return tar_member("a.log", LOG) + hostile + tar_member("z.log", LOG) + bytes(2 * BLOCK)
 
 
 def packed_with_large(kind: bytes, mebibytes: int) -> bytes:
-    """A compressed tar: what precedes its second member, of a ``kind``, is that large."""
+    """A compressed tar with a large extended header of type ``kind`` before its second member."""
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1) as packed:
         packed.write(tar_member("a.log", LOG) + _header("large", mebibytes * MIB, kind))
@@ -140,7 +140,7 @@ def tar_with_chained_pax(count: int) -> bytes:
 
 
 def tar_with_global_pax(count: int) -> bytes:
-    """One global header of many keys, and many members that would each hold a copy of them."""
+    """A tar with a global header of many keys, and many members that could each get a copy."""
     keys = b"".join(pax_record(f"k{n}", "v") for n in range(4_000))
     own = tar_member("pax", pax_record("comment", "a"), tarfile.XHDTYPE)
     members = b"".join(own + tar_member(f"{n}.log", b"x\n") for n in range(count))
@@ -156,7 +156,7 @@ def tar_with_negative_size() -> bytes:
 
 
 def tar_with_sparse_map(count: int) -> bytes:
-    """A sparse file whose map fills ``count`` blocks."""
+    """A tar with a sparse file whose map fills ``count`` blocks."""
     block = bytearray(_header("sparse.log", 0, tarfile.GNUTYPE_SPARSE))
     block[482] = 1
     block[148:156] = b"        "
@@ -172,7 +172,7 @@ def tar_of_folders(count: int) -> bytes:
 
 
 def yarn(sections: int) -> bytes:
-    """What ``yarn logs`` prints; the first section is a log."""
+    """The output of ``yarn logs``; only the first section is a log."""
     return b"".join(
         b"Container: container_1600000000000_0001_01_%06d on node%d.example.com_45454\n"
         b"LogType:taskmanager.log\nLogLength:%d\nLog Contents:\n%s\n"
@@ -181,15 +181,15 @@ def yarn(sections: int) -> bytes:
     )
 
 
-# Of this one nothing is read: listing 200,000 members would take too much memory.
+# Nothing in this archive is read, because listing 200,000 members would require too much memory.
 TOO_MANY = "a zip of 200,000 members"
-# Each with the reason that a member or the archive is quarantined for, if it is.
+# Each archive, with a part of the reason for which it or a member is quarantined, if any.
 HOSTILE: Mapping[str, tuple[Callable[[], bytes], str | None]] = {
     **{
         f"a zip bomb of 512 MiB, {name}": (lambda name=name: zip_bomb(name, 512 * MIB), None)
         for name in ("deflate", "bz2", "lzma")
     },
-    "a zip that asks for 1 GiB": (lambda: zip_with_dictionary(30), "128 MiB"),
+    "a zip with a dictionary of 1 GiB": (lambda: zip_with_dictionary(30), "128 MiB"),
     "a zip of 9,000 members": (lambda: zip_of_many(9_000), None),
     TOO_MANY: (lambda: zip_of_many(200_000), "directory"),
     "a zip that names one member 9,000 times": (lambda: zip_of_one_kernel(9_000), "overlaps"),
@@ -198,17 +198,17 @@ HOSTILE: Mapping[str, tuple[Callable[[], bytes], str | None]] = {
         "header of",
     ),
     "100,000 pax headers for one member": (lambda: tar_with_chained_pax(100_000), None),
-    "a pax header for all": (lambda: tar_with_global_pax(3_000), None),
+    "a global pax header": (lambda: tar_with_global_pax(3_000), None),
     "a negative size": (tar_with_negative_size, "size"),
     "a sparse map of 50 MiB": (lambda: tar_with_sparse_map(100_000), "not a regular file"),
     "a million folders": (lambda: gzip.compress(tar_of_folders(1_000_000), 1), None),
     "a name of 256 MiB": (lambda: packed_with_large(tarfile.GNUTYPE_LONGNAME, 256), "name"),
-    "300,000 sections of yarn": (lambda: yarn(300_000), "members"),
+    "300,000 sections of yarn logs": (lambda: yarn(300_000), "members"),
 }
 
 
 def small(drawn: random.Random) -> bytes:
-    """An archive of a few logs, of any kind."""
+    """An archive of a random kind that contains a few logs."""
     members = {f"{n}.log": LOG for n in range(drawn.choice((1, 3, 8)))}
     kind = drawn.choice(("zip", "tar", "pax", "yarn"))
     if kind == "zip":
@@ -236,7 +236,7 @@ def damaged(seed: int) -> bytes:
 
 
 def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
-    """Seeds whose archive broke a promise, each with the reason."""
+    """The seeds whose archive fails a check, each with the reason."""
     found: dict[int, str] = {}
     for seed in seeds:
         path = folder / f"{seed}.log"
@@ -252,13 +252,13 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
 
 
 def read_hostile(name: str, folder: Path) -> list[str]:
-    """The promises that reading one in a process of its own broke."""
+    """Read a hostile archive in a separate process, and return the checks that it fails."""
     make, reason = HOSTILE[name]
     (folder / "bundle").write_bytes(make())
     found = read_apart([str(folder)])
     problems = list(found.problems)
     if name != TOO_MANY and "disk/full" not in found.signatures:
-        problems.append("the good members are not read")
+        problems.append("the intact members are not read")
     if reason is not None and not any(reason.lower() in said.lower() for said in found.quarantined):
         problems.append(f"{reason!r} is not in {found.quarantined[:3]}")
     print(f"{'BROKEN' if problems else 'ok':<8}{name:<42}{found.peak}", *problems, flush=True)
@@ -273,7 +273,7 @@ def main(runs: int, seed: int) -> int:
         found = broken(range(seed, seed + runs), Path(folder))
     for number, reason in found.items():
         print(f"seed {number}: {reason}")
-    print(f"{len(HOSTILE)} hostile and {runs} damaged archives: {bad + len(found)} broke a promise")
+    print(f"{len(HOSTILE)} hostile and {runs} damaged archives: {bad + len(found)} failed a check")
     return 1 if bad or found else 0
 
 

@@ -1,7 +1,7 @@
-"""One damaged log through all stages that need no JVM, and what has to hold of any log.
+"""Runs a damaged log through all stages that do not require a JVM, and checks the results.
 
-``python -m tests.fuzz.core RUNS SEED`` goes through RUNS logs and prints each that broke a promise
-with the seed that makes it again.
+``python -m tests.fuzz.core RUNS SEED`` tests RUNS logs, and prints each log that fails a check,
+with the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.traces import mask, render
 from tests.fuzz.mutate import corpus, mutated
 
-# A log of this size takes milliseconds; what takes this long never ends for a large one.
+# A log of this size takes milliseconds. If it takes this long, a large log would never finish.
 SECONDS_PER_LOG = 30
-# Small limits, so that small logs meet them.
+# Low limits, so that small logs exceed them.
 SETTINGS = Settings(range_bytes=4 * KIB, max_line_bytes=2 * KIB, max_event_bytes=6 * KIB)
 
 
 class HangError(Exception):
-    """Raised inside a log that took too long."""
+    """Raised if a log takes too long."""
 
 
 class Core:
-    """All stages over one file; what is expensive is made once."""
+    """All stages, applied to one file at a time; expensive objects are created once."""
 
     def __init__(self, settings: Settings = SETTINGS) -> None:
         self._settings = settings
@@ -51,11 +51,11 @@ class Core:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew, without what was remembered of texts seen before."""
+        """Discard everything that was learned from earlier logs."""
         self._analyzer = Analyzer(self._pack, self._settings)
 
     def check(self, path: Path) -> None:
-        """Reads and diagnoses ``path``; raises when a promise is broken."""
+        """Read and diagnose ``path``; raises an exception if a check fails."""
         listing = list_inputs([str(path)], self._settings)
         results: list[RangeResult] = []
         for file in listing.files:
@@ -73,7 +73,7 @@ class Core:
 
 
 def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
-    """Every byte is in an event, counted or quarantined; places and texts are in order."""
+    """Check that every byte is accounted for, and that the positions and texts are valid."""
     scans = [result.scan for result in results]
     accounted = sum(s.event_bytes + s.counted_bytes + s.quarantined_bytes for s in scans)
     if profile.compression == "none" or profile.problem is not None:
@@ -85,11 +85,11 @@ def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
     for result in results:
         for observation in result.observations:
             event = observation.event
-            # Streams that share a file overlap; each event is the lines of one of them.
+            # The events of streams that share a file overlap: each has the lines of one stream.
             assert event.offset >= end or profile.carrier != "none", f"overlap at {event.offset}"
             end = event.offset + event.size_bytes
             assert event.line >= 1
-            # Arrow takes no lone surrogate.
+            # Arrow does not accept lone surrogates.
             repr(observation).encode()
             event.message.encode()
         for trace in result.traces:
@@ -98,7 +98,7 @@ def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Raises ``HangError`` inside the block when it takes longer; main thread only."""
+    """Raise ``HangError`` in the block if it takes longer; only in the main thread."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise HangError(f"more than {seconds} s")
@@ -113,7 +113,7 @@ def watched(seconds: float) -> Iterator[None]:
 
 
 def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
-    """Seeds whose log broke a promise, each with the traceback."""
+    """The seeds whose log fails a check, each with the traceback."""
     core, logs = Core(), corpus()
     found: dict[int, str] = {}
     for seed in seeds:
@@ -129,10 +129,10 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
 
 
 def told(found: Mapping[int, str] | Mapping[str, str], what: str) -> int:
-    """Prints why each broke a promise, by its seed or name; returns the exit code."""
+    """Print the reason for each failed check, by seed or name; return the exit code."""
     for key, trace in found.items():
         print(f"{key if isinstance(key, str) else f'seed {key}'}:\n{trace}")
-    print(f"{what}: {len(found)} broke a promise")
+    print(f"{what}: {len(found)} failed a check")
     return 1 if found else 0
 
 

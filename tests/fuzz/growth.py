@@ -1,7 +1,7 @@
-"""Families of hostile logs, each of any size: the work of reading one must grow with its size only.
+"""Tests that the time for reading a hostile log grows linearly with the size of the log.
 
-``python -m tests.fuzz.growth`` reads each at four sizes and prints the times; a family whose time
-grows faster than ``WORST_RATIO`` per doubling breaks the promise.
+``python -m tests.fuzz.growth`` reads a log of each family at four sizes, and prints the ratio of
+the times for each doubling. A family with a ratio above ``WORST_RATIO`` fails.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from pathlib import Path
 from flink_triage.settings import Settings
 from tests.fuzz.core import Core
 
-# Twice the bytes take twice the time; caches and clocks blur it, a square would be four times.
+# With linear growth, the ratio is about 2, with some variation due to caches and clocks; with
+# quadratic growth, it is 4.
 WORST_RATIO = 3.2
 SMALLEST_BYTES = 16 * 1024
 DOUBLINGS = 3
-# Below this the clock, not the work, is measured.
+# Shorter times mainly depend on the resolution of the clock.
 FLOOR_SECONDS = 0.02
 
 HEADER = b"2026-11-21 06:47:23,468 ERROR org.apache.flink.Foo [] - "
@@ -31,12 +32,12 @@ Family = Callable[[int], bytes]
 
 
 def filled(piece: bytes, head: bytes = b"", tail: bytes = b"\n") -> Family:
-    """``head``, then ``piece`` as often as it takes, then ``tail``."""
+    """``head``, then ``piece`` repeated up to the size, then ``tail``."""
     return lambda size: head + piece * (size // len(piece)) + tail
 
 
 def numbered(make: Callable[[int], bytes], head: bytes = b"") -> Family:
-    """``head``, then pieces that are all different."""
+    """``head``, then pieces that all differ, up to the size."""
 
     def family(size: int) -> bytes:
         pieces, length, number = [head], len(head), 0
@@ -121,7 +122,7 @@ FAMILIES: Mapping[str, Family] = {
 
 
 def seconds_of(core: Core, family: Family, size: int, path: Path) -> float:
-    """CPU time of the best of three readings."""
+    """The lowest CPU time of three readings."""
     path.write_bytes(family(size))
     best = float("inf")
     for _ in range(3):
@@ -133,7 +134,7 @@ def seconds_of(core: Core, family: Family, size: int, path: Path) -> float:
 
 
 def ratios(core: Core, family: Family, path: Path) -> list[float]:
-    """How much longer each doubling took than the one before."""
+    """The ratio of the time for each size to the time for half the size."""
     sizes = [SMALLEST_BYTES << step for step in range(DOUBLINGS + 1)]
     times = [max(seconds_of(core, family, size, path), FLOOR_SECONDS) for size in sizes]
     return [round(other / one, 2) for one, other in pairwise(times)]
@@ -147,7 +148,7 @@ def main() -> int:
             path = Path(folder) / "grown.log"
             found = ratios(core, family, path)
             if max(found) > WORST_RATIO:
-                # A busy machine may have slowed one reading; a square shows again.
+                # A busy machine may have slowed down one reading; quadratic growth shows in both.
                 found = [min(pair) for pair in zip(found, ratios(core, family, path), strict=True)]
             is_bad = max(found) > WORST_RATIO
             bad += [name] if is_bad else []

@@ -1,7 +1,7 @@
-"""Logs that are large in one way each: memory stays bounded, and the result says what was cut.
+"""Tests logs that are each large in one respect: memory is limited, and the result is as expected.
 
-``python -m tests.fuzz.heavy`` reads each in a process of its own, prints its peak memory and what
-the result says; ``python -m tests.fuzz.heavy NAME`` reads one.
+``python -m tests.fuzz.heavy`` reads each log in a separate process, and prints the peak memory and
+the findings; ``python -m tests.fuzz.heavy NAME`` reads one log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAILURE = HEADER + (
 
 @dataclass(frozen=True, slots=True)
 class Heavy:
-    """A log, how much memory reading it may take, and what the result must say."""
+    """A log, the maximum memory for reading it, and a check of the result (``is_told``)."""
 
     write: Callable[[BinaryIO], None]
     max_mebibytes: int
@@ -104,7 +104,7 @@ def _all_differ(out: BinaryIO) -> None:
 
 
 def _short_jobs(out: BinaryIO) -> None:
-    """A session cluster: each job fails of the same cause, and is the only one of its id."""
+    """A session cluster whose jobs all fail with the same cause; each job has a unique id."""
     for n in range(100_000):
         out.write(
             b"2026-11-21 %02d:%02d:%02d,468 INFO  org.apache.flink.runtime.executiongraph."
@@ -116,7 +116,7 @@ def _short_jobs(out: BinaryIO) -> None:
 
 
 def aliases(out: BinaryIO) -> None:
-    """The value of an option that would stand for 10^9 words."""
+    """An option whose value would expand to more than 10^9 words."""
     words = b"[&a0 [x,x,x,x,x,x,x,x,x], " + b", ".join(
         b"&a%d [%s]" % (n, b",".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 10)
     )
@@ -130,7 +130,7 @@ def aliases(out: BinaryIO) -> None:
 
 
 def _base64(out: BinaryIO) -> None:
-    """Events of lines that could each be the rest of a private key."""
+    """Events whose lines could each be part of a private key."""
     lines = b"".join(b"%072d\n" % n for n in range(9_000))
     for _ in range(20):
         out.write(HEADER + b"no PRIVATE KEY in\n" + lines)
@@ -154,7 +154,7 @@ def _bomb_is_named(result: Result) -> bool:
     return any("cut at" in reason for reason in reasons) and _finds_the_full_disk(result)
 
 
-# Python, its libraries and the compiled signatures take 60 MiB before the first byte.
+# Python, its libraries, and the compiled signatures take 60 MiB before the first byte is read.
 HEAVY: Mapping[str, Heavy] = {
     "a line of 500 MB": Heavy(_long_line, 200, _is_cut_and_found),
     "a line of 500 MB in a carrier": Heavy(_long_line_in_a_carrier, 200, _is_cut_and_found),
@@ -177,7 +177,7 @@ HEAVY: Mapping[str, Heavy] = {
 
 
 def measure(name: str) -> dict[str, object]:
-    """Reads one in this process: its peak memory in MiB, and whether the result says what it is."""
+    """Read one log in this process; return its peak memory in MiB and the findings."""
     heavy = HEAVY[name]
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +196,7 @@ def measure(name: str) -> dict[str, object]:
 
 
 def measured_apart(name: str) -> dict[str, object]:
-    """The same in a new process, whose peak is that of this log alone."""
+    """Like ``measure``, but in a new process, whose peak memory is due to this log alone."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.heavy", name],
         capture_output=True,
@@ -209,8 +209,8 @@ def measured_apart(name: str) -> dict[str, object]:
 
 
 def problems_of(name: str, found: Mapping[str, object]) -> list[str]:
-    """The promises that reading it broke, of what was ``measured_apart``."""
-    problems = [] if found["is_told"] is True else ["the result does not say what the log is"]
+    """The checks that a log fails; ``found`` is the result of ``measured_apart``."""
+    problems = [] if found["is_told"] is True else ["the result is not as expected"]
     most = HEAVY[name].max_mebibytes
     if int(str(found["mebibytes"])) > most:
         problems.append(f"took {found['mebibytes']} MiB, allowed: {most}")
@@ -224,7 +224,7 @@ def main() -> int:
         is_good = not problems_of(name, found)
         bad += not is_good
         print(f"{'ok' if is_good else 'BROKEN':<8}{name:<32}{json.dumps(found)}", flush=True)
-    print(f"{len(HEAVY)} heavy logs, {bad} broke a promise")
+    print(f"{len(HEAVY)} heavy logs, {bad} failed a check")
     return 1 if bad else 0
 
 

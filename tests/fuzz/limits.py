@@ -1,4 +1,4 @@
-"""Reads inputs in a process of its own: its peak memory, its processor time and what it reported.
+"""Reads inputs in a separate process, and returns its peak memory, its CPU time, and its findings.
 
 ``python -m tests.fuzz.limits PATH...`` is that process.
 """
@@ -17,14 +17,14 @@ from pathlib import Path
 from flink_triage.local import Options, run_local
 from flink_triage.settings import MIB
 
-# The same for every class of hostile input; Python with its libraries and signatures takes 60 MB.
+# The same for every kind of hostile input. Python, its libraries, and the signatures take 60 MB.
 MAX_MEGABYTES = 700
 MAX_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """``problems`` are promises that were broken."""
+    """The findings for some inputs; ``problems`` are the checks that failed."""
 
     megabytes: int = 0
     seconds: float = 0.0
@@ -58,13 +58,13 @@ def read_apart(paths: Sequence[str]) -> Found:
 
 
 def peak_kibibytes() -> int:
-    """The most that this process held.  ``ru_maxrss`` would be at least what its parent held."""
+    """The peak memory of this process; ``ru_maxrss`` is never below that of its parent."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found[1]) if found else 0
 
 
 def _read_here(paths: Sequence[str]) -> None:
-    # Beyond these the process ends by a signal or MemoryError, and the machine goes on.
+    # Above these limits, the process ends with a signal or a MemoryError.
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (4 * MAX_MEGABYTES * MIB, 4 * MAX_MEGABYTES * MIB))
     result = run_local(paths, Options(workers=1))

@@ -1,6 +1,6 @@
-"""Real logs in, damaged ones out: what transports, crashes, people and attackers do to a log.
+"""Damages real logs in the ways in which transports, crashes, people, and attackers do.
 
-All is drawn from one generator, so that a seed gives the same bytes again.
+All random choices come from one generator, so a seed always produces the same bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
-# A mutated log is cut to this: many small ones find more than a few large ones.
+# The maximum size of a log before it is mutated: many small logs find more than a few large ones.
 MAX_BYTES = 24 * 1024
 
 Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
@@ -29,24 +29,24 @@ def corpus() -> tuple[bytes, ...]:
     return tuple(path.read_bytes() for path in sorted(LOGS.rglob("*.log")))
 
 
-# Mutations multiply; what is large has tests of its own.
+# Mutations may multiply the size; large logs have separate tests (``heavy``).
 MAX_MUTATED_BYTES = 4 << 20
 
 
 def mutated(seed: int, logs: Sequence[bytes]) -> bytes:
-    """One damaged log; ``logs`` are what it is made of."""
+    """One damaged log, which consists of parts of ``logs``."""
     drawn = random.Random(seed)
     data = _window(drawn, drawn.choice(logs))
     for _ in range(drawn.choice((1, 1, 2, 3, 5))):
         data = drawn.choice(MUTATIONS)(drawn, data, logs)[:MAX_MUTATED_BYTES]
-    # What packs the file comes last, and is damaged itself.
+    # Packing the file is the last step, and the packed file may be damaged, too.
     if drawn.random() < 0.12:
         data = _packed(drawn, data)
     return data
 
 
 def _window(drawn: random.Random, data: bytes) -> bytes:
-    """Whole lines from anywhere in the log: not all that is interesting stands at its head."""
+    """A part of the log that starts with a line; it may be anywhere in the log."""
     size = drawn.choice((200, 1_000, 3_000, 8_000, MAX_BYTES))
     start = drawn.randrange(max(len(data) - size, 1))
     begin = data.rfind(b"\n", 0, start) + 1
@@ -182,7 +182,7 @@ def flatten(drawn: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def carry(drawn: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """A carrier around all lines, around most, or around some: then it is the wrong one."""
+    """Add the prefix or envelope of a carrier to all, most, half, or a few of the lines."""
     prefix = drawn.choice(_CARRIERS)
     share = drawn.choice((1.0, 0.95, 0.5, 0.05))
     lines = data.split(b"\n")
@@ -220,7 +220,7 @@ _CARRIERS: tuple[Callable[[int, bytes], bytes], ...] = (
 
 
 def export(drawn: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """What a log store hands out: one document or table of records."""
+    """The log in the form that a log store exports: a document or a table of records."""
     texts = data.decode("utf-8", "replace").split("\n")
     stamped = [(f"2026-11-21T06:{i // 60 % 60:02}:{i % 60:02}Z", s) for i, s in enumerate(texts)]
     if drawn.random() < 0.3:
@@ -310,7 +310,7 @@ def _tar(data: bytes) -> bytes:
 
 
 def _gzip(data: bytes) -> bytes:
-    """Without the time, as everything that is made of a seed."""
+    """Compress without a timestamp, so that a seed always produces the same bytes."""
     return gzip.compress(data, mtime=0)
 
 

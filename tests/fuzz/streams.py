@@ -1,7 +1,7 @@
-"""Compressed streams that are hostile or damaged: bounded memory, and the good prefix is kept.
+"""Tests hostile and damaged compressed streams: memory is limited, and the intact prefix is kept.
 
 ``python -m tests.fuzz.streams RUNS SEED`` decodes every bomb in a process with little memory and
-processor time, then RUNS damaged streams, and prints each that broke a promise with its seed.
+CPU time, then RUNS damaged streams, and prints the problem of each stream that fails a check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PACKERS: Mapping[str, Callable[[], Any]] = {
     "zstd": lambda: zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1}),
     "lz4": lambda: _Lz4Compressor(),
 }
-# Decoders of a whole file, of the libraries themselves.
+# The functions of the libraries that decompress a whole file.
 WHOLE: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.decompress,
     "bz2": bz2.decompress,
@@ -40,14 +40,14 @@ WHOLE: Mapping[str, Callable[[bytes], bytes]] = {
     "zstd": zstd.decompress,
     "lz4": lz4.frame.decompress,
 }
-# What decoding may take beyond the interpreter and the modules it has loaded.
+# Maximum memory for decoding, in addition to that of the interpreter and the loaded modules.
 MAX_DATA_BYTES = 32 * MIB
 MAX_CPU_SECONDS = 60
 BOMB_BYTES = 256 * MIB
 
 
 class _Lz4Compressor:
-    """lz4's compressor with the interface of the others."""
+    """The compressor of lz4, with the interface of the other compressors."""
 
     def __init__(self) -> None:
         self._lz4 = lz4.frame.LZ4FrameCompressor(content_checksum=True)
@@ -67,12 +67,12 @@ def packed(name: str, pieces: Iterator[bytes]) -> bytes:
 
 
 def bomb(name: str, size: int = BOMB_BYTES) -> bytes:
-    """``size`` bytes of one letter as one member."""
+    """One compressed member that contains ``size`` times the same letter."""
     return packed(name, (b"a" * MIB for _ in range(size // MIB)))
 
 
 def xz_with_dictionary(data: bytes, bits: int) -> bytes:
-    """``data`` as xz that asks for a dictionary of 1 << ``bits`` bytes."""
+    """``data`` as an xz stream that requires a dictionary of 1 << ``bits`` bytes."""
     stream = bytearray(lzma.compress(data, preset=0))
     # The block header follows the 12 bytes of the stream header: its size, its flags, and the
     # filter LZMA2 (0x21) with one byte of properties; its checksum is the last four bytes.
@@ -83,13 +83,13 @@ def xz_with_dictionary(data: bytes, bits: int) -> bytes:
 
 
 def zstd_with_window(data: bytes, bits: int) -> bytes:
-    """``data`` as a zstd frame that asks for a window of 1 << ``bits`` bytes."""
+    """``data`` as a zstd frame that requires a window of 1 << ``bits`` bytes."""
     head, block = b"\x28\xb5\x2f\xfd\x00", (len(data) << 3 | 1).to_bytes(3, "little")
     return head + bytes(((bits - 10) << 3,)) + block + data
 
 
 def read_bounded(data: bytes) -> tuple[int, str | None]:
-    """How many plain bytes a process of little memory reads of ``data``, and the problem."""
+    """The number of bytes that a process with little memory decompresses, and any problem."""
     command = [sys.executable, "-m", "tests.fuzz.streams"]
     folder = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=folder)
@@ -101,7 +101,7 @@ def read_bounded(data: bytes) -> tuple[int, str | None]:
 
 def _read_here() -> None:
     data = sys.stdin.buffer.read()
-    # Loads the decoder's module before memory is counted.
+    # Load the decoder's module before the memory is measured.
     open_decompressed(io.BytesIO(data[:64]), 1).read(1)
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     limit = used + MAX_DATA_BYTES
@@ -115,7 +115,7 @@ def _read_here() -> None:
 
 
 def damaged(seed: int) -> tuple[str, bytes, bytes]:
-    """The compression, some plain bytes, and a damaged stream of them."""
+    """The compression format, some bytes, and a damaged compressed stream of them."""
     drawn = random.Random(seed)
     name = drawn.choice(sorted(PACKERS))
     words = [b"%x " % drawn.getrandbits(32) for _ in range(drawn.choice((1, 50, 2_000)))]
@@ -135,13 +135,13 @@ def damaged(seed: int) -> tuple[str, bytes, bytes]:
 
 
 def check(seed: int) -> None:
-    """Raises ``AssertionError`` when the damaged stream of this seed breaks a promise."""
+    """Raise ``AssertionError`` if the damaged stream of this seed fails a check."""
     name, plain, data = damaged(seed)
     stream = DecompressedStream(io.BytesIO(data), GIB, name)
     whole = stream.read()
     if stream.problem is None:
-        # Damage between two members, or beyond the last, cannot be noticed.
-        assert whole in (plain, WHOLE[name](data)), "a loss without a problem"
+        # Damage between two members, or after the last, cannot be detected.
+        assert whole in (plain, WHOLE[name](data)), "data was lost, but no problem was reported"
     again = DecompressedStream(io.BytesIO(data), GIB, name)
     drawn = random.Random(seed)
     parts = []
@@ -152,7 +152,7 @@ def check(seed: int) -> None:
 
 
 def broken(seeds: Sequence[int]) -> dict[int, str]:
-    """Seeds whose stream broke a promise, each with the reason."""
+    """The seeds whose stream fails a check, each with the reason."""
     found: dict[int, str] = {}
     for seed in seeds:
         try:
@@ -172,7 +172,7 @@ def main(runs: int, seed: int) -> int:
     found = broken(range(seed, seed + runs))
     for number, reason in found.items():
         print(f"seed {number}: {reason}")
-    print(f"{runs} damaged streams from seed {seed}: {len(found)} broke a promise")
+    print(f"{runs} damaged streams from seed {seed}: {len(found)} failed a check")
     return 1 if bad or found else 0
 
 

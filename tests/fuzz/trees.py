@@ -1,7 +1,7 @@
-"""Folders full of links, pipes and odd names: each file is read once, or named with a reason.
+"""Tests folders with links, pipes, and unusual names: each file is read once, or is reported.
 
-``python -m tests.fuzz.trees RUNS SEED`` lists RUNS random trees, and prints each that broke a
-promise with its seed.
+``python -m tests.fuzz.trees RUNS SEED`` lists RUNS random trees, and prints each tree that fails a
+check, with its seed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from flink_triage.logs.inputs.files import list_inputs, open_binary
 from tests.fuzz.core import told, watched
 
 SECONDS_PER_TREE = 20
-# Parts of names that mislead: bytes that are no UTF-8 and the letters that show them, the separator
-# of archive and member, controls, and names of other systems.
+# Parts of misleading names: bytes that are not UTF-8, their escaped form, the separator between an
+# archive and a member, control characters, and names from other operating systems.
 PARTS = (
     b"a", b"b", b".log", b"!", b"\xff", b"\\xff", b"\\x5c", b"\\x21", b"\\", b"\n", b"\x1b[31m",
     b" ", b"\xc3\xbc", b"C:", b"logs", b"_", b".", b"\xe2\x80\xae", b".gz", b".tar", b".yaml",
@@ -30,12 +30,12 @@ PARTS = (
 
 
 def _is_no_log(path: bytes) -> bool:
-    """Of a folder, files of such names are not read."""
+    """Whether the file is not read, because of its name."""
     return os.path.splitext(path)[1].lower() == b".yaml"
 
 
 class Tree:
-    """A random tree; ``contents`` are those of its files, ``refused`` what has to be named."""
+    """A random tree: the contents of its files, and the paths to report (``refused``)."""
 
     def __init__(self, root: bytes, seed: int) -> None:
         self.drawn = random.Random(seed)
@@ -116,19 +116,21 @@ class Tree:
 
 
 def check(seed: int, folder: Path) -> None:
-    """Raises ``AssertionError`` when the tree of this seed breaks a promise."""
+    """Raise ``AssertionError`` if the tree of this seed fails a check."""
     root = os.fsencode(folder / "in")
     tree = Tree(root, seed)
     try:
         listing = list_inputs([os.fsdecode(root)])
         read: Counter[bytes] = Counter()
         for file in listing.files:
-            file.path.encode()  # Arrow and JSON take no lone surrogate.
+            file.path.encode()  # Arrow and JSON do not accept lone surrogates.
             with open_binary(file.path) as stream:
                 read[stream.read()] += 1
         assert read == tree.contents, (read - tree.contents, tree.contents - read)
-        assert len({file.path for file in listing.files}) == len(listing.files), "a path twice"
-        assert len(listing.quarantined) >= len(tree.refused), "something is not named"
+        assert len({file.path for file in listing.files}) == len(listing.files), (
+            "a path is listed twice"
+        )
+        assert len(listing.quarantined) >= len(tree.refused), "a path is not reported"
         for item in listing.quarantined:
             item.path.encode()
     finally:
@@ -136,7 +138,7 @@ def check(seed: int, folder: Path) -> None:
 
 
 def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
-    """Seeds whose tree broke a promise, each with the traceback."""
+    """The seeds whose tree fails a check, each with the traceback."""
     found: dict[int, str] = {}
     for seed in seeds:
         try:

@@ -1,7 +1,7 @@
-"""Signatures and layouts of a user, damaged or hostile: each problem has a path, line and field.
+"""Tests damaged and hostile user files: each problem has a path, a line, and a field.
 
 ``python -m tests.fuzz.user_files RUNS SEED`` reads RUNS damaged files of each kind, and prints each
-that broke a promise with its seed.
+file that fails a check, with its seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYOUTS = b"""\
   regex: '(?P<at>\\d{4}-\\d\\d-\\d\\d) (?P<level>[A-Z]+)'
   example: '2026-11-21 WARN'
 """
-# What a file may hold that its author did not think of.
+# Content that is unusual in these files.
 PIECES = (
     b"\x1b]0;title\x07", b"\0", b"\xff\xfe", b"&a ", b"*a", b"<<: ", b"!!python/object:os.system ",
     b"[" * 100, b"{" * 100, b"- " * 100, b"? ", b"---\n", b"2026-99-99", b"0x" + b"f" * 9_000,
@@ -56,7 +56,7 @@ def damaged(text: bytes, drawn: random.Random) -> bytes:
 
 
 def _write(path: Path, data: bytes, drawn: random.Random) -> None:
-    """As a file, or now and then as what is none."""
+    """Write a file; in some cases, create a pipe, a link, or a folder instead."""
     kind = drawn.random()
     if kind < 0.05:
         os.mkfifo(path)
@@ -97,7 +97,7 @@ CHECKS = {"layouts": check_layouts, "signature": check_signature}
 
 
 def broken(seeds: Sequence[int], folder: Path) -> dict[str, str]:
-    """Files that broke a promise, each with the traceback."""
+    """The files that fail a check, each with the traceback."""
     found: dict[str, str] = {}
     for seed in seeds:
         for name, check in CHECKS.items():

@@ -72,7 +72,7 @@ def test_a_member_behind_much_padding_is_read() -> None:
     assert (stream.read(), stream.problem) == (PLAIN * 2, None)
 
 
-def test_no_damaged_stream_breaks_a_promise() -> None:
+def test_no_damaged_stream_fails_a_check() -> None:
     assert broken(range(1, 101)) == {}
 
 
