@@ -29,7 +29,7 @@ from benchmarks.watch import Measured, measure
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One side over one corpus.
+    """A side (see ``sides``) that processes a corpus.
 
     If ``cores`` is 0, all cores are used. ``signatures`` is the number of signatures that are added
     to the pack.

@@ -2,7 +2,7 @@
 
 Each example of each signature is searched as if its signature did not match, in an index without
 the example: as printed, without the conditions of the matcher (classes and literals), and without
-all examples of the signature.  Failures in a job's own code must have no neighbors.
+all examples of the signature. Failures in a job's own code must have no neighbors.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ Part = str | Callable[["_Deployment"], str]
 
 @dataclass(slots=True)
 class _Deployment:
-    """State that the lines of one deployment share during generation."""
+    """State that the lines of one file share during generation; the job id is the deployment's."""
 
     chance: random.Random
     job_id: str

@@ -1,8 +1,8 @@
 """``make eval``: measures the accuracy on labeled logs, and prints all wrong answers.
 
 A labeled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` next to
-it. The product runs once over all labeled deployments. The evaluation prints top-1 and top-3
-accuracy, recall of the labeled root cause at any rank, recall of expected consequences, false
+it. The product runs once for the folders and once for the files. The evaluation prints top-1 and
+top-3 accuracy, recall of the labeled root cause at any rank, recall of expected consequences, false
 alarms on healthy and foreign logs, a reliability table of the stated confidence, the results of two
 simple methods on the same logs (``benchmarks/baselines.py``), and each miss with the actual answer.
 ``tests/labels.yaml`` maps labels to signature ids. Inputs that an ``expected.yaml`` describes are
@@ -99,7 +99,7 @@ def _root(label: str, labels: dict[str, list[str]]) -> frozenset[str] | None:
 
 
 def evaluate(tree: Path, engine: str = "local") -> list[Answer]:
-    """Run the product once over all labeled deployments of ``tree``."""
+    """Run the product over ``tree``, once for labeled folders and once for labeled files."""
     labelled = list(find_labelled(tree, yaml.safe_load(LABELS.read_text())))
     answers = []
     deployments = [one for one in labelled if one.path.is_dir()]
@@ -163,7 +163,7 @@ def print_scores(answers: Sequence[Answer]) -> None:
 
 
 def print_baselines(answers: Sequence[Answer], pack: SignaturePack) -> None:
-    """Print the accuracy of two simple methods on the same logs; neither can abstain."""
+    """Print the accuracy of two simple methods on the same logs."""
     texts = [(answer.labelled, text_of(answer.labelled.path)) for answer in answers]
     for name, baseline in BASELINES.items():
         said = [(labelled.root, baseline(text, pack)) for labelled, text in texts]

@@ -2,7 +2,7 @@
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of at most ``FILE_BYTES``. Headers, frames and messages come
+Each flood is one deployment in files of about ``FILE_BYTES``. Headers, frames and messages come
 from ``tests/logs``; timestamps, ids, subtasks and the parts that a flood varies are new in each
 event.
 """

@@ -41,7 +41,7 @@ HEALTHY = "healthy/orders-1.16.0"
 NPE = "operator/user-code-exception/npe-1.16.0"
 READ_ONLY = "checkpoint/tolerable-threshold-exceeded/read-only-1.16.0"
 EXPIRED = "checkpoint/tolerable-threshold-exceeded/expired-1.16.0"
-# Hourly logs of each deployment, repeated: any five consecutive hours have the same logs.
+# The logs of each deployment, one per hour, repeated.
 STANDING = {
     "orders": (HEALTHY,),
     "totals": (NPE,),
@@ -142,7 +142,7 @@ def is_as_at_once(spark: SparkSession, folder: Path) -> bool:
 
 
 def main(arguments: list[str], say: Callable[[str], None] = print) -> int:
-    parser = argparse.ArgumentParser(description="The cost of hourly runs while history grows.")
+    parser = argparse.ArgumentParser(description="Measures hourly runs over a growing history.")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--maintain-every", type=int, default=0, metavar="N")
     options = parser.parse_args(arguments)

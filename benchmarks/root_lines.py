@@ -27,7 +27,7 @@ _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
 _BLANKS = re.compile(r"\s+")
 # A shorter string would be found in nearly every line.
 _MIN_CHARS = 12
-# A frame that is appended to the label, so that the label alone is parsed as a stack trace.
+# A frame that is appended to the label, so that the label is parsed as a stack trace.
 _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 

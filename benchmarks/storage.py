@@ -20,7 +20,7 @@ BLOCK_BYTES = 2 * MIB
 
 
 def read_whole(root: str) -> int:
-    """Bytes below ``root``, read in blocks as the scanner reads them."""
+    """The number of bytes below ``root``, which are read in blocks of ``BLOCK_BYTES``."""
     total = 0
     for file in list_inputs([root]).files:
         with open_binary(file.path) as stream:

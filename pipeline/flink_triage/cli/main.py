@@ -74,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    diagnose = commands_of.add_parser("diagnose", help="diagnose logs in this process")
+    diagnose = commands_of.add_parser("diagnose", help="diagnose logs on this machine")
     diagnose.add_argument(
         "paths", nargs="+", metavar="PATH", help="log files and directories; - for standard input"
     )
@@ -82,7 +82,7 @@ def _add_diagnose(commands_of: argparse._SubParsersAction[argparse.ArgumentParse
         "--engine",
         choices=("local", "spark"),
         default="local",
-        help="spark for logs that are too big for one process (default: local)",
+        help="local, or spark for very large logs (default: local)",
     )
     add_input_arguments(diagnose)
     add_output_arguments(diagnose)

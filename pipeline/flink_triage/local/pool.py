@@ -31,9 +31,10 @@ _BENCH: Bench | None = None
 
 @contextmanager
 def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
-    """A mapper over ``workers`` processes, each with such a bench; if 1, this process.
+    """A mapper that uses ``workers`` processes, or this process if ``workers`` is 1.
 
-    Items are started in the given order.
+    The bench of each process has the same pack and options as ``bench``. Items are started in the
+    given order.
     """
     if workers == 1:
 

@@ -1,6 +1,7 @@
 """Tasks of the local runner for one file, one byte range or one deployment.
 
-The functions run in this process or in a process of a pool, and share the ``Bench`` there.
+The functions run in this process or in the processes of a pool; those that run in the same process
+share its ``Bench``.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MANY_EXEMPLARS = 2_048
 
 
 class Bench:
-    """Objects that a process shares between all its tasks; each is created on first use."""
+    """Objects that a process shares between all its tasks; properties are created on first use."""
 
     def __init__(self, pack: SignaturePack, options: Options) -> None:
         self.pack = pack
@@ -65,7 +66,7 @@ class Analyzed:
     """Result of one range, after folding.
 
     ``coarseness`` is that of its ``Folder``. ``stack_traces`` counts events; ``fingerprints``
-    contains their distinct traces. ``exemplars`` contains the new texts of traces that
+    are those of their distinct traces. ``exemplars`` contains the new texts of traces that
     ``observations`` refer to, each at most ``max_trace_chars`` long.
     """
 
@@ -129,8 +130,8 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """Result of one deployment.
 
-    ``fingerprints`` contains all its traces. ``exemplars`` maps a fingerprint to the number of the
-    first range that provides a text of the trace, and the text.
+    ``fingerprints`` are those of all its traces. ``exemplars`` maps a fingerprint to the number
+    of the first range that provides a text of the trace, and the text.
     """
 
     deployment: str

@@ -1,8 +1,8 @@
 """Estimates the probability that a ranked candidate is the root cause.
 
-The estimate comes from a logistic regression on the properties of an answer that distinguish correct
-answers from incorrect ones (`PROPERTIES`). ``confidence.tsv`` contains the log odds that each
-property adds; ``benchmarks/calibrate.py`` fits them to labeled logs.
+The estimate comes from a logistic regression on the properties of an answer that distinguish
+correct answers from incorrect ones (`PROPERTIES`). ``confidence.tsv`` contains the log odds that
+each property adds; ``benchmarks/calibrate.py`` fits them to labeled logs.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 
 @dataclass(frozen=True, slots=True)
 class WholeEvents:
-    """Complete events of a buffer; ``bounds`` and ``lines`` have one more entry than events.
+    """Complete events of a buffer; ``bounds`` and ``lines`` have one more entry than there
+    are events.
 
     All events start with a header, except for the first one if ``begins_with_header`` is false.
     """
@@ -58,7 +59,7 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Events in which the finder may have found a literal, except those that are judged anyway."""
+    """Events in which the finder may have found a literal, except those in ``is_judged``."""
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

@@ -226,7 +226,10 @@ class _Blocks:
         overlap: bytes,
         block: bytes,
     ) -> bytes:
-        """End the oversized event at ``found`` in ``block``; if negative, in the overlap before."""
+        """End the oversized event at ``found`` in ``block``.
+
+        If ``found`` is negative, the event ends in ``overlap``, which precedes ``block``.
+        """
         _, tail_bytes = head_and_tail_bytes(self._build.settings)
         if found >= 0:
             tail, rest = (tail + block[:found])[-tail_bytes:], block[found:]
@@ -301,7 +304,7 @@ class _Blocks:
     def _read_event(
         self, start: int, line: int, data: bytes, judged: bool, key: bytes | None
     ) -> str | None:
-        """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it is not notable.
+        """Keep or count a candidate; return its level, or ``_NOT_ASKED`` if it was not judged.
 
         If ``judged`` is false, the event is judged only if it contains a literal.
         """

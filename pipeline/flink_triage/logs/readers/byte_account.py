@@ -21,8 +21,7 @@ PORTION_EVENTS = 8_192
 
 
 class Tally:
-    """The totals of one range; ``take`` returns events, and ``finish`` the ``RangeScan`` without
-    events.
+    """The totals of one range, and the notable events that ``take`` has not yet returned.
 
     With ``is_whole``, all events form one portion.
     """
@@ -90,7 +89,7 @@ class Tally:
         return is_much and not self._is_whole
 
     def take(self) -> list[Event]:
-        """Return the waiting events in file order, without routine events."""
+        """Return the waiting events in file order, without those that ``drop_routine`` drops."""
         waiting = sorted(self._waiting, key=lambda event: event.offset)
         self._waiting, self._waiting_bytes = [], 0
         events = drop_routine(waiting, routine_key)

@@ -69,7 +69,7 @@ class Candidates:
         return keys
 
     def singles(self) -> Iterator[tuple[int, int, int, bytes, bool, bytes | None]]:
-        """Index, start, line, bytes, whether to judge it, and key of each event in no run."""
+        """Index, start, line, bytes, whether to judge it, and key of each event not in a run."""
         is_single = self._is_single
         return zip(
             self.indexes[is_single].tolist(),

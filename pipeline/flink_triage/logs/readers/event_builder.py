@@ -104,7 +104,7 @@ class ShapedEvents:
         return self._level_column is not None
 
     def header_of(self, data: bytes) -> bytes | None:
-        """The header of ``data`` with the same columns, but without its timestamp.
+        """The header of ``data``, with blanks in place of its timestamp.
 
         It represents all one-line events with the same level, logger, thread, and job. ``None`` if
         the message may affect how the header is parsed.

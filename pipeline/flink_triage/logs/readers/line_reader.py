@@ -1,7 +1,8 @@
 """Assembles events from lines of any kind; this general reader judges each line by its text.
 
-It reads the files that the block reader does not support: files with carriers, other JSON formats,
-or several layouts, and text pasted from a ticket, in which events may not start with a header.
+It reads the files that the block reader does not support: files with carriers, with several
+layouts, or with JSON records that do not begin with their timestamp, and text pasted from a ticket,
+in which events may not start with a header.
 """
 
 from __future__ import annotations

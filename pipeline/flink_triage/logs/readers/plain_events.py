@@ -1,4 +1,4 @@
-"""Finds the plain events of a block, for which only the header matters, and groups them by it.
+"""Finds the plain events of a block, for which only the header matters, and groups them by header.
 
 A plain event is a single line without signature or lifecycle literals, without indications of a
 stack trace, a task, or a job, without possible secrets, and without characters to replace. All
@@ -100,10 +100,10 @@ def _header_groups(
     ends: npt.NDArray[np.int64],
     build: ShapedEvents,
 ) -> list[npt.NDArray[np.int64]]:
-    """The indexes of events with the same header and minute, in file order.
+    """Groups of events with the same header and minute, each as indexes in file order.
 
     Events whose header depends on the message (see ``ShapedEvents.header_of``) or whose second is
-    invalid are in no group. Empty if the times of the events decrease.
+    invalid are in no group. There are no groups if the times of the events decrease.
     """
     if build.time_columns is None or not len(starts):
         return []

@@ -23,7 +23,10 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The offset at which reading starts, and the ``end`` before which included events start."""
+    """The offset at which reading starts, and the ``end`` before which included events start.
+
+    If ``is_active``, the last event of the file may continue.
+    """
 
     start: int
     end: int | None

@@ -30,8 +30,8 @@ MAX_EVENT_BYTES = 16 * 1024
 _MAX_FORMS = 4096
 _MAX_TABLES = 16
 _MAX_MET = 65_536
-# Learning a form takes longer than reading an event, so a form is learned only after this many
-# occurrences.
+# Learning a form takes longer than reading an event, so a form is learned only from this occurrence
+# on.
 MET_FROM = 8
 # The number of events of a form to parse before counting starts, and before learning stops.
 _TRUSTED_FROM = 2
@@ -291,7 +291,7 @@ class Repeats:
         return counts
 
     def expect(self, key: bytes, data: bytes, offset: int, level: str | None) -> None:
-        """Register a built event for learning, if its form was seen before."""
+        """Register a built event for learning, if its form has occurred often enough."""
         form = None
         if len(data) <= MAX_EVENT_BYTES:
             form = self._forms.get(key) or self._new(key)

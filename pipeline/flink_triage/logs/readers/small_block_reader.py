@@ -26,7 +26,8 @@ _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
 
 @dataclass(frozen=True, slots=True)
 class FewEvents:
-    """Complete events of ``data``; ``bounds`` and ``lines`` have one more entry than events.
+    """Complete events of ``data``; ``bounds`` and ``lines`` have one more entry than there are
+    events.
 
     All events start with a header, except for the first one if ``begins_with_header`` is false.
     ``levels`` contains the quiet levels, and ``None`` for events with other text at the anchor.
@@ -48,7 +49,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """Events in which the finder may have found a literal, except those judged anyway."""
+        """Events in which the finder may have found a literal, except those in ``judged``."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None

@@ -39,7 +39,7 @@ class Check:
 
 
 def check_environment(warehouse: Path | None = None) -> list[Check]:
-    """All checks, in the order in which a run would hit the problems; Spark is not started."""
+    """All checks, in the order in which a run would encounter problems; Spark is not started."""
     return [
         _checked("Java", _java),
         _checked("Spark and Delta", _spark_and_delta),
@@ -64,7 +64,7 @@ def _java() -> tuple[State, str]:
 
 def _spark_and_delta() -> tuple[State, str]:
     delta_jars()
-    # This module requires pyspark; the check above reports if it is missing.
+    # This module requires pyspark; ``delta_jars`` reports if it is missing.
     from flink_triage.spark.runtime.session import is_too_old, too_old
 
     spark, delta = installed_version("pyspark") or "", installed_version("delta-spark")
@@ -79,7 +79,7 @@ def _jars() -> tuple[State, str]:
         return "ok", f"{names} in {jar_directory()}"
     home = jar_directory()
     if not _is_writable(home):
-        return "problem", f"{home} is not writable; it must hold {names}"
+        return "problem", f"{home} is not writable; it must contain {names}"
     return "warning", f"{names} are not in {home}; the first run fetches them (10 MB)"
 
 

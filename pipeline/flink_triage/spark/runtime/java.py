@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
 
-# Spark 4 is compiled for Java 17 and fails with UnsupportedClassVersionError on older ones.
+# Spark 4 is compiled for Java 17 and fails with UnsupportedClassVersionError on older versions.
 OLDEST_JAVA = 17
 INSTALL_HINT = "install Java 17 or newer (Debian, Ubuntu: openjdk-17-jre-headless)"
 VERSION_LINE = re.compile(r'version "(?P<major>\d+)(?:\.(?P<minor>\d+))?')
@@ -33,7 +33,7 @@ def find_java() -> Java:
     found = shutil.which(named)
     if found is None:
         where = f"JAVA_HOME={home}" if home else "PATH"
-        raise EnvironmentProblem(f"Java: none found by {where}; {INSTALL_HINT}")
+        raise EnvironmentProblem(f"Java: not found in {where}; {INSTALL_HINT}")
     try:
         done = subprocess.run(
             [found, "-version"], capture_output=True, text=True, timeout=60, check=False
@@ -42,7 +42,7 @@ def find_java() -> Java:
         raise EnvironmentProblem(f"{found}: does not start: {error}; {INSTALL_HINT}") from None
     stated = VERSION_LINE.search(done.stderr + done.stdout)
     if done.returncode != 0 or stated is None:
-        raise EnvironmentProblem(f"{found}: -version gave no version; {INSTALL_HINT}")
+        raise EnvironmentProblem(f"{found}: -version did not print a version; {INSTALL_HINT}")
     major = int(stated["major"])
     if major == 1:
         # Java 8 reports its version as 1.8.
