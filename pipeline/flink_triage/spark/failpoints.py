@@ -1,4 +1,4 @@
-"""Named points in a run at which tests can interfere, for example by killing the process."""
+"""Named points in a run, at which tests can kill the process and the profiler takes the time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ def _do_nothing(name: str, subject: str) -> None:
     pass
 
 
-# Tests replace this, in the driver and in each Python worker.
+# Tests replace this in the driver and in each Python worker; ``benchmarks.profile`` in the driver.
 hook: Callable[[str, str], None] = _do_nothing
 
 
 def failpoint(name: str, subject: str = "") -> None:
     """Mark that the run reached the point ``name`` while processing ``subject``.
 
-    Does nothing unless a test has set ``hook``.
+    Does nothing unless ``hook`` has been replaced.
     """
     hook(name, subject)

@@ -225,17 +225,18 @@ def _check_fetched(path: Path, folder: Path, output: str) -> None:
     """
     if _is_intact(path):
         return
-    expected = _expected_digest(path)
+    remedy = f"copy the JAR to {folder}, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
     if not path.exists():
-        problem = f"not in {folder}, and Ivy could not fetch it ({_reason(output)})"
-    elif expected is None:
-        problem = "Ivy fetched an incomplete JAR"
-    else:
-        checksum = _sha256(path)
-        problem = f"Ivy fetched a file with the SHA-256 checksum {checksum}, expected {expected}"
+        raise EnvironmentProblem(
+            f"{path.name}: not in {folder}, and Ivy could not fetch it ({_reason(output)}); "
+            f"{remedy}"
+        )
+    expected = _expected_digest(path)
+    if expected is None:
+        raise EnvironmentProblem(f"{path.name}: Ivy fetched an incomplete JAR; {remedy}")
     raise EnvironmentProblem(
-        f"{path.name}: {problem}; copy the JAR to {folder}, "
-        f"or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
+        f"{path.name}: Ivy fetched a file with the SHA-256 checksum {_sha256(path)}, "
+        f"expected {expected}; {remedy}"
     )
 
 
