@@ -82,7 +82,7 @@ def test_two_runs_are_compared_by_what_each_found(
     assert thrown.after == 2 * thrown.before
 
 
-def test_a_deployment_without_logs_on_one_side_is_not_said_to_be_cured(
+def test_a_deployment_without_logs_on_one_side_is_not_reported_as_gone(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
     warehouse, _, _ = history

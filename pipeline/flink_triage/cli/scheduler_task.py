@@ -56,7 +56,7 @@ def values_of(result: Result, began_at: datetime) -> dict[str, str]:
 def worst_severity(result: Result) -> str:
     """The worst severity of incidents that began or continued in the last run, or ``none``.
 
-    Resolved incidents and incidents of earlier runs do not count.  As for ``--fail-on``, a failure
+    Resolved incidents and incidents of earlier runs do not count. As for ``--fail-on``, a failure
     without a signature is major.
     """
     found: set[str] = set()

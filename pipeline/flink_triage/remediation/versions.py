@@ -99,7 +99,7 @@ def version_in(text: str, numbers: Version) -> bool:
 
 
 def lines_in(text: str | None) -> tuple[str, ...]:
-    """The known lines that are completely or partly (some patch releases) in a range."""
+    """The known lines of which all or some patch releases are in a range."""
     if text is None:
         return LINES
     return tuple(line for line in LINES if version_in(text, _numbers(line)))

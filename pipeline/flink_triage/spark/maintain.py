@@ -81,7 +81,7 @@ def maintain(
 ) -> None:
     """Delete old batches and rows, compact small files, and remove unused files.
 
-    It can be killed and repeated at any time.  Raises the same errors as a run.
+    It can be killed and repeated at any time. Raises the same errors as a run.
     """
     upkeep = upkeep or Upkeep()
     warehouse = Warehouse.at(warehouse)

@@ -68,9 +68,9 @@ def run(
 ) -> str:
     """Read new events of ``inputs``, diagnose their deployments, publish; return the run's id.
 
-    ``listing`` is the listing of the inputs, if the caller has it.  Without new events nothing is
-    written, and the id is the id of the last published run.  ``skipped_batch`` is the number of a
-    committed batch that cannot be finished: it is skipped, and its files are read again.  Raises
+    ``listing`` is the listing of the inputs, if the caller has it. Without new events nothing is
+    written, and the id is the id of the last published run. ``skipped_batch`` is the number of a
+    committed batch that cannot be finished: it is skipped, and its files are read again. Raises
     ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``, ``OutputHeldError``,
     ``EnvironmentProblem`` or ``CorruptStateError``.
     """

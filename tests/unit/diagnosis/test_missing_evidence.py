@@ -167,6 +167,6 @@ def test_the_step_that_reads_the_cause_is_left_out_where_the_trace_has_none(diag
     assert wrapper.remediation.trace_step not in missing
 
 
-def test_a_trace_without_its_beginning_is_said_to_be_one(diagnose):
+def test_a_trace_without_its_beginning_is_reported_as_a_trace(diagnose):
     text = "\tat org.apache.flink.A.b(A.java:1)\n\tat org.apache.flink.A.c(A.java:2)\n"
     assert diagnose(pasted=text).incidents[0].summary.startswith("The first fault is a stack trace")

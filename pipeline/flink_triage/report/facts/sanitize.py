@@ -17,7 +17,7 @@ from flink_triage.dataclass_fields import field_names
 
 T = TypeVar("T")
 
-# ECMA-48: CSI ... final byte; OSC/DCS/SOS/PM/APC ... up to BEL or ST; two-byte escapes.  An
+# ECMA-48: CSI ... final byte; OSC/DCS/SOS/PM/APC ... up to BEL or ST; two-byte escapes. An
 # unfinished string ends with its line, so that a lone ESC ] cannot swallow the text after it; a
 # string contains no introducer of another string, which keeps the matching linear.
 _ESCAPE_SEQUENCE = re.compile(

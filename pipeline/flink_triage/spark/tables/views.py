@@ -137,7 +137,7 @@ VIEWS: Mapping[str, str] = {
     FLINK_CONFIG.name: _FLINK_CONFIG,
     LOG_FILES.name: f"SELECT {_OF_FILES} FROM ({_CONTENTS}) WHERE is_current",
 }
-# The ledger, including contents whose path now has different content (``is_current`` is false).
+# The ledger, including file contents whose path now has different content (not ``is_current``).
 CONTENTS = "contents"
 # Queries for internal use, in addition to the views.
 CURRENT: Mapping[str, str] = {

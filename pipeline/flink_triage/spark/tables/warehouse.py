@@ -155,7 +155,7 @@ class Warehouse:
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
         """Add missing columns to tables of an earlier build; return each as ``table.column``.
 
-        After a kill, the next pass adds the remaining columns.  Raises ``CorruptStateError`` for a
+        After a kill, the next pass adds the remaining columns. Raises ``CorruptStateError`` for a
         table that cannot be used, before anything is changed.
         """
         tables = [table for table in STORED.values() if self.exists(spark, table)]
