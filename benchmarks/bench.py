@@ -217,16 +217,20 @@ def compare(case: Case, pairs: int, scale: float, scratch: Path) -> Outcome:
         [ours / peer for ours, peer in zip(times["ours"], times["peer"], strict=True)],
         _ms_per_mb(case.ours, more, used["ours"]),
         _ms_per_mb(case.peer, more, used["peer"]),
-        case.ours.recipe.megabytes * more / statistics.median(times["ours"]),
-        case.peer.recipe.megabytes * more / statistics.median(times["peer"]),
+        _megabytes(case.ours, more) / statistics.median(times["ours"]),
+        _megabytes(case.peer, more) / statistics.median(times["peer"]),
         jvm / 1e6,
         python / 1e6,
     )
 
 
 def _ms_per_mb(work: Work, more: float, seconds: Sequence[float]) -> float:
-    size_mb = (work.recipe.megabytes << 20) * more / 1e6
-    return 1000 * statistics.median(seconds) / size_mb
+    return 1000 * statistics.median(seconds) / _megabytes(work, more)
+
+
+def _megabytes(work: Work, more: float) -> float:
+    """The size in units of 10^6 bytes; recipes count in MiB."""
+    return (work.recipe.megabytes << 20) * more / 1e6
 
 
 def main(argv: Sequence[str] | None = None) -> int:

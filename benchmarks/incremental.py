@@ -50,7 +50,8 @@ STANDING = {
 }
 NEW_EACH_HOUR = HEALTHY
 BEGAN = datetime(2026, 1, 5, tzinfo=UTC)
-COMPARED_RUNS = 5
+# An even number, because some deployments alternate between two logs.
+COMPARED_RUNS = 6
 PERIOD_RUNS = 10
 WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))

@@ -84,5 +84,5 @@ def test_runs_are_compared_with_the_runs_at_the_same_distance_from_maintain() ->
         (range(169, 179), range(2, 12)),
         (range(291, 301), range(123, 133)),
     ]
-    assert compared_runs(30, 0) == [(range(26, 31), range(1, 6))]
+    assert compared_runs(30, 0) == [(range(25, 31), range(1, 7))]
     assert compared_runs(30, 168) == compared_runs(30, 0)
