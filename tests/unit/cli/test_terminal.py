@@ -132,7 +132,7 @@ def test_quiet_shows_no_progress() -> None:
 # What users tried: the shell commands, the exit code, and part of the output.
 TRIED = {
     "a pipe": ("cat tm.log | T diagnose -", 0, "Disk, volume or quota is full"),
-    "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "storage volume is full"),
+    "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "volume or quota is full"),
     "a substituted process": ("T diagnose <(cat tm.log)", 0, "Disk, volume or quota is full"),
     "a FIFO as output": (
         "mkfifo pipe; cat pipe & T diagnose tm.log --quiet --output pipe; wait; test -p pipe",
