@@ -4,8 +4,10 @@ The answers have three origins:
 
 - ``logs``: answers for labeled logs. Answers for complete logs are nearly always correct, so they
   reveal little about wrong answers, and users often have incomplete logs. Each labeled deployment
-  is therefore diagnosed in several views (the whole deployment, each process, each file, the first
-  half, the second half), which together count as one answer.
+  is therefore diagnosed in several views: the whole deployment, each process, each file, the first
+  half, the second half. Each view is diagnosed as recorded, and without the matches of its cause,
+  which represents a cause that the signatures do not contain. All views of a label together count
+  as one answer.
 - ``examples``: answers for the examples of the signatures, as printed, and without the alternatives
   that match only that example, which represents a message that the signatures do not contain.
 - ``blind``: the first diagnoses for the blind collections (docs/accuracy.md), before the signatures
@@ -62,9 +64,10 @@ SAMPLES = Path(__file__).with_name("calibration.tsv")
 BLIND = Path(__file__).with_name("blind_answers.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
 TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
-# The weight of an example as printed; the rest is the weight of the example without the
-# alternatives that match only this example. With these weights, the share of examples whose first
-# diagnosis is correct is 77 %, as in the blind collections.
+# The weight of a log or example with a known cause. The rest is the weight of the log without the
+# matches of its cause, and of the example without the alternatives that match only this example.
+# With these weights, the share of examples whose first diagnosis is correct is 77 %, as in the
+# blind collections.
 KNOWN_SHARE = 0.7
 # Each answer is one of these; the other properties add to ``FIRST``.
 _BASES = (FIRST, BEHIND, REPORTING)
@@ -118,24 +121,34 @@ def sample_all(trees: Sequence[Path]) -> list[Sample]:
 
 def _from_logs(trees: Sequence[Path], options: OptionTable) -> Iterator[_Answer]:
     labels = yaml.safe_load(LABELS.read_text())
-    by_label: dict[str, list[tuple[tuple[str, ...], bool]]] = {}
+    by_label: dict[str, list[tuple[tuple[str, ...], bool, float]]] = {}
     for tree in trees:
         for labelled in find_labelled(tree, labels):
             if labelled.root:
-                by_label.setdefault(labelled.label, []).extend(_of_views(labelled, options))
+                views = _of_views(labelled, labelled.root, options)
+                by_label.setdefault(labelled.label, []).extend(views)
     for label, answers in by_label.items():
-        views = sum(FIRST in properties for properties, _ in answers)
-        for properties, is_right in answers:
-            yield "logs", label, properties, is_right, 1.0 / max(views, 1)
+        total = sum(weight for properties, _, weight in answers if FIRST in properties)
+        for properties, is_right, weight in answers:
+            yield "logs", label, properties, is_right, weight / (total or 1.0)
 
 
-def _of_views(labelled: Labelled, options: OptionTable) -> Iterator[tuple[tuple[str, ...], bool]]:
+def _of_views(
+    labelled: Labelled, root: frozenset[str], options: OptionTable
+) -> Iterator[tuple[tuple[str, ...], bool, float]]:
     scanned = scan_inputs([str(labelled.path)], Options(), lambda done, total: None)
     observations = list(scanned.observations())
     views = [observations] if labelled.path.is_file() else list(_views(observations))
     for view in views:
-        for signature, properties in answers_of(view, scanned.pack, options):
-            yield properties, signature in (labelled.root or ())
+        left = [_without(observation, root) for observation in view]
+        for seen, weight in ((view, KNOWN_SHARE), (left, 1.0 - KNOWN_SHARE)):
+            for signature, properties in answers_of(seen, scanned.pack, options):
+                yield properties, signature in root, weight
+
+
+def _without(observation: Observation, signatures: frozenset[str]) -> Observation:
+    left = tuple(match for match in observation.matches if match.signature not in signatures)
+    return replace(observation, matches=left)
 
 
 def _views(observations: list[Observation]) -> Iterator[list[Observation]]:
@@ -154,7 +167,8 @@ def _views(observations: list[Observation]) -> Iterator[list[Observation]]:
 
 def _from_examples(pack: SignaturePack, options: OptionTable) -> Iterator[_Answer]:
     for signature in pack.signatures.values():
-        if signature.mode != "any" or not signature.is_answer:
+        # An example of a symptom does not show whether the symptom has a cause.
+        if signature.mode != "any" or not signature.is_answer or signature.role == "symptom":
             continue
         texts = signature.examples.match
         for text, reduced in zip(texts, without_each_example(signature), strict=True):
