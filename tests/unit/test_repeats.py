@@ -160,6 +160,25 @@ def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
     assert columns.repeats.known_events > 2_000
 
 
+def test_lines_without_a_separator_are_read_as_they_are_in_full(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path
+) -> None:
+    """Threads of different lengths, so that the level is not in a column of its own."""
+    chance = random.Random(7)
+    lines = []
+    for number in range(3_000):
+        at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
+        thread = chance.choice(["main", "worker-1", "Source: Orders"])
+        separator = " -" if number % 100 < 50 else ""
+        lines.append(f"{at} [{thread}] ERROR a.B{separator} shelf {chance.choice('xyz')} waits\n")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines))
+    columns = Analyzer(pack, block_bytes=1 << 14)
+    assert_equal_reading(full, columns, path, (0, GRAINS - 1))
+    assert columns.repeats is not None
+    assert columns.repeats.known_events > 1_000
+
+
 QUOTING = (
     "WARN  com.example.Shop [] - order '{word}' was lost\n"
     "com.example.ShopException: no shelf holds '{word}' any more\n\tat a.B.c(B.java:1)\n",

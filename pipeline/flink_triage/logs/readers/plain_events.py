@@ -122,7 +122,8 @@ def _header_groups(
     is_usable &= follows[number + 1] + len(MESSAGE_FOLLOWS) > ends
     is_usable &= text[starts + begin + MINUTE_BYTES + 1] <= LAST_TEN_SECONDS
     if not build.has_level_column:
-        closing = np.append(np.flatnonzero(text == ord("]")), len(text))
+        # An event without a message has its message behind the text.
+        closing = np.append(np.flatnonzero(text == ord("]")), len(text) + len(MESSAGE_FOLLOWS))
         is_usable &= closing[closing.searchsorted(messages)] >= ends
     usable = is_usable.nonzero()[0]
     headers = _windows(text, starts[usable] + after, _MAX_HEADER_BYTES)
