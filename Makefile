@@ -27,6 +27,7 @@ FUZZ_SEED ?= $(shell date +%s)
 CRASH_BACKEND ?= local
 # An archive of the classes of a run; the JVMs of the tests start faster with it.
 CLASSES := $(VENV)/classes.jsa
+WITH_CLASSES := FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))"
 
 .PHONY: help demo test crash unit check lint timing calibrate eval ablate left-out closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
 
@@ -50,8 +51,7 @@ demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 
 # Files with few tests take longest. By default they are scheduled last, and one worker is idle.
 test: java unit $(CLASSES) ## every test, with real Spark and Delta
-	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))" \
-	  $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
+	$(WITH_CLASSES) $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
 	  --no-loadscope-reorder
 
 # The JVM writes the archive when it exits, shortly after the command; `cat` waits for that.
@@ -63,8 +63,7 @@ $(CLASSES): $(STAMP)
 	@rm -rf $@.tables
 
 crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six at once, fills disks (two hours)
-	FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))" \
-	  CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
+	$(WITH_CLASSES) CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
 

@@ -68,7 +68,7 @@ TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confide
 # matches of its cause, and of the example without the alternatives that match only this example.
 # With these weights, the share of examples whose first diagnosis is correct is 77 %, as in the
 # blind collections.
-KNOWN_SHARE = 0.7
+_KNOWN_SHARE = 0.7
 # Each answer is one of these; the other properties add to ``FIRST``.
 _BASES = (FIRST, BEHIND, REPORTING)
 _COLUMNS = (*_BASES, *(each.id for each in PROPERTIES))
@@ -141,7 +141,7 @@ def _of_views(
     views = [observations] if labelled.path.is_file() else list(_views(observations))
     for view in views:
         left = [_without(observation, root) for observation in view]
-        for seen, weight in ((view, KNOWN_SHARE), (left, 1.0 - KNOWN_SHARE)):
+        for seen, weight in ((view, _KNOWN_SHARE), (left, 1.0 - _KNOWN_SHARE)):
             for signature, properties in answers_of(seen, scanned.pack, options):
                 yield properties, signature in root, weight
 
@@ -174,7 +174,7 @@ def _from_examples(pack: SignaturePack, options: OptionTable) -> Iterator[_Answe
         for text, reduced in zip(texts, without_each_example(signature), strict=True):
             known = observe(text)
             left = replace(known, matches=_matches_of(known, signature, reduced, text))
-            for observation, weight in ((known, KNOWN_SHARE), (left, 1.0 - KNOWN_SHARE)):
+            for observation, weight in ((known, _KNOWN_SHARE), (left, 1.0 - _KNOWN_SHARE)):
                 for named, properties in answers_of([observation], pack, options)[:1]:
                     is_right = named == signature.id
                     yield "examples", library_of(text), properties, is_right, weight
@@ -184,7 +184,7 @@ def _matches_of(
     known: Observation, signature: Signature, reduced: Signature, text: str
 ) -> tuple[Match, ...]:
     """The matches of the example with ``reduced`` in place of ``signature``."""
-    matches = [match for match in known.matches if match.signature != signature.id]
+    matches = [*_without(known, frozenset({signature.id})).matches]
     for match in match_text(Matcher(build_pack([reduced])), text) if reduced.alternatives else ():
         alternative = reduced.alternatives[match.alternative]
         number = signature.alternatives.index(alternative)
@@ -223,7 +223,7 @@ def fit(samples: Sequence[Sample], start: Array | None = None) -> Array:
     penalty = np.where(np.arange(len(_COLUMNS)) < len(_BASES), 0.01, 1.0 / _PRIOR**2)
     log_odds = np.zeros(len(_COLUMNS)) if start is None else start.copy()
     for _ in range(_ROUNDS):
-        shares = 1.0 / (1.0 + np.exp(-design @ log_odds))
+        shares = _shares(design, log_odds)
         slope = design.T @ (weight * shares - right) + penalty * log_odds
         bend = (design * (weight * shares * (1.0 - shares))[:, None]).T @ design
         step = np.linalg.solve(bend + np.diag(penalty), slope)
@@ -238,8 +238,11 @@ def _design(samples: Sequence[Sample]) -> Array:
 
 
 def stated(samples: Sequence[Sample], log_odds: Array) -> Array:
-    shares = 1.0 / (1.0 + np.exp(-_design(samples) @ log_odds))
-    return np.clip(shares, LOWEST, HIGHEST)
+    return np.clip(_shares(_design(samples), log_odds), LOWEST, HIGHEST)
+
+
+def _shares(design: Array, log_odds: Array) -> Array:
+    return 1.0 / (1.0 + np.exp(-design @ log_odds))
 
 
 def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
@@ -272,7 +275,7 @@ def print_reliability(samples: Sequence[Sample]) -> None:
                 f"  {low:.2f}-{high:.2f}  {count:9.0f}  {mean:11.2f}  {share:11.2f}"
                 f"  {lower:.2f}-{upper:.2f}"
             )
-    for name in ("logs", "examples", "blind", "all"):
+    for name in (*sorted({s.origin for _, s in judged}), "all"):
         inside = [(p, s) for p, s in judged if name in (s.origin, "all")]
         own, constant = brier(inside), brier(_constant(inside))
         print(f"  Brier score, {name + ':':9} {own:.4f}; of a constant: {constant:.4f}")

@@ -55,10 +55,11 @@ def build_incident(
     wrappers = [c for c in ranked if not c.signature.is_answer]
     hollow = None if answers else _hollow(wrappers, unknown)
     ordered = [*answers, *wrappers]
+    sure = {each.id: confidence(each, ranked, episode.outcome) for each in ordered}
     shown = [*(hit.moment for answer in answers for hit in answer.hits), *episode.faults]
     version = timeline.version_at(moment.observation.event.path for moment in shown)
     diagnoses = tuple(
-        _diagnosis(number, candidate, ranked, timeline, episode, version, options, settings)
+        _diagnosis(number, candidate, sure[candidate.id], timeline, version, options, settings)
         for number, candidate in enumerate(ordered, start=1)
         if answers
     )
@@ -196,9 +197,8 @@ def incident_id(deployment: str, job_id: str | None, started: datetime | None, w
 def _diagnosis(
     number: int,
     candidate: Candidate,
-    ranked: Sequence[Candidate],
+    sure: float,
     timeline: DeploymentTimeline,
-    episode: Episode,
     version: str | None,
     options: OptionTable,
     settings: Settings,
@@ -214,7 +214,7 @@ def _diagnosis(
         title=signature.title,
         severity=signature.severity,
         role=signature.role,
-        confidence=confidence(candidate, ranked, episode.outcome),
+        confidence=sure,
         score=round(candidate.score, 2),
         reasons=(*candidate.reasons, *((IS_TEXT,) if candidate.is_text else ())),
         occurrences=candidate.occurrences,

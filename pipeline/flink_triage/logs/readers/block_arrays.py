@@ -39,14 +39,20 @@ def rows_at(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64
     if len(starts) and not bool((starts[:-1] <= starts[1:]).all()):
         return _unsorted_rows(data, starts)
     if inside > 0:
-        view: npt.NDArray[np.void] = np.ndarray(
-            (size - SHAPE_WIDTH + 1,), dtype=f"V{SHAPE_WIDTH}", buffer=data, strides=(1,)
-        )
-        rows[:inside] = view[starts[:inside]].view("<u8").reshape(-1, SHAPE_WIDTH // 8)
+        windows = windows_at(data, starts[:inside], SHAPE_WIDTH)
+        rows[:inside] = windows.view("<u8").reshape(-1, SHAPE_WIDTH // 8)
     for index in range(inside, len(starts)):
         piece = data[int(starts[index]) : int(starts[index]) + SHAPE_WIDTH]
         rows[index] = np.frombuffer(piece.ljust(SHAPE_WIDTH, b"\0"), dtype="<u8")
     return rows
+
+
+def windows_at(data: bytes, starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.void]:
+    """The ``width`` bytes at each start; all of them must be inside the data."""
+    view: npt.NDArray[np.void] = np.ndarray(
+        (len(data) - width + 1,), dtype=f"V{width}", buffer=data, strides=(1,)
+    )
+    return view[starts]
 
 
 def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:

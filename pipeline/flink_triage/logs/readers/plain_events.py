@@ -15,6 +15,7 @@ import hyperscan
 import numpy as np
 import numpy.typing as npt
 
+from flink_triage.logs.readers.block_arrays import windows_at
 from flink_triage.logs.readers.event_builder import MESSAGE_FOLLOWS, ShapedEvents
 from flink_triage.logs.readers.repeated_events import (
     LAST_TEN_SECONDS,
@@ -45,11 +46,9 @@ def plain_lines(
     events: Sequence[bytes], is_line: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
     """The plain events among those that are one line; none if there are few lines."""
-    is_plain = is_line.copy()
     lines = is_line.nonzero()[0]
     if len(lines) < MET_FROM:
-        is_plain[:] = False
-        return is_plain
+        return np.zeros_like(is_line)
     pieces = [events[index] for index in lines.tolist()]
     together = b"".join(pieces)
     ends: list[int] = []
@@ -64,6 +63,7 @@ def plain_lines(
     database.scan(together, match_event_handler=note, scratch=scratch)
     bounds = np.cumsum([len(piece) for piece in pieces])
     found = bounds.searchsorted(np.asarray(ends, dtype=np.int64) - 1, side="right")
+    is_plain = is_line.copy()
     is_plain[lines[found]] = False
     return is_plain
 
@@ -102,46 +102,57 @@ def _header_groups(
 ) -> list[npt.NDArray[np.int64]]:
     """Groups of events with the same header and minute, each as indexes in file order.
 
-    Events whose header depends on the message (see ``ShapedEvents.header_of``) or whose second is
-    invalid are in no group. There are no groups if the times of the events decrease.
+    Events whose header depends on the message, or whose second is invalid, are in no group. There
+    are no groups if the times of the events decrease.
     """
     if build.time_columns is None or not len(starts):
         return []
     begin, _, after = build.time_columns
-    text = np.frombuffer(data + bytes(_MAX_HEADER_BYTES), dtype=np.uint8)
-    times = _windows(text, starts + begin, after - begin).view(f"S{after - begin}").ravel()
+    padded = data + bytes(_MAX_HEADER_BYTES)
+    times = windows_at(padded, starts + begin, after - begin).view(f"S{after - begin}")
     if bool((times[1:] < times[:-1]).any()):
         return []
-    blanks = np.flatnonzero(text[:-2] == MESSAGE_FOLLOWS[0])
-    is_following = [text[blanks + at] == byte for at, byte in enumerate(MESSAGE_FOLLOWS)]
-    follows = np.append(blanks[np.logical_and.reduce(is_following)], [len(text)] * 2)
-    number = follows.searchsorted(starts + after)
-    messages = follows[number] + len(MESSAGE_FOLLOWS)
-    widths = messages - (starts + after)
-    is_usable = (widths <= _MAX_HEADER_BYTES) & (messages <= ends)
-    is_usable &= follows[number + 1] + len(MESSAGE_FOLLOWS) > ends
-    is_usable &= text[starts + begin + MINUTE_BYTES + 1] <= LAST_TEN_SECONDS
-    if not build.has_level_column:
-        # An event without a message has its message behind the text.
-        closing = np.append(np.flatnonzero(text == ord("]")), len(text) + len(MESSAGE_FOLLOWS))
-        is_usable &= closing[closing.searchsorted(messages)] >= ends
+    text = np.frombuffer(padded, dtype=np.uint8)
+    widths = _header_widths(text, starts + after, ends, build)
+    tens = text[starts + begin + MINUTE_BYTES + 1]
+    is_usable = (widths > 0) & (widths <= _MAX_HEADER_BYTES) & (tens <= LAST_TEN_SECONDS)
     usable = is_usable.nonzero()[0]
-    headers = _windows(text, starts[usable] + after, _MAX_HEADER_BYTES)
+    if not len(usable):
+        return []
+    headers = _bytes_at(padded, starts[usable] + after, _MAX_HEADER_BYTES)
     headers[np.arange(_MAX_HEADER_BYTES) >= widths[usable, None]] = 0
-    minutes = _windows(text, starts[usable] + begin, MINUTE_BYTES)
-    keys = np.hstack([minutes, headers])
+    keys = np.hstack([_bytes_at(padded, starts[usable] + begin, MINUTE_BYTES), headers])
     _, group = np.unique(keys.view(f"V{keys.shape[1]}").ravel(), return_inverse=True)
     order = np.argsort(group, kind="stable")
     edges = np.flatnonzero(np.diff(group[order])) + 1
-    return [usable[some] for some in np.split(order, edges)] if len(usable) else []
+    return [usable[some] for some in np.split(order, edges)]
 
 
-def _windows(
-    text: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], width: int
-) -> npt.NDArray[np.uint8]:
-    """The ``width`` bytes at each start, as rows."""
-    every = np.lib.stride_tricks.sliding_window_view(text, width)
-    return np.ascontiguousarray(every[starts])
+def _header_widths(
+    text: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    ends: npt.NDArray[np.int64],
+    build: ShapedEvents,
+) -> npt.NDArray[np.int64]:
+    """The number of bytes from each start to the message.
+
+    It is 0 if ``ShapedEvents.header_of`` is ``None`` because of the separators in the event.
+    """
+    places = np.flatnonzero(text[:-2] == MESSAGE_FOLLOWS[0])
+    is_separator = [text[places + at] == byte for at, byte in enumerate(MESSAGE_FOLLOWS)]
+    # A missing separator is behind the text, and so is the message of the last events.
+    separators = np.append(places[np.logical_and.reduce(is_separator)], [len(text)] * 2)
+    number = separators.searchsorted(starts)
+    messages = separators[number] + len(MESSAGE_FOLLOWS)
+    is_clear = (messages <= ends) & (separators[number + 1] + len(MESSAGE_FOLLOWS) > ends)
+    if not build.has_level_column:
+        brackets = np.append(np.flatnonzero(text == ord("]")), len(text) + len(MESSAGE_FOLLOWS))
+        is_clear &= brackets[brackets.searchsorted(messages)] >= ends
+    return np.where(is_clear, messages - starts, 0)
+
+
+def _bytes_at(data: bytes, starts: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.uint8]:
+    return windows_at(data, starts, width).view(np.uint8).reshape(-1, width)
 
 
 @lru_cache(maxsize=1)

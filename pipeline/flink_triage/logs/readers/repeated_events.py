@@ -190,9 +190,7 @@ class Repeats:
             group.kept += 1
             group.absorber = offset
             return None
-        if group.last is not None:
-            self._count(group, group.last[2])
-        group.last = offset, line, data
+        self._append(group, [data], offset, line)
         return form
 
     def _counted_form(self, key: bytes, data: bytes) -> _Form | None:
@@ -219,16 +217,19 @@ class Repeats:
         start, end = self._time_bytes
         return data[start:end]
 
-    def _count(self, group: _Group, first: bytes, *others: bytes) -> None:
-        """Count events of a group, in order, instead of building them."""
-        events = (first, *others)
-        self._counted_bytes += sum(map(len, events))
-        if not group.events:
-            group.first = self._time_in(first)
-        group.until = self._time_in(events[-1])
-        group.events += len(events)
-        for start, end in group.form.subtask[:1]:
-            group.subtasks.update(data[start:end] for data in events)
+    def _append(self, group: _Group, events: Sequence[bytes], offset: int, line: int) -> None:
+        """Append events to a group; all but the last, and the previous last one, are counted."""
+        counted = [group.last[2], *events[:-1]] if group.last is not None else events[:-1]
+        if counted:
+            self._counted_bytes += sum(map(len, counted))
+            if not group.events:
+                group.first = self._time_in(counted[0])
+            group.until = self._time_in(counted[-1])
+            group.events += len(counted)
+            for start, end in group.form.subtask[:1]:
+                group.subtasks.update(data[start:end] for data in counted)
+        group.last = offset, line, events[-1]
+        group.latest = self._time_in(events[-1])
 
     def kind_of_header(self, key: bytes, data: bytes) -> Kind | None:
         """The kind of all events with the header ``key`` in the minute of ``data``.
@@ -256,11 +257,7 @@ class Repeats:
         if self._time_in(events[0]) < group.latest:
             return None
         self.known_events += len(events)
-        counted = [*([group.last[2]] if group.last is not None else []), *events[:-1]]
-        if counted:
-            self._count(group, *counted)
-        group.last = offset, line, events[-1]
-        group.latest = self._time_in(events[-1])
+        self._append(group, events, offset, line)
         return group.form
 
     def lasts(self) -> list[tuple[int, int, bytes]]:
