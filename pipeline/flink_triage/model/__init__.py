@@ -47,6 +47,7 @@ from flink_triage.model.results import (
 from flink_triage.model.stack_traces import (
     Fingerprint,
     Frame,
+    Frames,
     StackTrace,
     Throwable,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "FileProfile",
     "Fingerprint",
     "Frame",
+    "Frames",
     "Incident",
     "JsonObject",
     "Lifecycle",

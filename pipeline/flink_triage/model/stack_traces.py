@@ -23,6 +23,20 @@ class Frame:
     origin: Origin = "user"
 
 
+class Frames(tuple[Frame, ...]):
+    """The frames of a throwable, as a key of caches: the hash is computed once."""
+
+    def __hash__(self) -> int:
+        known: int | None = self.__dict__.get("hash")
+        if known is None:
+            known = self.__dict__["hash"] = super().__hash__()
+        return known
+
+    def __reduce__(self) -> tuple[type[Frames], tuple[tuple[Frame, ...]]]:
+        # The hash differs in other processes.
+        return Frames, (tuple(self),)
+
+
 @dataclass(frozen=True, slots=True)
 class Throwable:
     """One throwable of a chain.
@@ -35,7 +49,7 @@ class Throwable:
 
     type: str
     message: str
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[Frame, ...] = Frames()
     omitted_frame_count: int = 0
     relation: Relation = "thrown"
     is_serialized: bool = False

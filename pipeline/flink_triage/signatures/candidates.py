@@ -10,6 +10,8 @@ from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.signatures.text_literals import LiteralIndex
 
+_MAX_KNOWN = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
@@ -29,6 +31,8 @@ class Candidates:
         self._by_literal: dict[int, list[_Candidate]] = {}
         self._always: list[_Candidate] = []
         self._reads_frames = False
+        # The events of a flood contain the same literals and classes.
+        self._known: dict[tuple[object, ...], dict[str, list[int]]] = {}
         for signature in pack.signatures.values():
             for index, alternative in _leading(signature):
                 self._reads_frames |= alternative.scope == "frame"
@@ -46,7 +50,17 @@ class Candidates:
     def of(self, text: EventText) -> dict[str, list[int]]:
         """The alternatives to try, by signature ID."""
         found = self._index.find(text.searched(with_frames=self._reads_frames))
-        types = text.simple_types
+        key = (frozenset(found), text.simple_types, text.trace is not None)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._choose(*key)
+        return known
+
+    def _choose(
+        self, found: frozenset[int], types: frozenset[str] | None, has_trace: bool
+    ) -> dict[str, list[int]]:
         candidates: dict[str, list[int]] = {}
         for literal in found:
             for candidate in self._by_literal.get(literal, ()):
@@ -54,7 +68,7 @@ class Candidates:
                     continue
                 if candidate.literals <= found:
                     candidates.setdefault(candidate.signature_id, []).append(candidate.index)
-        if text.trace is not None:
+        if has_trace:
             for candidate in self._always:
                 candidates.setdefault(candidate.signature_id, []).append(candidate.index)
         return candidates

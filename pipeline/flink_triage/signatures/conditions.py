@@ -7,7 +7,7 @@ with packages abbreviated to one letter, or with akka (before Flink 1.18) or pek
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from flink_triage.logs.text.trace_lines import is_throwable_type
@@ -108,15 +108,18 @@ def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
     return all(bool(part) and full.startswith(part) for part, full in pairs)
 
 
-def frame_names(frames: Iterable[Frame]) -> str:
-    """The ``class.method`` of each frame, as ``has_frame`` searches them."""
+@lru_cache(maxsize=256)
+def frame_names(frames_of_each: tuple[tuple[Frame, ...], ...]) -> str:
+    """The ``class.method`` of each frame of some throwables, as ``frames_found`` searches them."""
+    frames = (frame for frames in frames_of_each for frame in frames)
     names = (_canonical(f"{frame.class_name}.{frame.method}") for frame in frames)
     return "\n".join(f".{name}" for name in names)
 
 
-def has_frame(names: str, wanted: str) -> bool:
-    """Whether the name of any frame starts with ``wanted``, ignoring a shading prefix."""
-    return f".{_canonical(wanted)}" in names
+@lru_cache(maxsize=16384)
+def frames_found(names: str, wanted: Sequence[str]) -> Sequence[str]:
+    """Those of ``wanted`` with which the name of a frame starts, ignoring a shading prefix."""
+    return tuple(one for one in wanted if f".{_canonical(one)}" in names)
 
 
 def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:

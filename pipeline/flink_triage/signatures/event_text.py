@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from flink_triage.model import Event, Process, StackTrace, Throwable
+from flink_triage.model import Event, Frame, Process, StackTrace, Throwable
 from flink_triage.signatures.conditions import (
     chain_with_depths,
     frame_names,
@@ -93,14 +93,14 @@ class EventText:
     @cached_property
     def frames(self) -> tuple[Piece, ...]:
         return tuple(
-            Piece(depth, cut_middle(_frame_lines(throwable), self._max_chars))
+            Piece(depth, cut_middle(_frame_lines(throwable.frames), self._max_chars))
             for depth, throwable in self.chain
             if throwable.frames
         )
 
     @cached_property
     def frame_names(self) -> str:
-        return frame_names(frame for _, throwable in self.chain for frame in throwable.frames)
+        return frame_names(tuple(throwable.frames for _, throwable in self.chain))
 
     def searched(self, *, with_frames: bool) -> str:
         """All text that may contain a literal."""
@@ -199,8 +199,8 @@ def excerpt(text: str, position: int, max_chars: int) -> str:
     return text[start : min(end, start + max_chars)].strip()
 
 
-def _frame_lines(throwable: Throwable) -> str:
+@lru_cache(maxsize=256)
+def _frame_lines(frames: tuple[Frame, ...]) -> str:
     return "\n".join(
-        f"{frame.class_name}.{frame.method}({frame.file or 'Unknown Source'})"
-        for frame in throwable.frames
+        f"{frame.class_name}.{frame.method}({frame.file or 'Unknown Source'})" for frame in frames
     )

@@ -17,7 +17,7 @@ import regex
 from flink_triage.model import Event, Match, Process, SkippedSignature, StackTrace
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.candidates import Candidates
-from flink_triage.signatures.conditions import fails_in_user_code, has_frame, is_logger
+from flink_triage.signatures.conditions import fails_in_user_code, frames_found, is_logger
 from flink_triage.signatures.event_text import EventText, Piece, excerpt, regex_window, says_enough
 from flink_triage.signatures.failed_process import failed_process
 from flink_triage.signatures.pack import SignaturePack
@@ -28,6 +28,8 @@ from flink_triage.traces import extract
 # The levels of other logging systems and the levels above ERROR, which signatures do not have to
 # list.
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
+
+_MAX_FOUND_IN_FRAMES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Matcher:
         # are never tried in a run.
         self._regexes: dict[str, Any] = {}
         self._spent: dict[str, _Spent] = {}
+        self._found_in_frames: dict[tuple[str, str, str, int], Any] = {}
         self._slow: set[str] = set()
         # Created on the first text that does not match as written.
         self._respelling: Respelling | None = None
@@ -203,7 +206,8 @@ class Matcher:
         if is_elided:
             is_told = says_enough(alternative) and signature_id not in self._slow
             return (position, {}) if is_told else None
-        found = self._run_regex(signature_id, alternative.regex, piece.text, position)
+        search = self._search_frames if alternative.scope == "frame" else self._run_regex
+        found = search(signature_id, alternative.regex, piece.text, position)
         if found is None:
             return None
         captures = {
@@ -212,6 +216,18 @@ class Matcher:
             if value is not None
         }
         return found.start(), captures
+
+    def _search_frames(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
+        """Like ``_run_regex``; the result is stored, because the frames of a flood recur."""
+        key = (signature_id, pattern, text, position)
+        if key in self._found_in_frames:
+            return self._found_in_frames[key]
+        found = self._run_regex(*key)
+        if signature_id not in self._slow:
+            if len(self._found_in_frames) >= _MAX_FOUND_IN_FRAMES:
+                self._found_in_frames.clear()
+            self._found_in_frames[key] = found
+        return found
 
     def _run_regex(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
         compiled = self._regexes.get(pattern)
@@ -272,9 +288,7 @@ def _trace_holds(alternative: Alternative, text: EventText) -> bool:
         return False
     if alternative.is_user_frame:
         return text.trace is not None and fails_in_user_code(text.trace)
-    if not alternative.frames:
-        return True
-    return any(has_frame(text.frame_names, wanted) for wanted in alternative.frames)
+    return not alternative.frames or bool(frames_found(text.frame_names, alternative.frames))
 
 
 def _pieces(alternative: Alternative, text: EventText) -> Sequence[Piece]:
@@ -307,10 +321,9 @@ def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found
     if "frame" in signature.asked_places:
         places["frame"] = next(
             (
-                wanted
+                frame
                 for alternative in signature.alternatives
-                for wanted in alternative.frames
-                if has_frame(text.frame_names, wanted)
+                for frame in frames_found(text.frame_names, alternative.frames)
             ),
             None,
         )

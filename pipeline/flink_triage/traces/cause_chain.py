@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from flink_triage.logs.text.trace_lines import HEADER, is_throwable_type
-from flink_triage.model import Frame, Relation, StackTrace, Throwable
+from flink_triage.model import Frame, Frames, Relation, StackTrace, Throwable
 
 MAX_THROWABLES = 256
 MAX_MESSAGE_LINES = 1000
@@ -232,12 +233,18 @@ def _finish_one(draft: _Draft) -> Throwable:
         type=type_name,
         # log4j2 and logback print "null" for a missing message; the JVM prints nothing.
         message="" if message == "null" else message,
-        frames=tuple(draft.frames),
+        frames=_known_frames(tuple(draft.frames)),
         omitted_frame_count=draft.omitted,
         relation=draft.relation,
         is_serialized=is_serialized,
         suppressed=tuple(_finish(chain) for chain in draft.suppressed),
     )
+
+
+@lru_cache(maxsize=256)
+def _known_frames(frames: tuple[Frame, ...]) -> Frames:
+    """The same object for the same frames, which is the key of caches."""
+    return Frames(frames)
 
 
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -42,19 +43,39 @@ def fingerprint(trace: StackTrace) -> Fingerprint:
     cleanup) are ignored. Recursion is folded. Only the masked head of a message's first line is
     used. A failure has the same digests whether or not it is printed as a SerializedThrowable.
     """
+    calls = _calls(_without_text(trace))
     full: list[str] = []
-    for throwable, frames in zip(trace.throwables, own_frames(trace), strict=True):
+    for throwable, own in zip(trace.throwables, calls.own, strict=True):
         full.append(_headline(throwable))
-        full.extend(_fold(_places(frames)))
-    root = [_headline(trace.root_cause)]
-    root.extend(_fold(_places(leading_frames(trace, len(trace.throwables) - 1, 64)))[:_ROOT_FRAMES])
+        full.extend(own)
+    root = [_headline(trace.root_cause), *calls.root]
+    return Fingerprint(_digest("full", full), _digest("root", root), calls.user_digest)
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The folded calls of a trace: those of each throwable, and those next to the root cause."""
+
+    own: Sequence[Sequence[str]]
+    root: Sequence[str]
+    user_digest: str | None
+
+
+def _without_text(trace: StackTrace) -> StackTrace:
+    return StackTrace(
+        tuple(Throwable("", "", t.frames, t.omitted_frame_count) for t in trace.throwables)
+    )
+
+
+@lru_cache(maxsize=256)
+def _calls(trace: StackTrace) -> _Calls:
     user = _fold(
         _places(f for t in reversed(trace.throwables) for f in t.frames if f.origin == "user")
     )
-    return Fingerprint(
-        full=_digest("full", full),
-        root_cause=_digest("root", root),
-        user_frames=_digest("user", user) if user else None,
+    return _Calls(
+        [_fold(_places(frames)) for frames in own_frames(trace)],
+        _fold(_places(leading_frames(trace, len(trace.throwables) - 1, 64)))[:_ROOT_FRAMES],
+        _digest("user", user) if user else None,
     )
 
 

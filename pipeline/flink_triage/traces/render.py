@@ -28,7 +28,7 @@ def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
     for throwable in trace.throwables:
         omitted = throwable.omitted_frame_count
         tail = enclosing[-omitted:] if omitted else ()
-        enclosing = throwable.frames + tail
+        enclosing = throwable.frames + tail if tail else throwable.frames
         expanded.append(enclosing)
     return tuple(expanded)
 
@@ -50,7 +50,7 @@ def own_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
             enclosing[offset - 1 - shared]
         ):
             shared += 1
-        own.append(printed[: len(printed) - shared])
+        own.append(printed[:-shared] if shared else printed)
         enclosing = frames
     return tuple(own)
 

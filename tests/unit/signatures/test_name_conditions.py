@@ -8,7 +8,7 @@ from flink_triage.model import Frame
 from flink_triage.signatures.conditions import (
     fails_in_user_code,
     frame_names,
-    has_frame,
+    frames_found,
     is_logger,
     is_type,
     simple_name,
@@ -115,8 +115,8 @@ FRAMES = [
 
 @pytest.mark.parametrize(("wanted", "expected"), FRAMES)
 def test_frames(wanted: str, expected: bool) -> None:
-    names = frame_names([Frame("a.B", "c"), Frame("org.rocksdb.RocksDB", "open")])
-    assert has_frame(names, wanted) is expected
+    names = frame_names(((Frame("a.B", "c"),), (Frame("org.rocksdb.RocksDB", "open"),)))
+    assert frames_found(names, ("other", wanted)) == ((wanted,) if expected else ())
 
 
 @pytest.mark.parametrize(
