@@ -147,6 +147,24 @@ def _session(chance: random.Random) -> Iterator[Said]:
             yield 1.0, _with_ids(running, job, chance)
 
 
+def _records(chance: random.Random) -> Iterator[Said]:
+    """A job that fails on records of different length, each quoted as JSON."""
+    logs = "sql/expression-failed/**/*standalonesession*.log"
+    failed = _event(logs, "switched from RUNNING to FAILED", "For input string: '")
+    job = f"{chance.getrandbits(128):032x}"
+    while True:
+        record = {
+            "id": chance.getrandbits(chance.randint(4, 40)),
+            "name": " ".join(chance.choices(_WORDS, k=chance.randint(1, 5))),
+            "price": chance.random() * 100,
+            "tags": chance.choices(_WORDS, k=chance.randint(0, 3)),
+        }
+        thrown = f"java.io.IOException: Failed to deserialize JSON '{json.dumps(record)}'."
+        event = _renewed(failed, job, chance, SESSION_PARALLELISM)
+        header, _, *frames = event.split("\n")
+        yield 0.002, "\n".join((header, thrown, *frames[:8], ""))
+
+
 def _loggers(chance: random.Random) -> Iterator[Said]:
     """Each event has a unique logger and exception class, as if generated at runtime."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
@@ -195,12 +213,13 @@ FLOODS: Mapping[str, Flood] = {
     "disconnects": _disconnects,
     "traces": _traced,
     "session": _session,
+    "records": _records,
     "loggers": _loggers,
     "jobs": _jobs,
     "json": _disconnects,
     "errors": _errors,
 }
-_ROLE = {"session": "standalonesession", "jobs": "standalonesession"}
+_ROLE = dict.fromkeys(("session", "records", "jobs"), "standalonesession")
 
 
 def write_flood(form: str, output: Path, size_bytes: int) -> None:

@@ -36,7 +36,7 @@ from flink_triage.model import (
     TraceRow,
 )
 from flink_triage.reach import Spread, Subtask
-from flink_triage.recurrence import Analysis, Recurrences, line_offset, outline_of, telling_of
+from flink_triage.recurrence import Analysis, Recurrences, line_offset, outline_of, repeats_of
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
 from flink_triage.traces import extract, fingerprint, first_user_frame
@@ -94,7 +94,7 @@ class Analyzer:
         self._scanner = Scanner((*LITERALS, *self.pack.anchors), settings, block_bytes=block_bytes)
         self._matcher = Matcher(self.pack, settings)
         self._recurrences = Recurrences(self.pack, settings) if is_recalling else None
-        self.repeats = Repeats(telling_of(self.pack)) if is_recalling else None
+        self.repeats = repeats_of(self.pack, settings) if is_recalling else None
         self._cache: OrderedDict[tuple[object, ...], Analysis] = OrderedDict()
         self.recalled_count = 0
 

@@ -233,15 +233,79 @@ def test_a_word_in_quotes_changes_only_what_it_may(
         lines.append(f"{at} {said.format(word=word, number=number % 90 + 10)}")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines), encoding="utf-8")
-    columns = Analyzer(pack, PATIENT)
-    assert_equal_reading(full, columns, path, (0,))
+    columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
+    assert_equal_reading(full, columns, path, (0, GRAINS - 1))
     found = read(columns, range_of(path), None)[0]
     assert found == read(full, range_of(path), None)[0]
     if "'{word}'. " in said:
         assert columns.recalled_count > 500
 
 
-@pytest.mark.parametrize("form", ["disconnects", "traces", "jobs", "errors", "json"])
+QUOTING_RECORDS = (
+    "WARN  com.example.Shop [] - order was lost\n"
+    "java.io.IOException: Failed to deserialize JSON '{text}'.\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+    "INFO  org.apache.flink.runtime.executiongraph.ExecutionGraph [] - Source: Orders "
+    "({number}/90) (0123456789abcdef0123456789abcdef_cbc357ccb763df2852fee8c4fc7d55f2_0_1) "
+    "switched from RUNNING to FAILED on 10.0.0.1:4242-1b0165 @ vm (dataPort=45323).\n"
+    "java.lang.RuntimeException: \"{text}\" and '{text}' cannot be read\n"
+    "\tat com.example.Shop.run(S.java:1) ~[shop.jar:?]\n"
+    'Caused by: java.lang.NumberFormatException: For input string: "{text}"\n'
+    "\tat java.lang.Integer.parseInt(Integer.java:652) ~[?:?]\n\t... 3 more\n",
+    "WARN  com.example.Shop [] - gave up\n"
+    "org.apache.flink.util.SerializedThrowable: java.io.IOException: bad record `{text}`\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+    "WARN  com.example.Shop [] - gave up\n"
+    "io.javaoperatorsdk.operator.MissingCRDException: "
+    "'{text}' v1 CRD was not found on the cluster\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+    "WARN  com.example.Shop [] - gave up\n"
+    "java.lang.RuntimeException: java.lang.RuntimeException: '{text}'\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+    "WARN  com.example.Shop [] - gave up\n"
+    "java.sql.SQLException: Invalid value '{text}' for column\nfor the key\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+    "WARN  com.example.Shop [] - gave up\njava.lang.IllegalStateException: password '{text}'\n"
+    "\tat com.example.Shop.run(S.java:1)\n",
+)
+ODD_TEXTS = (
+    "", " ", "x" * 90, "y z" * 300, "y z" * 800, "it\\'s", "12", "caf\u00e9", "a & b", "\x00",
+    "at com.example.Shop.run(S.java:1)", "Caused by: java.io.IOException: no", "\\n at x",
+    "java.io.IOException: no", "is not supported", "must be set", "Line 4", "null", "a.b.C: d",
+    "(3/90)", "Source: Orders (3/90)#1", "0123456789abcdef0123456789abcdef", "10.0.0.1:9092",
+    "password=hunter22x", "AKIAIOSFODNN7EXAMPLE", "2026-11-21 06:47:23,468 INFO  a.b.C [] - d",
+    "... 3 more", "#011at a.b.C.d(E.java:1)", "<br>", "\t", "'", '"', "`", "''", '{"a": "b"}',
+    "kafka.server.KafkaServer", "10s", "30m", "5d", "7h",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("said", QUOTING_RECORDS)
+def test_a_text_in_quotes_changes_only_what_it_may(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str
+) -> None:
+    chance = random.Random(said)
+    literals = sorted(text for text in pack.literals if "\n" not in text)
+    lines = []
+    for number in range(3_000):
+        text = " ".join(chance.choices(["order", "payment", "Invoice", "x1", "42"], k=number % 7))
+        if chance.random() < 0.4:
+            odd = chance.choice(chance.choice([ODD_TEXTS, literals]))
+            text = f"{text}{chance.choice(['', ' '])}{odd}{chance.choice(['', text])}".lstrip(" ")
+        at = f"2026-11-21 06:{number // 60:02}:{number % 60:02},000"
+        lines.append(f"{at} {said.format(text=text, number=number % 80 + 10)}")
+    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
+    assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
+    assert columns.repeats is not None
+    print(f"{columns.repeats.known_events:,} events by form")
+    if "Shop [] - order" in said or "ExecutionGraph" in said:
+        assert columns.repeats.known_events > 2_000
+
+
+@pytest.mark.parametrize(
+    "form", ["disconnects", "traces", "session", "records", "jobs", "errors", "json"]
+)
 def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
     pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:

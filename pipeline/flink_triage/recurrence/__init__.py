@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from flink_triage.model import Event, Process
-from flink_triage.recurrence.digit_literals import Sensitive, telling_of
+from flink_triage.recurrence.digit_literals import Sensitive, repeats_of
 from flink_triage.recurrence.event_shape import Analysis, Misfit, Shape
 from flink_triage.recurrence.learn import Learner
 from flink_triage.recurrence.outline import Outline, outline_of
@@ -24,7 +24,14 @@ from flink_triage.recurrence.recall import again, line_offset
 from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
 
-__all__ = ["Analysis", "Outline", "Recurrences", "line_offset", "outline_of", "telling_of"]
+__all__ = [
+    "Analysis",
+    "Outline",
+    "Recurrences",
+    "line_offset",
+    "outline_of",
+    "repeats_of",
+]
 
 # Maximum number of keys for which a process keeps shapes; each shape takes about 10 KB.
 _MAX_KEYS = 2048

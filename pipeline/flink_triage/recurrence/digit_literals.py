@@ -1,40 +1,53 @@
-"""Finds the literals in a text whose presence may depend on a number or ID."""
+"""Finds the literals in a text whose presence may depend on a number, an ID, or quoted text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.readers.event_form_details import Telling
+from flink_triage.logs.readers.quoted_text import QuotedText
+from flink_triage.logs.readers.repeated_events import Repeats
 from flink_triage.logs.text.hyperscan_databases import database_of
+from flink_triage.settings import Settings
 from flink_triage.signatures import SignaturePack
+from flink_triage.signatures.conditions import simple_name
+from flink_triage.signatures.signature import Alternative
 
 _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]+$|[0-9]")
 
 
-def telling_of(pack: SignaturePack) -> Telling:
-    """A finder for the digits of an event that may affect its matches with ``pack``."""
-    every = [
+def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
+    """Counts repeated events; it treats two events alike only if they match ``pack`` alike."""
+    every = _alternatives(pack)
+    literals = (*_literals(every), *LITERALS, *pack.anchors)
+    searching = [(a, a.regex) for a in every if a.regex is not None]
+    telling = Telling(literals, [(a.literals, regex) for a, regex in searching])
+    searches = [
+        (a.scope, a.literals, [simple_name(c) for c in a.throwables or a.root_causes], regex)
+        for a, regex in searching
+    ]
+    return Repeats(telling, QuotedText(literals, searches, settings.regex_timeout_seconds))
+
+
+def _alternatives(pack: SignaturePack) -> list[Alternative]:
+    return [
         alternative
         for signature in pack.signatures.values()
         for alternative in (*signature.alternatives, *signature.vetoes)
     ]
-    literals = {literal for alternative in every for literal in alternative.literals}
-    searches = [(a.literals, a.regex) for a in every if a.regex is not None]
-    return Telling((*literals, *LITERALS, *pack.anchors), searches)
+
+
+def _literals(alternatives: Iterable[Alternative]) -> set[str]:
+    return {literal for alternative in alternatives for literal in alternative.literals}
 
 
 class Sensitive:
     """Finds literals with digits, or with letters that may be part of an ID, or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:
-        literals = {
-            literal
-            for signature in pack.signatures.values()
-            for alternative in (*signature.alternatives, *signature.vetoes)
-            for literal in alternative.literals
-        }
+        literals = _literals(_alternatives(pack))
         self._all = _scanner(literals)
         self._at_an_edge = _scanner({text for text in literals if _AT_AN_EDGE.search(text)})
 

@@ -13,6 +13,7 @@ from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.event_forms import forms_of_events
 from flink_triage.logs.readers.json_records import is_countable
 from flink_triage.logs.readers.plain_events import plain_lines, runs_of
+from flink_triage.logs.readers.quoted_text import QuotedKey, QuotedText
 from flink_triage.logs.readers.repeated_events import Kind, Repeats
 from flink_triage.logs.text.block_literals import LiteralFinder
 
@@ -51,17 +52,26 @@ class Candidates:
             self.runs = runs_of(self._data, self.starts, self.ends, self._is_plain, build, repeats)
         for _, run in self.runs:
             self._is_single[run] = False
-        self._keys = self._keys_of_singles(build)
+        self._keys = self._keys_of_singles(build, repeats.quoted_text)
 
-    def _keys_of_singles(self, build: ShapedEvents) -> list[bytes | None]:
+    def _keys_of_singles(self, build: ShapedEvents, quoted_text: QuotedText) -> list[bytes | None]:
         """The form of each event, or the header of a plain event.
 
         ``None`` for an event without a header, and for JSON that must be parsed.
         """
         pieces = list(compress(self.pieces, self._is_single.tolist()))
-        keys = forms_of_events(pieces, build.shape.zero_time) if pieces else []
+        zero_time = build.shape.zero_time
         if build.shape.is_json:
-            return [k if is_countable(p) else None for k, p in zip(keys, pieces, strict=True)]
+            forms = forms_of_events(pieces, zero_time)
+            return [k if is_countable(p) else None for k, p in zip(forms, pieces, strict=True)]
+        quoted = [quoted_text.without(piece) for piece in pieces]
+        unquoted = [
+            found[0] if found else piece for piece, found in zip(pieces, quoted, strict=True)
+        ]
+        keys: list[bytes | None] = [
+            QuotedKey(form + b"\0" + found[1]) if found else form
+            for form, found in zip(forms_of_events(unquoted, zero_time), quoted, strict=True)
+        ]
         for index in self._is_plain[self._is_single].nonzero()[0].tolist():
             keys[index] = build.header_of(pieces[index]) or keys[index]
         for index in self._is_headless[self._is_single].nonzero()[0].tolist():

@@ -43,8 +43,10 @@ _AFTER_ID = _among(b")],;\"'|}_")
 _BLANKS = _among(b" \t\r\n")
 
 
-def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes | None]:
+def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes]:
     """The form of each event; ``time`` replaces the start of every event."""
+    if not events:
+        return []
     together = forms_of(b"".join(events))
     ends = list(accumulate(map(len, events)))
     return [

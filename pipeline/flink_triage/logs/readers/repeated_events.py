@@ -21,6 +21,7 @@ from flink_triage.logs.readers.event_form_details import (
     constant_of,
     places_of,
 )
+from flink_triage.logs.readers.quoted_text import QuotedKey, QuotedText
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
 
@@ -137,8 +138,9 @@ class Repeats:
     the number of those that had to be parsed.
     """
 
-    def __init__(self, telling: Telling) -> None:
+    def __init__(self, telling: Telling, quoted_text: QuotedText) -> None:
         self._telling = telling
+        self.quoted_text = quoted_text
         self._tables: dict[Hashable, dict[bytes, _Form]] = {}
         self._forms: dict[bytes, _Form] = {}
         self._made = 0
@@ -290,6 +292,8 @@ class Repeats:
     def expect(self, key: bytes, data: bytes, offset: int, level: str | None) -> None:
         """Register a built event for learning, if its form has occurred often enough."""
         form = None
+        # Without its quoted text, an event has the same columns only in its header line.
+        length = data.index(b"\n") if isinstance(key, QuotedKey) else len(data)
         if len(data) <= MAX_EVENT_BYTES:
             form = self._forms.get(key) or self._new(key)
         if form is not None and form.spans:
@@ -299,7 +303,7 @@ class Repeats:
             self.other_events += 1
         if form is not None and not form.is_settled:
             form.level = level
-            self._pending[offset] = key[: len(data)], data, form
+            self._pending[offset] = key[:length], data[:length], form
 
     def distrust(self, key: bytes) -> None:
         """Stop counting events of this form, because one had a secret or undecodable text."""
@@ -345,13 +349,23 @@ class Repeats:
         if len(self._forms) >= _MAX_FORMS:
             self._forms.clear()
         spans: list[Span] | None = []
-        if not is_variant:
+        if isinstance(key, QuotedKey):
+            spans = self._spans_in_line(key.form)
+        elif not is_variant:
             spans = self._telling.spans(key, self._header_bytes)
             if not are_equal(key):
                 spans = None
         self._made += 1
         form = self._forms[key] = _Form(self._made, spans)
         return form
+
+    def _spans_in_line(self, form: bytes) -> list[Span] | None:
+        """The columns in the header line; the key of quoted text shows the effect of all others."""
+        spans = self._telling.spans(form, self._header_bytes)
+        if spans is None or not are_equal(form):
+            return None
+        length = form.index(b"\n")
+        return [(start, end) for start, end in spans if end <= length]
 
     def _period_of(self, data: bytes, minute: bytes) -> Hashable:
         at = self._build.minute_of(data)

@@ -1,0 +1,202 @@
+"""Recognizes failures that differ only in the text that their exceptions quote, such as a record.
+
+Fingerprints do not contain quoted text, so these failures are one kind, although their texts differ
+in length. The quoted text must not affect how a grammar reads the event, and two events are alike
+only if they contain the same literals and match the same regexes.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import Any
+
+import regex
+
+from flink_triage.logs.text.hyperscan_databases import database_of
+from flink_triage.logs.text.redact import may_hold_secret
+from flink_triage.logs.text.trace_lines import TRACE_WORDS
+
+# Scope, literals, simple names of classes (empty for any class), and regex of an alternative.
+Search = tuple[str, Sequence[str], Sequence[str], str]
+
+# As in `traces.mask`.
+_QUOTED = re.compile(
+    rb"\"[^\"\n]{0,1024}\"|`[^`\n]{0,1024}`"
+    rb"|(?<![A-Za-z0-9])'[^'\n]{0,1024}'(?![A-Za-z0-9])"
+)
+# Throwables with a message of one line, which `traces.fingerprint` does not cut before masking it.
+_FRAME = re.compile(rb"\t(?:at [\w$.<>/@-]{1,1024}\([^()]{0,256}\).{0,512}|\.\.\. \d{1,9} more)")
+_HEADLINE = re.compile(
+    rb"(?:Caused by: )?(?:org\.apache\.flink\.util\.SerializedThrowable: (?=(?:[\w$]+\.){2}))?"
+    rb"([A-Za-z_$][\w$.]{0,255}: .{0,700})"
+)
+# The class of a throwable, and the classes at the start of its message.
+_CLASSES = re.compile(rb"(?:[A-Za-z_$][\w$.]{0,255}:(?: |$)){1,5}")
+_MAX_EVENT_BYTES = 16 * 1024
+# Headlines whose text is not the class and the message of the throwable.
+_REWRITTEN = re.compile(rb"SerializedThrowable|: \(message:|^([\w$.]+: )\1")
+# Quoted text with a task, an ID, a character to clean, or a part of a stack trace.
+_TELLING = (
+    rb"\([0-9]{1,6}/[0-9]{1,6}\)",
+    rb"[0-9a-f]{32}",
+    rb"[\x00\x1b\r&\x80-\xff]",
+    rb"#01|<br",
+    rb" by:|at[ \t]+[^ \n]*\(",
+    "|".join(word.replace(".", r"\.") for word in TRACE_WORDS).encode(),
+)
+
+_LINE_END = re.compile(r"\(\?:\\n\|\\Z\)")
+_EXCLUDED = re.compile(r"\[\^(?:[^\]\\]|\\.)*\]")
+_MAY_CROSS_LINES = re.compile(r"\\[nsAZWD]|\(\?[a-z]*[sm]|\^|\$")
+
+
+class QuotedKey(bytes):
+    """The form of an event without quoted text, a zero byte, and what else distinguishes it."""
+
+    @property
+    def form(self) -> bytes:
+        return self[: self.rindex(b"\0")]
+
+
+class QuotedText:
+    """Removes quoted text from events; knows all literals and regexes that may read it."""
+
+    def __init__(
+        self, literals: Iterable[str], searches: Iterable[Search], timeout_seconds: float
+    ) -> None:
+        self._literals = sorted(set(literals))
+        self._timeout_seconds = timeout_seconds
+        numbers = {literal: number for number, literal in enumerate(self._literals)}
+        self._searches = sorted(
+            {
+                (
+                    frozenset(numbers[text] for text in needed),
+                    frozenset(name.encode() for name in classes),
+                    pattern,
+                    scope == "event",
+                )
+                for scope, needed, classes, pattern in searches
+                if scope not in ("frame", "message")
+            },
+            key=lambda search: search[2],
+        )
+        self._database: Any = None
+        self._regexes_for = lru_cache(maxsize=1024)(self._select_regexes)
+
+    def without(self, event: bytes) -> tuple[bytes, bytes] | None:
+        """The event without quoted text, and what distinguishes it from others with this text.
+
+        ``None`` if it quotes nothing, or if the quoted text may affect more than its matches.
+        """
+        if len(event) > _MAX_EVENT_BYTES:
+            return None
+        lines = event.split(b"\n")
+        headlines = [i for i, line in enumerate(lines[1:-1], 1) if line[:1] != b"\t"]
+        if not _is_failure(lines, headlines):
+            return None
+        quoted: list[bytes] = []
+        texts: list[bytes] = []
+
+        def leave_out(found: re.Match[bytes]) -> bytes:
+            quoted.append(found[0][1:-1])
+            return found[0][:1] * 2
+
+        for index in headlines:
+            text = _HEADLINE.fullmatch(lines[index])
+            if text is None or _REWRITTEN.search(text[1]):
+                return None
+            texts.append(text[1])
+            lines[index] = _QUOTED.sub(leave_out, lines[index])
+        if not any(quoted) or not self._is_neutral(b"\n".join(quoted)):
+            return None
+        marks = self._marks_of(lines[0], texts)
+        return None if marks is None else (b"\n".join(lines), marks)
+
+    def _is_neutral(self, quoted: bytes) -> bool:
+        """Whether the text means nothing to the grammars of traces, tasks, and secrets."""
+        database, scratch = _telling_database()
+        found: list[int] = []
+        database.scan(quoted, match_event_handler=lambda *_: found.append(1), scratch=scratch)
+        return not found
+
+    def _marks_of(self, header_line: bytes, throwables: Sequence[bytes]) -> bytes | None:
+        """The literals in the header line and each throwable, and the regexes that these match."""
+        literals = self._literals_in((header_line, *throwables))
+        names = frozenset(name for text in throwables for name in _simple_names(text))
+        patterns = self._regexes_for(frozenset(number for _, number in literals), names)
+        try:
+            texts = [text.decode().rstrip() for text in throwables]
+            if patterns is None or may_hold_secret("\n".join(texts)):
+                return None
+            matches = [
+                pattern.search(text, timeout=self._timeout_seconds) is not None
+                for text in texts
+                for pattern in patterns
+            ]
+        except (UnicodeDecodeError, TimeoutError):
+            return None
+        return repr((literals, matches)).encode()
+
+    def _literals_in(self, lines: Sequence[bytes]) -> list[tuple[int, int]]:
+        """The index of the line and the number of each literal."""
+        if self._database is None:
+            self._database = database_of([literal.encode() for literal in self._literals])
+        database, scratch = self._database
+        found: list[tuple[int, int]] = []
+        ends = list(accumulate(len(line) + 1 for line in lines))
+
+        def note(number: int, _start: int, end: int, *_: object) -> None:
+            found.append((bisect_left(ends, end), number))
+
+        database.scan(b"\n".join(lines), match_event_handler=note, scratch=scratch)
+        return sorted(found)
+
+    def _select_regexes(
+        self, literals: frozenset[int], names: frozenset[bytes]
+    ) -> Sequence[Any] | None:
+        """The regexes that may match; ``None`` if one of them may match more than one throwable."""
+        selected = [
+            (pattern, is_event)
+            for needed, wanted, pattern, is_event in self._searches
+            if needed <= literals and not (wanted and wanted.isdisjoint(names))
+        ]
+        if any(is_event and may_cross_lines(pattern) for pattern, is_event in selected):
+            return None
+        return [regex.compile(pattern) for pattern in dict.fromkeys(p for p, _ in selected)]
+
+
+def _is_failure(lines: Sequence[bytes], headlines: Sequence[int]) -> bool:
+    """Whether these are a header line and throwables with frames; the last line must be empty."""
+    if lines[-1] or not headlines or headlines[0] != 1 or headlines[-1] == len(lines) - 2:
+        return False
+    if any(index + 1 == following for index, following in pairwise(headlines)):
+        return False
+    return all(map(_is_frame, [line for line in lines if line[:1] == b"\t"]))
+
+
+def _simple_names(throwable: bytes) -> list[bytes]:
+    """The classes at the start of the text, without packages and outer classes."""
+    classes = _CLASSES.match(throwable)
+    names = classes[0].split(b":")[:-1] if classes is not None else []
+    return [name[max(name.rfind(b"."), name.rfind(b"$")) + 1 :].strip() for name in names]
+
+
+@lru_cache(maxsize=32768)
+def _is_frame(line: bytes) -> bool:
+    return _FRAME.fullmatch(line) is not None
+
+
+@lru_cache(maxsize=1)
+def _telling_database() -> tuple[Any, Any]:
+    return database_of(_TELLING, literal=False)
+
+
+def may_cross_lines(pattern: str) -> bool:
+    """Whether a match of the regex may contain a newline, or depend on the lines around it."""
+    pattern = _LINE_END.sub("", pattern)
+    pattern = _EXCLUDED.sub(lambda found: "" if r"\n" in found[0] else r"\s", pattern)
+    return _MAY_CROSS_LINES.search(pattern) is not None
