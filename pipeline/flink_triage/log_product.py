@@ -97,6 +97,8 @@ _LINES_OF_SERVERS = (
     ),
     # The Apache HTTP Server.
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
+    # Elasticsearch, with abbreviated loggers.
+    ("[o.", re.compile(r"\]\[(?:FATAL|ERROR|WARN|INFO) {0,2}\]\[o\.(?:e|o)\.")),
     # nginx: the process and its thread after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )

@@ -44,6 +44,11 @@ AVRO = (
         (None, "FATAL: password authentication failed for user shop", None),
         (None, "29060#29060: *2193 connect() failed (111: Connection refused)", "other"),
         (None, "[core:error] [pid 35708:tid 43286] File does not exist: /htdocs/a", "other"),
+        (
+            None,
+            "[2026-05-19T09:09:20,299][ERROR][o.e.b.Bootstrap ] [shop] node validation",
+            "other",
+        ),
         (None, "Source: Orders (1/2)#0: waits", None),
         ("CompactionTask.java", "Compacted 4 sstables", "other"),
         ("Task.java", "Orders (1/2)#0 (b2ae) switched from RUNNING to FAILED", "flink"),

@@ -54,6 +54,18 @@ DOCUMENTS = {
     "a manual with headings": "## Recovery\nThe operator restarts a failed job.\n"
     "## Unhealthy jobs\nA missing deployment can lead to a loss of state.\n"
     "## Rollback\nSee above.\n",
+    "symptoms and solutions in Chinese": "### 坑 2：超时\n\n**症状**：`Checkpoint expired"
+    " before completing` 日志刷屏。\n\n**原因**：写入慢。\n\n**解法**：\n调大超时。\n",
+    "solutions in Korean": "#### 1. 연결 실패\n```\nError: Failed to send data to Kafka\n```\n"
+    f"**해결책:**\n- 네트워크\n\n#### 2. OOM\n```\nError: {HEAP}\n```\n**해결책:**\n- 메모리\n",
+    "causes and solutions in German": f"## {HEAP}\n\n**Ursache:** Der Heap ist zu klein.\n\n"
+    "**Lösung:** Mehr Speicher.\n",
+    "a test with a chain of calls": "        assertThatThrownBy(\n                        () ->\n"
+    "                                env.setUp(\n                                        writers,\n"
+    "                                        100,\n"
+    "                                        writers * channels))\n"
+    "                .isInstanceOf(IOException.class)\n"
+    f'                .hasMessageContaining("{HEAP}");\n',
     "questions and answers": f"Q: the job prints {HEAP}\nA: raise the heap.\n",
 }
 REPORTS = {
@@ -72,6 +84,7 @@ REPORTS = {
     "**Environment**\nFlink 1.17\n",
     "a template with sections": f"## Problem\nMy job fails with {HEAP}\n## Root cause analysis\n"
     "unknown\n## Remediation steps\nnone yet, please help\n",
+    "a question in Chinese": f"## 问题\n我们的作业报错 {HEAP}\n## 原因\n未知\n## 解决方案\n求助\n",
     "words without a failure": "If the load grows, add TaskManagers.\n",
 }
 

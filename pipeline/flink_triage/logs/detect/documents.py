@@ -30,7 +30,8 @@ _CODE = re.compile(
     r"\s*(?:(?:public|private|protected|static|final|package|import|class|interface|enum|return"
     r"|throw new|try|catch|def|async def|from \S+ import|val|var|fun|func|@Override|@Test|assert"
     r"|raise|except)\b|(?:LOG|log|logger|LOGGER)\.\w+\(|assert\w*\(|//|/\*|\*(?:[ /]|$))"
-    # Enum constants and shell commands.
+    # Calls and arguments that continue on the next line, enum constants, and shell commands.
+    r"|\s+\.\w+\(|\s{4,}[\w.]+(?:\(|,)\s*$|\s{4,}\([\w, ]*\) ->"
     r"|\s*[A-Z][A-Z0-9_]{2,80}\(.*\)[,;]\s*$"
     r"|\s*(?:fi|done|then|else|esac|echo .*|local \w+=.*|if \[.*|\|? ?grep .*)\s*\\?\s*$"
     r"|.*[;{}]\s*$"
@@ -65,7 +66,8 @@ _TOLD = re.compile(
     r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
     r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
     r"|\b(?:fails|failed|crashed|crashes|died|dies|ends|ended|stopped) (?:with|because)\b"
-    r"|\bCaused by\b|\bhow (?:can|do|to) (?:I|we)\b|\bplease help\b|\bany ideas?\b",
+    r"|\bCaused by\b|\bhow (?:can|do|to) (?:I|we)\b|\bplease help\b|\bany ideas?\b"
+    r"|请问|求助|怎么(?:解决|处理|办)|如何解决|我们?(?:遇到|发现|的)",
     re.IGNORECASE,
 )
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
@@ -73,18 +75,25 @@ _BULLETS = "\t *-"
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 _UNDERLINE = re.compile(r"[=\-~^]{4,}\s*")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
-# Section labels of a troubleshooting guide: symptoms and solutions.
-_LABEL_END = r"\b(?:[\s:*_]*$|:?\*\*|\*\*:)"
+# Section labels of a troubleshooting guide: symptoms and solutions, also in Chinese, Japanese,
+# Korean, German, French, Spanish, Portuguese, and Russian.
+_LABEL_END = r"(?<=\w)(?:[\s:\uff1a*_]*$|[:\uff1a]?\*\*|\*\*[:\uff1a])"
 _SYMPTOM = re.compile(
-    rf"[\s>#*_-]*(?:symptoms?|scenario|problems?|(?:root )?causes?(?: analysis)?|reasons?)"
+    r"[\s>#*_-]*(?:symptoms?|scenario|problems?|(?:root )?causes?(?: analysis)?|reasons?"
+    r"|症状|现象|問題|问题|原因|증상|문제|원인|symptome?|ursachen?|symptômes?|problèmes?"
+    r"|síntomas?|sintomas?|problemas?|causas?|симптом\w?|проблем\w|причин\w)"
     rf"(?: \(\w{{1,20}}\))?{_LABEL_END}",
     re.IGNORECASE,
 )
 _SOLUTION = re.compile(
     r"[\s>#*_-]*(?:solutions?|resolutions?|fix(?:es)?|workarounds?|remed(?:y|ies)|mitigations?"
-    rf"|remediations?|what to do|actions?|recommendations?)(?: (?:steps?|plan))?{_LABEL_END}",
+    r"|remediations?|what to do|actions?|recommendations?|解法|解决(?:方案|方法|办法)?"
+    r"|处理(?:方法)?|解決(?:策|方法)?|対処(?:法|方法)?|対策|해결(?:책|방법| 방법)?|조치"
+    r"|lösung(?:en)?|abhilfe|résolution|solución|soluciones|solução|soluções|решени[ея])"
+    rf"(?: (?:steps?|plan))?{_LABEL_END}",
     re.IGNORECASE,
 )
+_MIN_SOLUTIONS = 2
 # A release note entry: a list item that starts with an issue key.
 _RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
 _MANUAL_HEADINGS = 3
@@ -155,7 +164,8 @@ def _is_reference(lines: Sequence[str]) -> bool:
 
 def _is_labelled(lines: Sequence[str]) -> bool:
     """Whether the lines are a guide whose sections are labeled as symptoms and solutions."""
-    is_guide = _count(_SYMPTOM, lines) and _count(_SOLUTION, lines)
+    solutions = _count(_SOLUTION, lines)
+    is_guide = solutions >= _MIN_SOLUTIONS or (solutions and _count(_SYMPTOM, lines))
     # A title may be the question that the guide answers.
     told = (
         line

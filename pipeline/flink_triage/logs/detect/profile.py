@@ -35,6 +35,8 @@ _PROBE_LINES = 2000
 _SAMPLE_LINES = 400
 # A file is read by its header shape only if its layout matches nearly all of its head.
 _SHAPED_CONFIDENCE = 0.8
+# Fewer header lines than this share may be quoted by a document.
+_MIN_OF_LOG = 0.1
 
 _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "zip archive"),
@@ -95,8 +97,8 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
     own = _share_of_own(told.texts, settings)
     if own > 0:
         layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
-    if layout == "none" and is_document(told.texts):
-        layout = DOCUMENT
+    if confidence < _MIN_OF_LOG and is_document(told.texts):
+        layout, shape = DOCUMENT, None
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
     is_shaped = shape is not None and is_plain

@@ -217,7 +217,8 @@ class PastedEvents:
     def _is_notable(
         self, event: OpenEvent, level: str | None, message: str, continuation: str | None
     ) -> bool:
-        if self._is_document and event.header is None:
+        if self._is_document and (event.header is None or event.header.logged_at is None):
+            # A document quotes messages as "Error: ...".
             return False
         if level in WARN_AND_ABOVE or event.holds_trace:
             return True
