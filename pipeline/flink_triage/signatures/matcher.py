@@ -18,7 +18,14 @@ from flink_triage.model import Event, Match, Process, SkippedSignature, StackTra
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures.candidates import Candidates
 from flink_triage.signatures.conditions import fails_in_user_code, frames_found, is_logger
-from flink_triage.signatures.event_text import EventText, Piece, excerpt, regex_window, says_enough
+from flink_triage.signatures.event_text import (
+    MAX_REGEX_CHARS,
+    EventText,
+    Piece,
+    excerpt,
+    regex_window,
+    says_enough,
+)
 from flink_triage.signatures.failed_process import failed_process
 from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.respelling import Respelling
@@ -30,6 +37,9 @@ from flink_triage.traces import extract
 _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 
 _MAX_FOUND_IN_FRAMES = 256
+_BEFORE_VALUES = " .:'\""
+# A partial match of a cut text is at least this long; any text ends with a shorter one.
+_MIN_CUT_CHARS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +195,13 @@ class Matcher:
         if not (_header_holds(alternative, text) and _trace_holds(alternative, text)):
             return None
         for piece in _pieces(alternative, text):
-            held = self._search(signature_id, alternative, piece, is_elided=text.is_elided)
+            held = self._search(
+                signature_id,
+                alternative,
+                piece,
+                is_elided=text.is_elided,
+                may_be_cut=text.is_written,
+            )
             if held is not None:
                 position, captures = held
                 depth = piece.depth if piece.depth is not None else _depth(alternative, text)
@@ -194,9 +210,18 @@ class Matcher:
         return None
 
     def _search(
-        self, signature_id: str, alternative: Alternative, piece: Piece, *, is_elided: bool
+        self,
+        signature_id: str,
+        alternative: Alternative,
+        piece: Piece,
+        *,
+        is_elided: bool,
+        may_be_cut: bool,
     ) -> tuple[int, Mapping[str, str]] | None:
-        """The position of the alternative in a text, and its captures."""
+        """The position of the alternative in a text, and its captures.
+
+        If the text may be cut, it may end where the regex expects a value.
+        """
         positions = [piece.text.find(literal) for literal in alternative.literals]
         if any(position < 0 for position in positions):
             return None
@@ -209,13 +234,27 @@ class Matcher:
         search = self._search_frames if alternative.scope == "frame" else self._run_regex
         found = search(signature_id, alternative.regex, piece.text, position)
         if found is None:
-            return None
+            is_cut = may_be_cut and says_enough(alternative) and self._is_cut(alternative, piece)
+            return (position, {}) if is_cut else None
         captures = {
             name: value[: self._settings.max_excerpt_chars]
             for name, value in found.groupdict().items()
             if value is not None
         }
         return found.start(), captures
+
+    def _is_cut(self, alternative: Alternative, piece: Piece) -> bool:
+        """Whether the text ends with a literal, where the regex still expects a value."""
+        assert alternative.regex is not None
+        text = piece.text[-MAX_REGEX_CHARS:].rstrip(_BEFORE_VALUES)
+        if not text.endswith(tuple(one.rstrip(_BEFORE_VALUES) for one in alternative.literals)):
+            return False
+        timeout = self._settings.regex_timeout_seconds
+        try:
+            found = self._regexes[alternative.regex].search(text, timeout=timeout, partial=True)
+        except TimeoutError:
+            return False
+        return found is not None and len(found[0]) >= _MIN_CUT_CHARS
 
     def _search_frames(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
         """Like ``_run_regex``; the result is stored, because the frames of a flood recur."""

@@ -205,6 +205,25 @@ def test_captures_come_from_named_groups_that_took_part() -> None:
     assert match.captures == {"count": "3"}
 
 
+@pytest.mark.parametrize(
+    ("text", "is_written", "holds"),
+    [
+        ("We have probably lost the machine m1", True, True),
+        ("We have probably lost the machine.", True, True),
+        ("We have probably lost the machine.", False, False),
+        ("We have probably lost the machine, and more", True, False),
+    ],
+)
+def test_a_pasted_text_may_end_before_the_value(text: str, is_written: bool, holds: bool) -> None:
+    alternative = Alternative(
+        literals=("probably lost the machine",), regex=r"lost the machine (?P<machine>m\d)"
+    )
+    written = {"level": None, "logged_at": None, "logger": None}
+    fields = written if is_written else {"level": "WARN"}
+    trace = chain(f"java.lang.Exception: {text}")
+    assert bool(found(pack_of(alternative), "", trace, **fields)) is holds
+
+
 def test_captures_of_other_alternatives_are_added_to_those_of_the_best() -> None:
     pack = pack_of(
         Alternative(literals=("lost",), regex=r"lost (?P<what>\w+)"),
