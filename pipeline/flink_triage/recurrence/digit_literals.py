@@ -28,7 +28,7 @@ def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
         (a.scope, a.literals, [simple_name(c) for c in a.throwables or a.root_causes], regex)
         for a, regex in searching
     ]
-    return Repeats(telling, QuotedText(literals, searches, settings.regex_timeout_seconds))
+    return Repeats(telling, QuotedText(literals, searches, settings))
 
 
 def _alternatives(pack: SignaturePack) -> list[Alternative]:

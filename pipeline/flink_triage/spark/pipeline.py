@@ -177,12 +177,13 @@ def _finished(
     """Publish the batches that were committed but not published; return the published runs."""
     runs = published_runs(spark, warehouse)
     added = warehouse.bring_up_to_date(spark)
+    # Before tables are created: a table that was just created has no batches.
+    waiting = committed_after(spark, warehouse, runs[-1].batch if runs else 0)
     if added or not runs or runs[-1].tool_version != __version__:
         warehouse.create(spark)
         failpoint("created")
         if warehouse.directory is None:
             warehouse.create_views(spark)
-    waiting = committed_after(spark, warehouse, runs[-1].batch if runs else 0)
     if skipped is not None and skipped not in {*waiting, *(run.batch for run in runs)}:
         allowed = ", ".join(map(str, waiting)) or "none, all batches are published"
         raise UsageError(f"--skip-batch: got {skipped}, allowed: {allowed}")

@@ -19,6 +19,7 @@ import regex
 from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.redact import may_hold_secret
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
+from flink_triage.settings import Settings
 
 # Scope, literals, simple names of classes (empty for any class), and regex of an alternative.
 Search = tuple[str, Sequence[str], Sequence[str], str]
@@ -66,10 +67,12 @@ class QuotedText:
     """Removes quoted text from events; knows all literals and regexes that may read it."""
 
     def __init__(
-        self, literals: Iterable[str], searches: Iterable[Search], timeout_seconds: float
+        self, literals: Iterable[str], searches: Iterable[Search], settings: Settings
     ) -> None:
         self._literals = sorted(set(literals))
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds = settings.regex_timeout_seconds
+        # The matcher does not search the middle of a longer text.
+        self._max_bytes = min(_MAX_EVENT_BYTES, settings.max_match_chars)
         numbers = {literal: number for number, literal in enumerate(self._literals)}
         self._searches = sorted(
             {
@@ -92,7 +95,7 @@ class QuotedText:
 
         ``None`` if it quotes nothing, or if the quoted text may affect more than its matches.
         """
-        if len(event) > _MAX_EVENT_BYTES:
+        if len(event) > self._max_bytes:
             return None
         lines = event.split(b"\n")
         headlines = [i for i, line in enumerate(lines[1:-1], 1) if line[:1] != b"\t"]
@@ -117,7 +120,7 @@ class QuotedText:
         return None if marks is None else (b"\n".join(lines), marks)
 
     def _is_neutral(self, quoted: bytes) -> bool:
-        """Whether the text means nothing to the grammars of traces, tasks, and secrets."""
+        """Whether the text means nothing to the grammars of traces and tasks."""
         database, scratch = _telling_database()
         found: list[int] = []
         database.scan(quoted, match_event_handler=lambda *_: found.append(1), scratch=scratch)
