@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -63,6 +64,16 @@ class QuotedKey(bytes):
         return self[: self.rindex(b"\0")]
 
 
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A regex, the literals that it requires, and the classes of which it requires one."""
+
+    literals: frozenset[int]
+    names: frozenset[bytes]
+    pattern: str
+    is_event: bool
+
+
 class QuotedText:
     """Removes quoted text from events; knows all literals and regexes that may read it."""
 
@@ -74,19 +85,21 @@ class QuotedText:
         # The matcher does not search the middle of a longer text.
         self._max_bytes = min(_MAX_EVENT_BYTES, settings.max_match_chars)
         numbers = {literal: number for number, literal in enumerate(self._literals)}
-        self._searches = sorted(
-            {
-                (
-                    frozenset(numbers[text] for text in needed),
-                    frozenset(name.encode() for name in classes),
-                    pattern,
-                    scope == "event",
+        # The searches by their longest literal, which is usually the rarest.
+        self._searches: dict[int | None, list[_Search]] = {}
+        for scope, needed, classes, pattern in searches:
+            if scope not in ("frame", "message"):
+                longest = numbers[max(needed, key=len)] if needed else None
+                self._searches.setdefault(longest, []).append(
+                    _Search(
+                        frozenset(numbers[text] for text in needed),
+                        frozenset(name.encode() for name in classes),
+                        pattern,
+                        scope == "event",
+                    )
                 )
-                for scope, needed, classes, pattern in searches
-                if scope not in ("frame", "message")
-            },
-            key=lambda search: search[2],
-        )
+        of_all = (search for some in self._searches.values() for search in some)
+        self._known_names = frozenset().union(*(search.names for search in of_all))
         self._database: Any = None
         self._regexes_for = lru_cache(maxsize=1024)(self._select_regexes)
 
@@ -130,7 +143,8 @@ class QuotedText:
         """The literals in the header line and each throwable, and the regexes that these match."""
         literals = self._literals_in((header_line, *throwables))
         names = frozenset(name for text in throwables for name in _simple_names(text))
-        patterns = self._regexes_for(frozenset(number for _, number in literals), names)
+        found = frozenset(number for _, number in literals)
+        patterns = self._regexes_for(found, names & self._known_names)
         try:
             texts = [text.decode().rstrip() for text in throwables]
             if patterns is None or may_hold_secret("\n".join(texts)):
@@ -163,13 +177,14 @@ class QuotedText:
     ) -> Sequence[Any] | None:
         """The regexes that may match; ``None`` if one of them may match more than one throwable."""
         selected = [
-            (pattern, is_event)
-            for needed, wanted, pattern, is_event in self._searches
-            if needed <= literals and not (wanted and wanted.isdisjoint(names))
+            search
+            for literal in (None, *sorted(literals))
+            for search in self._searches.get(literal, ())
+            if search.literals <= literals and not (search.names and search.names.isdisjoint(names))
         ]
-        if any(is_event and may_cross_lines(pattern) for pattern, is_event in selected):
+        if any(search.is_event and may_cross_lines(search.pattern) for search in selected):
             return None
-        return [regex.compile(pattern) for pattern in dict.fromkeys(p for p, _ in selected)]
+        return [_compiled(one) for one in dict.fromkeys(s.pattern for s in selected)]
 
 
 def _is_failure(lines: Sequence[bytes], headlines: Sequence[int]) -> bool:
@@ -191,6 +206,11 @@ def _simple_names(throwable: bytes) -> list[bytes]:
 @lru_cache(maxsize=32768)
 def _is_frame(line: bytes) -> bool:
     return _FRAME.fullmatch(line) is not None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> Any:
+    return regex.compile(pattern)
 
 
 @lru_cache(maxsize=1)
