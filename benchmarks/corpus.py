@@ -245,8 +245,8 @@ def _time(at: datetime) -> str:
 def write_corpus(source: Path, output: Path, size_bytes: int, trace_share: float) -> None:
     """Write deployments of ``size_bytes`` in total to ``output``."""
     material = read_material(source)
-    for role, told in material.items():
-        if not (told.start_ups and told.steady and told.traced):
+    for role, texts in material.items():
+        if not (texts.start_ups and texts.steady and texts.traced):
             raise SystemExit(f"{source}: contains too few logs of a {role}")
     count = max(8, size_bytes // DEPLOYMENT_BYTES)
     for number in range(count):

@@ -166,9 +166,9 @@ def print_baselines(answers: Sequence[Answer], pack: SignaturePack) -> None:
     """Print the accuracy of two simple methods on the same logs."""
     texts = [(answer.labelled, text_of(answer.labelled.path)) for answer in answers]
     for name, baseline in BASELINES.items():
-        said = [(labelled.root, baseline(text, pack)) for labelled, text in texts]
-        positives = [(root, ranking) for root, ranking in said if root]
-        negatives = [ranking for root, ranking in said if root is not None and not root]
+        rankings = [(labelled.root, baseline(text, pack)) for labelled, text in texts]
+        positives = [(root, ranking) for root, ranking in rankings if root]
+        negatives = [ranking for root, ranking in rankings if root is not None and not root]
         first = [1 for root, ranking in positives if root & {*ranking[:1]}]
         third = [1 for root, ranking in positives if root & {*ranking[:3]}]
         print(f"{name + ':':<25} top-1 {_share(first, positives)}")
@@ -196,18 +196,18 @@ def _print_reliability(positives: Sequence[Answer]) -> None:
 
 def _miss(answer: Answer) -> str | None:
     labelled, name = answer.labelled, answer.labelled.path.name
-    said = ", ".join(answer.ranked[:3]) or "/".join(sorted(answer.verdicts)) or "nothing"
+    answered = ", ".join(answer.ranked[:3]) or "/".join(sorted(answer.verdicts)) or "nothing"
     if labelled.root is None:
         if "diagnosed" not in answer.verdicts:
             return None
-        return f"GUESS  {name}: no class for {labelled.label}; said {said}"
+        return f"GUESS  {name}: no class for {labelled.label}; said {answered}"
     if not labelled.root:
-        return f"ALARM  {name}: {labelled.label}; said {said}" if answer.is_alarm else None
+        return f"ALARM  {name}: {labelled.label}; said {answered}" if answer.is_alarm else None
     if not answer.is_top(1):
         wanted = " or ".join(sorted(labelled.root))
-        return f"MISS   {name}: wanted {wanted}; said {said}"
+        return f"MISS   {name}: wanted {wanted}; said {answered}"
     lost = [c for c in labelled.consequences if not c & answer.anywhere]
-    return f"PART   {name}: no {[sorted(c) for c in lost]}; said {said}" if lost else None
+    return f"PART   {name}: no {[sorted(c) for c in lost]}; said {answered}" if lost else None
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -39,8 +39,8 @@ _WORDS = (
 # fmt: on
 
 # The seconds since the previous event, and the text of an event without its timestamp.
-Said = tuple[float, str]
-Flood = Callable[[random.Random], Iterator[Said]]
+TimedEvent = tuple[float, str]
+Flood = Callable[[random.Random], Iterator[TimedEvent]]
 
 
 def _event(path: str, *words: str) -> str:
@@ -104,7 +104,7 @@ def _checkpoints(job: str, chance: random.Random) -> Iterator[str]:
             yield re.sub(r"(?<=heckpoint )\d+", str(number), _with_ids(event, job, chance))
 
 
-def _loop(chance: random.Random, trace_share: float) -> Iterator[Said]:
+def _loop(chance: random.Random, trace_share: float) -> Iterator[TimedEvent]:
     """A client that loses its broker, and checkpoints; a ``trace_share`` of events has a trace."""
     job = f"{chance.getrandbits(128):032x}"
     traces, steady, checkpoints = _traces(), _steady(), _checkpoints(job, chance)
@@ -122,15 +122,15 @@ def _loop(chance: random.Random, trace_share: float) -> Iterator[Said]:
         yield SECONDS_BETWEEN, event
 
 
-def _disconnects(chance: random.Random) -> Iterator[Said]:
+def _disconnects(chance: random.Random) -> Iterator[TimedEvent]:
     yield from _loop(chance, 0.01)
 
 
-def _traced(chance: random.Random) -> Iterator[Said]:
+def _traced(chance: random.Random) -> Iterator[TimedEvent]:
     yield from _loop(chance, 0.3)
 
 
-def _session(chance: random.Random) -> Iterator[Said]:
+def _session(chance: random.Random) -> Iterator[TimedEvent]:
     """Three jobs that repeatedly fail on a record, which the exception quotes."""
     logs = "sql/expression-failed/**/*standalonesession*.log"
     failed = _event(logs, "switched from RUNNING to FAILED", "For input string: '")
@@ -147,7 +147,7 @@ def _session(chance: random.Random) -> Iterator[Said]:
             yield 1.0, _with_ids(running, job, chance)
 
 
-def _records(chance: random.Random) -> Iterator[Said]:
+def _records(chance: random.Random) -> Iterator[TimedEvent]:
     """A job that fails on records of different length, each quoted as JSON."""
     logs = "sql/expression-failed/**/*standalonesession*.log"
     failed = _event(logs, "switched from RUNNING to FAILED", "For input string: '")
@@ -165,7 +165,7 @@ def _records(chance: random.Random) -> Iterator[Said]:
         yield 0.002, "\n".join((header, thrown, *frames[:8], ""))
 
 
-def _loggers(chance: random.Random) -> Iterator[Said]:
+def _loggers(chance: random.Random) -> Iterator[TimedEvent]:
     """Each event has a unique logger and exception class, as if generated at runtime."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
     header, _, trace = event.partition("\n")
@@ -178,7 +178,7 @@ def _loggers(chance: random.Random) -> Iterator[Said]:
         yield 0.01, f" WARN  com.example.made.{name} [] - {message}\n{own}\n"
 
 
-def _jobs(chance: random.Random) -> Iterator[Said]:
+def _jobs(chance: random.Random) -> Iterator[TimedEvent]:
     """Short jobs, one after the other in one session cluster; every tenth fails."""
     words = (
         ("Submitting job '",),
@@ -200,7 +200,7 @@ def _jobs(chance: random.Random) -> Iterator[Said]:
             yield 0.05, named
 
 
-def _errors(chance: random.Random) -> Iterator[Said]:
+def _errors(chance: random.Random) -> Iterator[TimedEvent]:
     """Errors of an application, each with a different message."""
     while True:
         words = chance.choices(_WORDS, k=chance.randint(6, 24))
@@ -234,25 +234,25 @@ def write_flood(form: str, output: Path, size_bytes: int) -> None:
         with (output / f"flink-flink-{role}-{number}-vm.log").open("wb") as log:
             room = min(left, FILE_BYTES)
             while room > 0:
-                seconds, said = next(events)
+                seconds, event = next(events)
                 at += timedelta(seconds=seconds)
-                text = _json_line(at, said) if form == "json" else _line(at, said)
+                text = _json_line(at, event) if form == "json" else _line(at, event)
                 written = log.write(text.encode())
                 room -= written
                 left -= written
         number += 1
 
 
-def _line(at: datetime, said: str) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}{said}"
+def _line(at: datetime, event: str) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S},{at.microsecond // 1000:03}{event}"
 
 
-def _json_line(at: datetime, said: str) -> str:
+def _json_line(at: datetime, event: str) -> str:
     """The event as Flink's JSON template prints it."""
-    header, _, thrown = said.rstrip("\n").partition("\n")
+    header, _, thrown = event.rstrip("\n").partition("\n")
     head, _, message = header.partition(" - ")
     level, logger = head.split()[:2]
-    told = {
+    record = {
         "ts": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03}Z",
         "level": level,
         "thread": "main",
@@ -260,8 +260,8 @@ def _json_line(at: datetime, said: str) -> str:
         "message": message,
     }
     if thrown:
-        told["exception"] = thrown
-    return json.dumps(told, separators=(",", ":")) + "\n"
+        record["exception"] = thrown
+    return json.dumps(record, separators=(",", ":")) + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -132,14 +132,14 @@ def compared_runs(count: int, maintain_every: int) -> list[tuple[range, range]]:
     return [(range(count + 1 - few, count + 1), range(1, 1 + few))]
 
 
-def told(result: Result) -> tuple[list[Incident], object]:
+def comparable(result: Result) -> tuple[list[Incident], object]:
     """The values to compare; without statuses, which a single run cannot have."""
     return [replace(incident, status=None) for incident in result.incidents], result.unknown
 
 
 def is_as_at_once(spark: SparkSession, folder: Path) -> bool:
     found = read_result(spark, str(folder / "warehouse"))
-    return told(found) == told(run_local([str(folder / "fleet")], OPTIONS))
+    return comparable(found) == comparable(run_local([str(folder / "fleet")], OPTIONS))
 
 
 def main(arguments: list[str], say: Callable[[str], None] = print) -> int:

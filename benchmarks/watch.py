@@ -42,12 +42,12 @@ def measure(command: Sequence[str]) -> Measured:
     ended = threading.Event()
     watcher = threading.Thread(target=seen.watch, args=(process.pid, ended))
     watcher.start()
-    _, said = process.communicate()
+    _, output = process.communicate()
     seconds = time.monotonic() - began
     ended.set()
     watcher.join()
     if process.returncode:
-        print(said[-4000:], file=sys.stderr)
+        print(output[-4000:], file=sys.stderr)
         raise subprocess.CalledProcessError(process.returncode, command)
     peaks = seen.peak_bytes
     return Measured(seconds, sum(seen.ticks.values()) / _TICKS, peaks["java"], peaks["python"])

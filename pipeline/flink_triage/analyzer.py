@@ -56,8 +56,8 @@ class Portion:
     @property
     def fingerprints(self) -> set[str]:
         """The full fingerprints of all traces."""
-        told = {row.fingerprint.full for row in self.traces}
-        return told.union(row.fingerprint.full for row in self.recurring)
+        with_text = {row.fingerprint.full for row in self.traces}
+        return with_text.union(row.fingerprint.full for row in self.recurring)
 
     @property
     def trace_count(self) -> int:
@@ -104,15 +104,13 @@ class Analyzer:
         return self._matcher.skipped
 
     def analyze(
-        self,
-        byte_range: ByteRange,
-        *,
-        is_active: bool = False,
-        told: Container[str] = (),
+        self, byte_range: ByteRange, *, is_active: bool = False, known_traces: Container[str] = ()
     ) -> RangeResult:
         """All results for the range in one value; see ``read``."""
         tally = Tally(is_whole=True)
-        (whole,) = self.read(byte_range, tally, is_active=is_active, told=told, coarseness=None)
+        (whole,) = self.read(
+            byte_range, tally, is_active=is_active, known_traces=known_traces, coarseness=None
+        )
         return RangeResult(
             whole.observations, whole.traces, whole.recurring, tally.finish(byte_range)
         )
@@ -123,17 +121,17 @@ class Analyzer:
         tally: Tally,
         *,
         is_active: bool = False,
-        told: Container[str] = (),
+        known_traces: Container[str] = (),
         raw: BinaryIO | None = None,
         coarseness: int | None = 0,
     ) -> Iterator[Portion]:
         """Yield the results for the range in portions; ``tally`` accounts for every byte.
 
         If ``coarseness`` is given, events that folding at this coarseness would only count may
-        already be counted. Traces whose full fingerprints are in ``told`` are only counted; the
-        caller must add the fingerprints of a portion to ``told`` before it requests the next one.
-        If the file is already open, pass it as ``raw``, positioned at its start; it is left open.
-        To read many ranges, use ``collector_at_rest``.
+        already be counted. Traces whose full fingerprints are in ``known_traces`` are only counted;
+        the caller must add the fingerprints of a portion to ``known_traces`` before it requests the
+        next one. If the file is already open, pass it as ``raw``, positioned at its start; it is
+        left open. To read many ranges, use ``collector_at_rest``.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:
@@ -150,13 +148,13 @@ class Analyzer:
             grain=grain,
         )
         for events in portions:
-            yield self._portion_of(events, byte_range, told, repeats)
+            yield self._portion_of(events, byte_range, known_traces, repeats)
 
     def _portion_of(
         self,
         events: Iterable[Event],
         byte_range: ByteRange,
-        told: Container[str],
+        known_traces: Container[str],
         repeats: Repeats | None,
     ) -> Portion:
         traces: dict[str, _Seen] = {}
@@ -166,7 +164,7 @@ class Analyzer:
         for event in events:
             analysis = self.analyze_event(event, process)
             if analysis.fingerprint is not None:
-                _count_trace(traces, event, analysis.trace, analysis.fingerprint, told)
+                _count_trace(traces, event, analysis.trace, analysis.fingerprint, known_traces)
             observation = _observation(event, analysis, byte_range)
             if repeats is not None:
                 repeats.learn(observation)
@@ -287,13 +285,13 @@ def _count_trace(
     event: Event,
     trace: StackTrace | None,
     identity: Fingerprint,
-    told: Container[str],
+    known_traces: Container[str],
 ) -> None:
     known = traces.get(identity.full)
     if known is not None:
         known.add(event.logged_at)
         return
-    if identity.full in told:
+    if identity.full in known_traces:
         trace = None
     elif trace is None:
         _, trace = extract(event.message, event.continuation)

@@ -30,7 +30,7 @@ KEPT_KINDS = frozenset(
     }
 )
 # Kinds that a process logs identically at every startup.
-SAID_AT_START = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
+LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         # In a truncated stack trace, the JARs of the frames may be the only indication of Flink.
         texts.extend(frame.jar for frame in throwable.frames if frame.jar is not None)
         texts.append(throwable.message)
-    if any(_is_flink(name) for name in names) or any(_speaks_of_flink(text) for text in texts):
+    if any(_is_flink(name) for name in names) or any(_mentions_flink(text) for text in texts):
         return "flink"
     head = message[:_MAX_CHARS]
     if " switched from " in head and _TASK_STATE.search(head) is not None:
@@ -176,7 +176,7 @@ def _is_flink(name: str) -> bool:
     return "flink" in name.lower() or name.startswith("o.a.f.")
 
 
-def _speaks_of_flink(text: str) -> bool:
+def _mentions_flink(text: str) -> bool:
     lowered = text.lower()
     if "flink" in lowered or "jobmanager" in lowered or _SQL_CLIENT in lowered:
         return True

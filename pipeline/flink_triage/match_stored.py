@@ -68,15 +68,15 @@ def rematch(
     # Line offsets are determined in the exemplar, with the root cause message of this event.
     text = known.exemplar.replace(known.trace.root_cause.message, trace.root_cause.message)
     found = _placed(observation, found, text, is_on_one_line or _is_message(observation, text))
-    if known.event_count == 1 or _is_told_whole(observation, trace):
+    if known.event_count == 1 or _has_constant_text(observation, trace):
         return Rematched(found, folded)
     return Rematched(_merged(observation, found, pack), folded + 1)
 
 
 def _is_message(observation: Observation, exemplar: str) -> bool:
     """Whether the exemplar is a whole message, because the trace starts on the header line."""
-    said = mask(observation.event.message.partition("\n")[0])
-    return bool(said) and mask(exemplar.partition("\n")[0]).startswith(said)
+    first_line = mask(observation.event.message.partition("\n")[0])
+    return bool(first_line) and mask(exemplar.partition("\n")[0]).startswith(first_line)
 
 
 def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
@@ -88,7 +88,7 @@ def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
     return replace(trace, throwables=(*trace.throwables[:-1], root))
 
 
-def _is_told_whole(observation: Observation, trace: StackTrace) -> bool:
+def _has_constant_text(observation: Observation, trace: StackTrace) -> bool:
     """Whether every event with this fingerprint and root cause has the same text."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:

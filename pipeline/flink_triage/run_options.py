@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW
-from flink_triage.fold_grains import SAID_AT_START
+from flink_triage.fold_grains import LOGGED_AT_STARTUP
 from flink_triage.logs.layouts.custom_layouts import read_layouts
 from flink_triage.model import Event, FileProfile, Lifecycle, Observation, SkippedSignature
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
@@ -127,7 +127,7 @@ def _witness_of(observation: Observation) -> Observation:
 def _is_within(observation: Observation, options: Options) -> bool:
     at = observation.event.logged_at
     lifecycle = observation.event.lifecycle
-    if at is None or (lifecycle is not None and lifecycle.kind in SAID_AT_START):
+    if at is None or (lifecycle is not None and lifecycle.kind in LOGGED_AT_STARTUP):
         return True
     if options.since is not None and at < options.since:
         return False

@@ -28,7 +28,7 @@ def test_runs_by_the_hour_say_what_one_reading_says(
             hourly.write_hour(fleet, hour)
         runs.append(run(spark, [str(fleet)], warehouse, settled))
         found, expected = read_result(spark, warehouse), run_local([str(fleet)], settled)
-        assert hourly.told(found) == hourly.told(expected), hours
+        assert hourly.comparable(found) == hourly.comparable(expected), hours
         assert found.effective_config == expected.effective_config, hours
         ids.append([i.incident_id for i in found.incidents if i.deployment == "totals"])
     # One incident while the failure recurs within hours; then a second incident.
@@ -44,7 +44,7 @@ def test_runs_by_the_hour_say_what_one_reading_says(
     assert not [row for row in written if row["run_id"] == runs[3] and row["is_closed"]]
     # The carried state is not required: the events contain all information.
     diagnose_again(spark, warehouse, settled)
-    assert hourly.told(read_result(spark, warehouse)) == hourly.told(expected)
+    assert hourly.comparable(read_result(spark, warehouse)) == hourly.comparable(expected)
 
 
 CASES = [

@@ -311,7 +311,7 @@ def test_of_traces_that_were_told_only_the_counts_are(pack: SignaturePack) -> No
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
     names = [row.fingerprint.full for row in whole.traces]
     assert len(names) > 1
-    told = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, told=set(names[1:]))
+    told = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, known_traces=set(names[1:]))
     assert told.traces == whole.traces[:1]
     assert told.observations == whole.observations
     assert told.trace_count == whole.trace_count
@@ -339,7 +339,7 @@ def test_a_range_in_portions_tells_what_it_tells_at_once(
     account = Tally()
     told: set[str] = set()
     portions = []
-    for portion in Analyzer(pack, DEFAULT_SETTINGS).read(byte_range, account, told=told):
+    for portion in Analyzer(pack, DEFAULT_SETTINGS).read(byte_range, account, known_traces=told):
         assert told.isdisjoint(row.fingerprint.full for row in portion.traces)
         told.update(row.fingerprint.full for row in portion.traces)
         portions.append(portion)

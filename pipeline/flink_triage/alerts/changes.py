@@ -30,7 +30,7 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
     if before.run.run_id == after.run.run_id:
         return ()
     known = {incident.incident_id for incident in now}
-    spoken_of = {incident.deployment for incident in after.incidents}
+    covered = {incident.deployment for incident in after.incidents}
     # The fault is now part of another incident, or other signatures show that it is not a fault.
     gone = (
         Change("resolved", old)
@@ -38,7 +38,7 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
         if old.is_failure
         and old.outcome != "recovered"
         and old.incident_id not in known
-        and old.deployment in spoken_of
+        and old.deployment in covered
     )
     changed = (Change(i.status, i) for i in now if i.status is not None)
     return (*changed, *gone)

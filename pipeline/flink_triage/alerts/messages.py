@@ -19,7 +19,7 @@ from flink_triage.model import Incident
 
 Kind = Literal["slack", "webhook", "alertmanager"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-TOLD = frozenset({"new", "worse", "resolved"})
+REPORTED_STATUSES = frozenset({"new", "worse", "resolved"})
 MAX_SLACK_SECTIONS = 45
 MAX_SLACK_CHARS = 2_800
 MAX_ALERTS = 500
@@ -39,24 +39,24 @@ def messages_for(
     kind: Kind, changes: Sequence[Change], run_id: str, now: datetime
 ) -> tuple[Message, ...]:
     """The messages about ``changes``; empty if nothing is new, worse or resolved."""
-    told = [change for change in changes if change.status in TOLD]
-    if not told:
+    reported = [change for change in changes if change.status in REPORTED_STATUSES]
+    if not reported:
         return ()
     if kind == "slack":
-        return (_message(kind, _slack(told)),)
+        return (_message(kind, _slack(reported)),)
     if kind == "alertmanager":
-        return (_message(kind, [_alert(change, now) for change in told[:MAX_ALERTS]]),)
-    return (_message(kind, _webhook(told, run_id)),)
+        return (_message(kind, [_alert(change, now) for change in reported[:MAX_ALERTS]]),)
+    return (_message(kind, _webhook(reported, run_id)),)
 
 
 def _message(kind: Kind, body: object) -> Message:
     return Message(kind, json.dumps(body, ensure_ascii=True).encode("ascii"))
 
 
-def _slack(told: Sequence[Change]) -> dict[str, object]:
-    count = "1 change" if len(told) == 1 else f"{len(told)} changes"
-    sections = [_section(_slack_text(change)) for change in told[:MAX_SLACK_SECTIONS]]
-    left = len(told) - len(sections)
+def _slack(reported: Sequence[Change]) -> dict[str, object]:
+    count = "1 change" if len(reported) == 1 else f"{len(reported)} changes"
+    sections = [_section(_slack_text(change)) for change in reported[:MAX_SLACK_SECTIONS]]
+    left = len(reported) - len(sections)
     if left > 0:
         sections.append(_section(f"and {left} more: see the report"))
     return {"text": f"flink-triage: {count}", "blocks": sections}
@@ -106,12 +106,12 @@ def _alert(change: Change, now: datetime) -> dict[str, object]:
     return alert
 
 
-def _webhook(told: Sequence[Change], run_id: str) -> dict[str, object]:
+def _webhook(reported: Sequence[Change], run_id: str) -> dict[str, object]:
     return {
         "schema_version": 1,
         "run_id": run_id,
-        "changes": [_plain_change(change) for change in told[:MAX_ALERTS]],
-        "left_out": max(len(told) - MAX_ALERTS, 0),
+        "changes": [_plain_change(change) for change in reported[:MAX_ALERTS]],
+        "left_out": max(len(reported) - MAX_ALERTS, 0),
     }
 
 

@@ -44,10 +44,10 @@ def alert(before: Result | None, after: Result, addresses: Mapping[Kind, str]) -
     now = datetime.now(UTC)
     for kind, address in addresses.items():
         for message in messages_for(kind, changes, after.run.run_id, now):
-            _tell(message, address)
+            _deliver(message, address)
 
 
-def _tell(message: Message, address: str) -> None:
+def _deliver(message: Message, address: str) -> None:
     if not address:
         print(f"--alert {message.kind}: {message.body.decode()}", file=sys.stderr)
         return

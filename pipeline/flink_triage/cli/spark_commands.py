@@ -177,7 +177,7 @@ def _progress(arguments: argparse.Namespace | None) -> Progress:
         return lambda message: None
     started = time.monotonic()
 
-    def tell(message: str) -> None:
+    def print_progress(message: str) -> None:
         print(f"{time.monotonic() - started:5.0f} s  {message}", file=sys.stderr)
 
-    return tell
+    return print_progress

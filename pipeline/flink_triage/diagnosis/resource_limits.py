@@ -52,7 +52,7 @@ def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
     except _TooMuch as error:
         return Undiagnosed(f"{UNDIAGNOSED}{error}")
     except Exception as error:
-        return Undiagnosed(f"{UNDIAGNOSED}{_said(error)}")
+        return Undiagnosed(f"{UNDIAGNOSED}{_describe_error(error)}")
     finally:
         if is_timed:
             _stop()
@@ -89,7 +89,7 @@ def _resident_bytes() -> int:
     return 0
 
 
-def _said(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """The exception class, its location, and the first characters of its message."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"

@@ -119,8 +119,8 @@ def run_local(
         concluded = _concluded(opened, progress)
     bench = opened.bench
     incidents = tuple(incident for one in concluded for incident in one.incidents)
-    told = (failure for one in concluded for failure in one.unknown)
-    unknown = merge_unknown(told, bench.options.settings.max_evidence)
+    failures = (failure for one in concluded for failure in one.unknown)
+    unknown = merge_unknown(failures, bench.options.settings.max_evidence)
     exemplars = _first_exemplars(concluded)
     return Result(
         tool={"name": "flink-triage", "version": __version__},
@@ -218,18 +218,18 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
     whole = sorted(of_deployment.keys() - large, key=lambda name: -sizes[name])
     analyzed = call(analyze_ranges, parts)
     finished = call(conclude_ranges, [(name, of_deployment[name]) for name in whole])
-    told = {name: Gathering(bench.options.settings) for name in large}
+    gatherings = {name: Gathering(bench.options.settings) for name in large}
     skipped: dict[str, tuple[SkippedSignature, ...]] = defaultdict(tuple)
     for index, (results, off) in analyzed:
         name = parts[index][0][1].deployment
         for number, result in results:
-            told[name].add(number, result)
+            gatherings[name].add(number, result)
         skipped[name] += off
         done += sum(_size(byte_range) for _, byte_range in parts[index])
         progress(done, total)
     concluded = []
     for name in sorted(large):
-        concluded.append(conclude(bench, name, told.pop(name), skipped[name]))
+        concluded.append(conclude(bench, name, gatherings.pop(name), skipped[name]))
     for index, one in finished:
         concluded.append(one)
         done += sizes[whole[index]]

@@ -149,11 +149,12 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
 
 
 def analyze_range(
-    bench: Bench, byte_range: ByteRange, told: set[str], coarseness: int = 0
+    bench: Bench, byte_range: ByteRange, known_traces: set[str], coarseness: int = 0
 ) -> Analyzed:
     """Read and fold one range; repeated observations are counted, not kept.
 
-    ``told`` contains traces whose text is not required; the traces of the range are added to it.
+    ``known_traces`` contains the fingerprints of traces whose text is not required; those of the
+    range are added to it.
     ``coarseness`` is the coarseness of the ranges of the deployment folded so far.
     """
     options, settings = bench.options, bench.options.settings
@@ -170,11 +171,14 @@ def analyze_range(
         named = {o.fingerprint.full for o in folder.fold() if o.fingerprint is not None}
         for name in exemplars.keys() - named:
             del exemplars[name]
-            told.discard(name)
+            known_traces.discard(name)
 
     with collector_at_rest():
         portions = bench.analyzer.read(
-            byte_range, tally, told=told, coarseness=coarseness if is_counting else None
+            byte_range,
+            tally,
+            known_traces=known_traces,
+            coarseness=coarseness if is_counting else None,
         )
         for portion in portions:
             folder.add(within(portion.observations, options))
@@ -183,7 +187,7 @@ def analyze_range(
                 text = whole_trace(row.trace.thrown.text, row.exemplar)
                 exemplars[row.fingerprint.full] = cut_trace(text, settings.max_trace_chars)
             of_portion = portion.fingerprints
-            told |= of_portion
+            known_traces |= of_portion
             fingerprints |= of_portion
             if len(exemplars) > most:
                 leave_out()
@@ -228,9 +232,11 @@ class Gathering:
 
     def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
         """Read the ranges and add their results; the coarseness reached applies to later ranges."""
-        told: set[str] = set()
+        known_traces: set[str] = set()
         for number, byte_range in ranges:
-            self.add(number, analyze_range(bench, byte_range, told, self._folder.coarseness))
+            self.add(
+                number, analyze_range(bench, byte_range, known_traces, self._folder.coarseness)
+            )
 
     def folded(self) -> list[tuple[int, Analyzed]]:
         """The ranges in order, the first with all observations; releases the observations."""
@@ -322,8 +328,8 @@ def _exemplars(
 
 def in_files(results: Sequence[RangeResult]) -> Iterator[Observation]:
     """The observations of all ranges, with line numbers in their files."""
-    told = (observation for result in results for observation in result.observations)
-    return _number_lines(told, (result.scan for result in results))
+    observations = (observation for result in results for observation in result.observations)
+    return _number_lines(observations, (result.scan for result in results))
 
 
 def _number_lines(

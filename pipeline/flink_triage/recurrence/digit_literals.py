@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 from flink_triage.logs.lifecycle import LITERALS
-from flink_triage.logs.readers.event_form_details import Telling
+from flink_triage.logs.readers.event_form_details import SensitiveDigits
 from flink_triage.logs.readers.quoted_text import QuotedText
 from flink_triage.logs.readers.repeated_events import Repeats
 from flink_triage.logs.text.hyperscan_databases import database_of
@@ -23,12 +23,12 @@ def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
     every = _alternatives(pack)
     literals = (*_literals(every), *LITERALS, *pack.anchors)
     searching = [(a, a.regex) for a in every if a.regex is not None]
-    telling = Telling(literals, [(a.literals, regex) for a, regex in searching])
+    sensitive_digits = SensitiveDigits(literals, [(a.literals, regex) for a, regex in searching])
     searches = [
         (a.scope, a.literals, [simple_name(c) for c in a.throwables or a.root_causes], regex)
         for a, regex in searching
     ]
-    return Repeats(telling, QuotedText(literals, searches, settings))
+    return Repeats(sensitive_digits, QuotedText(literals, searches, settings))
 
 
 def _alternatives(pack: SignaturePack) -> list[Alternative]:

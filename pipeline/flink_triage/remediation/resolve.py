@@ -27,15 +27,15 @@ class _Current:
     setting: Setting | None
     is_config_read: bool
 
-    spoken: str = ""
+    formatted: str = ""
 
     @property
     def words(self) -> str | None:
         if self.value is None:
             return "not set" if self.is_config_read else None
         if self.setting is not None:
-            return self.spoken
-        head = f"{self.spoken[:-1]}, " if self.spoken.endswith(")") else f"{self.spoken} ("
+            return self.formatted
+        head = f"{self.formatted[:-1]}, " if self.formatted.endswith(")") else f"{self.formatted} ("
         return f"{head}default)"
 
 
@@ -140,10 +140,10 @@ def _shown(key: str, current: _Current, type_: str | None, running: Running) -> 
     if current.value is None:
         return current
     text = hide(key, current.value, type_)
-    return replace(current, value=text, spoken=_spoken(key, text, running))
+    return replace(current, value=text, formatted=_formatted(key, text, running))
 
 
-def _spoken(key: str, text: str, running: Running) -> str:
+def _formatted(key: str, text: str, running: Running) -> str:
     line, table = running.naming_line, running.table
     return values.explain(table.type_of(key, line) or "String", text, table.default(key, line))
 
@@ -227,7 +227,7 @@ def _reason(
         return f"{key} is already {current.words}: look elsewhere"
     verb = _VERB.get(entry.action, "set") if current.value is not None else "set"
     now = current.words
-    goal = _spoken(key, value, running)
+    goal = _formatted(key, value, running)
     if current.setting is None and _is_equal(key, value, current, running):
         head = f"{key} is {goal} by default; set it back if your configuration changes it"
     elif now:

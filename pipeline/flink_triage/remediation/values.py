@@ -328,8 +328,8 @@ def explain(type_: str, text: str, default: str | None = None) -> str:
     amount = amount_of(type_, text, default)
     if kind not in {"Duration", "MemorySize"} or amount is None or not text.rstrip("b").isdigit():
         return text
-    spoken = format_amount(amount, kind)
-    return text if spoken == text or amount == 0 else f"{text} ({spoken})"
+    formatted = format_amount(amount, kind)
+    return text if formatted == text or amount == 0 else f"{text} ({formatted})"
 
 
 def format_amount(amount: int | float, type_: str, default: str | None = None) -> str:

@@ -109,10 +109,10 @@ def _section(signature: Signature) -> list[str]:
         links = ", ".join(f"[{one}](#{one.replace('/', '')})" for one in signature.explains)
         lines += ["", f"Explains: {links}"]
     versions = signature.versions
-    told = [("affected", versions.affected), ("fixed", versions.fixed)]
-    if any(text for _, text in told):
-        said = "; ".join(f"{word}: {_text(text)}" for word, text in told if text)
-        lines += ["", f"Versions: {said}"]
+    known_versions = [("affected", versions.affected), ("fixed", versions.fixed)]
+    if any(text for _, text in known_versions):
+        line = "; ".join(f"{word}: {_text(text)}" for word, text in known_versions if text)
+        lines += ["", f"Versions: {line}"]
     if remediation.references:
         lines += ["", f"References: {', '.join(_reference(r) for r in remediation.references)}"]
     return lines
@@ -122,15 +122,15 @@ def _recognition(signature: Signature) -> str:
     joint = {"any": "; or ", "all": "; and on the same event ", "sequence": "; then "}
     # All forms of an error are described as a single condition.
     conditions = dict.fromkeys(_condition(a) for a in signature.alternatives)
-    told = joint[signature.mode].join(conditions)
+    description = joint[signature.mode].join(conditions)
     if signature.count > 1:
-        told += f", at least {signature.count} times"
+        description += f", at least {signature.count} times"
     if signature.within_seconds is not None:
-        told += f" within {signature.within_seconds:g} s"
+        description += f" within {signature.within_seconds:g} s"
     if signature.vetoes:
         vetoes = dict.fromkeys(_condition(veto) for veto in signature.vetoes)
-        told += f"; but not with {' or '.join(vetoes)}"
-    return told
+        description += f"; but not with {' or '.join(vetoes)}"
+    return description
 
 
 def _condition(alternative: Alternative) -> str:
@@ -302,7 +302,7 @@ if __name__ == "__main__":
     pack = load_pack([builtin_pack_directory()])
     if len(sys.argv) == 3 and sys.argv[1] == "--quality":
         rows = measure_quality(pack, _healthy_events(Path(sys.argv[2])))
-        told = render_left_out(leave_out(pack))
-        sys.stdout.write(_QUALITY_HEAD + told + "\n" + render_quality(rows))
+        left_out = render_left_out(leave_out(pack))
+        sys.stdout.write(_QUALITY_HEAD + left_out + "\n" + render_quality(rows))
     else:
         sys.stdout.write(render_catalogue(pack))

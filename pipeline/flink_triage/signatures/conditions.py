@@ -19,9 +19,9 @@ _PEKKO = "org.apache.pekko."
 # ``%c{2}`` prints the last two parts of a logger name; a name with more than three parts is not
 # abbreviated.
 _MAX_SHORT_NAME_PARTS = 3
-_TOLD = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
+_LEADING_CLASS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
 # Maximum number of classes at the start of a message. Futures may be nested, but not more deeply.
-_MAX_TOLD = 4
+_MAX_LEADING_CLASSES = 4
 
 
 def _canonical(name: str) -> str:
@@ -54,7 +54,7 @@ def is_any_type(name: str, wanted: Iterable[str]) -> bool:
     return any(is_type(name, one) for one in wanted)
 
 
-def told_types(throwable: Throwable) -> Iterator[str]:
+def stated_types(throwable: Throwable) -> Iterator[str]:
     """The class of a throwable and the classes at the start of its message, outermost first.
 
     The message of ``new CompletionException(cause)`` is ``cause.toString()``. If the cause itself
@@ -62,15 +62,15 @@ def told_types(throwable: Throwable) -> Iterator[str]:
     """
     yield throwable.type
     start = 0
-    for _ in range(_MAX_TOLD):
-        match = _TOLD.match(throwable.message, start)
+    for _ in range(_MAX_LEADING_CLASSES):
+        match = _LEADING_CLASS.match(throwable.message, start)
         if match is None or not is_throwable_type(match["type"]):
             return
         yield match["type"]
         start = match.end()
 
 
-def is_untold(name: str) -> bool:
+def hides_class(name: str) -> bool:
     """Whether the name hides the original class of a throwable.
 
     Before Flink 1.11, ``SerializedThrowable`` printed only the message of the original throwable.

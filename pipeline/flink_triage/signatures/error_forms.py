@@ -52,9 +52,9 @@ class Form:
 
     def says(self, asked: Mapping[str, Sequence[str]], columns: set[str]) -> bool:
         """Whether the form prints or implies each of the given fields."""
-        told = self.printed | ({"code"} if self.printed & columns else set())
+        stated = self.printed | ({"code"} if self.printed & columns else set())
         return all(
-            _agree(name, values, self.states[name]) if name in self.states else name in told
+            _agree(name, values, self.states[name]) if name in self.states else name in stated
             for name, values in asked.items()
         )
 

@@ -11,10 +11,10 @@ from flink_triage.model import Event, Frame, Process, StackTrace, Throwable
 from flink_triage.signatures.conditions import (
     chain_with_depths,
     frame_names,
+    hides_class,
     is_any_type,
-    is_untold,
     simple_name,
-    told_types,
+    stated_types,
 )
 from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
@@ -23,7 +23,7 @@ from flink_triage.traces import mentioned
 # time, but for 8 KiB it still finishes within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
 # A phrase of this length is specific to one library.
-_TELLING_CHARS = 20
+_DISTINCTIVE_CHARS = 20
 # "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
 # The newline prevents literals from matching across the cut.
@@ -117,7 +117,7 @@ class EventText:
             yield from self.throwables
             yield self.message
         elif scope == "throwable":
-            yield from self.of_type(alternative.throwables, alternative.is_telling)
+            yield from self.of_type(alternative.throwables, alternative.is_distinctive)
         elif scope == "root-cause":
             yield from self.throwables[:1]
         elif scope == "message":
@@ -136,41 +136,41 @@ class EventText:
         causes = len(self.trace.throwables) if self.trace is not None else 0
         return next((d for d, t in self.chain[:causes] if t.frames), None)
 
-    def is_root_cause(self, types: tuple[str, ...], is_telling: bool) -> bool:
+    def is_root_cause(self, types: tuple[str, ...], is_distinctive: bool) -> bool:
         if self.trace is None:
             return False
         root = self.trace.root_cause.type
-        return is_any_type(self._root_types[-1], types) or (is_telling and is_untold(root))
+        return is_any_type(self._root_types[-1], types) or (is_distinctive and hides_class(root))
 
     @cached_property
     def _root_types(self) -> tuple[str, ...]:
         """The class of the root cause, and the classes at the start of its message."""
-        return tuple(told_types(self.trace.root_cause)) if self.trace is not None else ()
+        return tuple(stated_types(self.trace.root_cause)) if self.trace is not None else ()
 
     @cached_property
     def simple_types(self) -> frozenset[str] | None:
         """The simple names of all classes that ``of_type`` compares; ``None`` if any may match."""
         names = [throwable.type for _, throwable in self.chain]
-        if self.is_prose or any(map(is_untold, names)):
+        if self.is_prose or any(map(hides_class, names)):
             return None
         return frozenset(map(simple_name, (*names, *self._root_types)))
 
-    def of_type(self, types: tuple[str, ...], is_telling: bool) -> Iterator[Piece]:
+    def of_type(self, types: tuple[str, ...], is_distinctive: bool) -> Iterator[Piece]:
         """The throwables of the given classes; with distinctive text, also those of unknown class.
 
         The root cause also counts as an instance of the classes at the start of its message.
         """
         for (depth, throwable), piece in zip(self.chain, self.throwables, strict=True):
-            told = (throwable.type,) if depth else self._root_types
-            if any(is_any_type(name, types) for name in told) or (
-                is_telling and is_untold(throwable.type)
+            names = (throwable.type,) if depth else self._root_types
+            if any(is_any_type(name, types) for name in names) or (
+                is_distinctive and hides_class(throwable.type)
             ):
                 yield piece
 
 
 def says_enough(alternative: Alternative) -> bool:
     """Whether the literals of an alternative identify the failure without the exception class."""
-    return any(" " in word and len(word) >= _TELLING_CHARS for word in alternative.literals)
+    return any(" " in word and len(word) >= _DISTINCTIVE_CHARS for word in alternative.literals)
 
 
 def cut_middle(text: str, max_chars: int) -> str:

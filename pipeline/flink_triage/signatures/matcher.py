@@ -229,8 +229,8 @@ class Matcher:
         if alternative.regex is None:
             return position, {}
         if is_elided:
-            is_told = says_enough(alternative) and signature_id not in self._slow
-            return (position, {}) if is_told else None
+            is_sufficient = says_enough(alternative) and signature_id not in self._slow
+            return (position, {}) if is_sufficient else None
         search = self._search_frames if alternative.scope == "frame" else self._run_regex
         found = search(signature_id, alternative.regex, piece.text, position)
         if found is None:
@@ -312,17 +312,17 @@ def _header_holds(alternative: Alternative, text: EventText) -> bool:
 
 def _trace_holds(alternative: Alternative, text: EventText) -> bool:
     # Users may quote a message without the exception class.
-    is_retold = text.is_prose and says_enough(alternative)
+    is_quoted = text.is_prose and says_enough(alternative)
     if (
         alternative.throwables
-        and not is_retold
-        and next(text.of_type(alternative.throwables, alternative.is_telling), None) is None
+        and not is_quoted
+        and next(text.of_type(alternative.throwables, alternative.is_distinctive), None) is None
     ):
         return False
     if (
         alternative.root_causes
-        and not is_retold
-        and not text.is_root_cause(alternative.root_causes, alternative.is_telling)
+        and not is_quoted
+        and not text.is_root_cause(alternative.root_causes, alternative.is_distinctive)
     ):
         return False
     if alternative.is_user_frame:
@@ -341,7 +341,9 @@ def _depth(alternative: Alternative, text: EventText) -> int | None:
     """The depth of an alternative whose text was found outside of the throwables."""
     types = alternative.throwables or alternative.root_causes
     if types:
-        return next((piece.depth for piece in text.of_type(types, alternative.is_telling)), None)
+        return next(
+            (piece.depth for piece in text.of_type(types, alternative.is_distinctive)), None
+        )
     return next(
         (
             piece.depth
@@ -366,8 +368,8 @@ def _with_places(signature: Signature, found: _Found, text: EventText) -> _Found
             ),
             None,
         )
-    told = {name: place for name, place in places.items() if place is not None}
-    return replace(found, captures={**told, **found.captures}) if told else found
+    known_places = {name: place for name, place in places.items() if place is not None}
+    return replace(found, captures={**known_places, **found.captures}) if known_places else found
 
 
 def _join(signature: Signature, found: Sequence[_Found]) -> _Found:

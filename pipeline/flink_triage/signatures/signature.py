@@ -29,7 +29,7 @@ _COMMON = frozenset({"org.apache.flink", "org.apache.flink.", "org.apache.flink.
 
 # Text of this length identifies one failure, regardless of its class; "Could not allocate" is too
 # short.
-_TELLING_CHARS = 20
+_DISTINCTIVE_CHARS = 20
 
 # The points that each type of condition adds to the specificity; text counts by its length.
 _TYPE_POINTS = 40
@@ -73,14 +73,14 @@ class Alternative:
         longest = max(self.literals, key=lambda literal: (literal not in _COMMON, len(literal)))
         classes = self.root_causes or self.throwables
         is_common = len(longest) < _RARE_CHARS or longest in _COMMON
-        if classes and (is_common or not self.is_telling):
+        if classes and (is_common or not self.is_distinctive):
             return tuple(sorted({name.rpartition(".")[2] for name in classes}))
         return (longest,)
 
     @property
-    def is_telling(self) -> bool:
+    def is_distinctive(self) -> bool:
         """Whether the literals are distinctive without the class of the throwable."""
-        return sum(len(literal) for literal in self.literals) >= _TELLING_CHARS
+        return sum(len(literal) for literal in self.literals) >= _DISTINCTIVE_CHARS
 
     @property
     def specificity(self) -> int:

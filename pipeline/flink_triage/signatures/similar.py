@@ -104,11 +104,11 @@ def similar_failures(
     if not failure:
         return ()
     index = index or _index_of(pack)
-    told = {*without, *(match.signature for match in matches)}
+    excluded = {*without, *(match.signature for match in matches)}
     near = [
         one
         for one in index.nearest(failure)
-        if pack.signatures[one.signature].is_answer and one.signature not in told
+        if pack.signatures[one.signature].is_answer and one.signature not in excluded
     ]
     seen = _Seen.of(observation)
     return tuple(_similar(pack.signatures[one.signature], one, seen) for one in near[:MAX_SIMILAR])
@@ -137,8 +137,8 @@ def _index_of(pack: SignaturePack) -> SimilarIndex:
 
 
 def _near(signature: str, points: Mapping[str, float]) -> Near:
-    telling = [term for term in points if points[term] >= _MIN_POINTS]
-    ordered = sorted(telling, key=lambda term: (-points[term], term))
+    strong = [term for term in points if points[term] >= _MIN_POINTS]
+    ordered = sorted(strong, key=lambda term: (-points[term], term))
     return Near(signature, sum(points.values()), tuple(ordered))
 
 
@@ -175,11 +175,11 @@ def _agreements(near: Near) -> Iterator[str]:
     """The common classes and words; words that are part of a common class are omitted."""
     classes = [term.removeprefix(CLASS) for term in near.terms if term.startswith(CLASS)]
     yield from classes
-    said = {word for name in classes for word in words_of(name)}
+    class_words = {word for name in classes for word in words_of(name)}
     words = [term.removeprefix(WORD) for term in near.terms if term.startswith(WORD)]
-    told = [word for word in words if word not in said][:_MAX_WORDS]
-    if told:
-        yield f"the words {', '.join(told)}"
+    other_words = [word for word in words if word not in class_words][:_MAX_WORDS]
+    if other_words:
+        yield f"the words {', '.join(other_words)}"
 
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:

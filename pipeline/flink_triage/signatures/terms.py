@@ -96,20 +96,20 @@ def _of_alternative(alternative: Alternative) -> Iterator[tuple[str, float]]:
 
 def _of_example(text: str) -> Iterator[tuple[str, float]]:
     event = event_from_text(text)
-    said, trace = extract(event.message, event.continuation)
+    message, trace = extract(event.message, event.continuation)
     if trace is None:
-        yield from _of_text(said).items()
+        yield from _of_text(message).items()
         return
     for depth, throwable in enumerate(trace.throwables[::-1][:_MAX_THROWABLES]):
         for term, weight in _of_throwable(throwable.type, throwable.message):
             yield term, weight * _NEARNESS**depth
 
 
-def _of_text(said: str) -> Terms:
+def _of_text(text: str) -> Terms:
     """The terms for the words of a message and the throwables that it mentions."""
-    trace = mentioned(said[:_MAX_CHARS])
+    trace = mentioned(text[:_MAX_CHARS])
     names = [throwable.type for throwable in trace.throwables] if trace is not None else []
-    return _merged([*(pair for name in names for pair in _of_class(name)), *_of_message(said)])
+    return _merged([*(pair for name in names for pair in _of_class(name)), *_of_message(text)])
 
 
 def _of_throwable(name: str, message: str) -> Iterator[tuple[str, float]]:

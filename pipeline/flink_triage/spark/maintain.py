@@ -209,8 +209,10 @@ def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) ->
     """The inputs of the runs published since ``since``, or else of the newest run."""
     rows = warehouse.read(spark, RUNS).select("finished_at", "options_json").toArrow().to_pylist()
     since = min(since, max(row["finished_at"] for row in rows))
-    told = (json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since)
-    return {root for options in told for root in options.get("inputs") or ()}
+    recorded_options = (
+        json.loads(row["options_json"]) for row in rows if row["finished_at"] >= since
+    )
+    return {root for options in recorded_options for root in options.get("inputs") or ()}
 
 
 def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:

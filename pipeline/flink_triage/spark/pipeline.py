@@ -244,9 +244,11 @@ def _header(
     """The header of the next batch; the id of its run is unique and sorts after earlier ids."""
     number = _next(runs)
     run_id = f"{number:08}-{at:%Y%m%dT%H%M%SZ}-{secrets.token_hex(4)}"
-    told = options_of(options)
+    recorded_options = options_of(options)
     roots = tuple(map(local_path, inputs))
-    return Header(number, run_id, work, at, told, tuple(sorted(deployments)), file_count, roots)
+    return Header(
+        number, run_id, work, at, recorded_options, tuple(sorted(deployments)), file_count, roots
+    )
 
 
 def _plan(

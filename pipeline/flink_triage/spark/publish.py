@@ -136,8 +136,8 @@ def _publish(
 ) -> PublishedRun:
     """Write the row of `runs` that makes the run visible."""
     header, batch = work.header, work.batch
-    told = batch.summaries.column("skipped").unique().drop_null().to_pylist()
-    skipped = {tuple(one) for some in told for one in json.loads(some)}
+    encoded = batch.summaries.column("skipped").unique().drop_null().to_pylist()
+    skipped = {tuple(one) for some in encoded for one in json.loads(some)}
     skipped |= {(s.signature, s.reason) for s in ignored_in(work.pack)}
     row = {
         "run_id": header.run_id,

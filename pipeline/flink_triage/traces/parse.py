@@ -37,7 +37,9 @@ _IN_LINE = re.compile(
 )
 # A line without any of these words is not part of a stack trace: every throwable class and every
 # stack trace line contains one.
-_TELLING = re.compile("|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]")))
+_TRACE_INDICATION = re.compile(
+    "|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]"))
+)
 # After one of these words, a bare "Type: message" without frames is a failure, not a mention.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
@@ -57,7 +59,7 @@ def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | N
     in linear time.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
-    if "\n" not in text and _TELLING.search(text) is None:
+    if "\n" not in text and _TRACE_INDICATION.search(text) is None:
         return text, None
     lines = logical_lines(text.split("\n"))
     start = _find_start(lines)

@@ -52,7 +52,7 @@ def test_frames_of_the_user_and_the_first_stay_in_sight_a_long_run_of_others_is_
         (True, [f"org.apache.flink.C.{name}" for name in "defg"]),
         (False, ["com.acme.Job.map"]),
     ]
-    assert middle.runs[1].told == "4 frames of flink"
+    assert middle.runs[1].summary == "4 frames of flink"
     assert [frame.origin for frame in middle.runs[2].frames] == ["user"]
 
 

@@ -12,7 +12,7 @@ from flink_triage.diagnosis.incidents.build_incident import MAX_QUOTED_CHARS, in
 from flink_triage.diagnosis.incidents.evidence import evidence_of
 from flink_triage.diagnosis.moment import Moment
 from flink_triage.diagnosis.timeline.timeline import LOG_READ, OUTSIDE_WINDOW, DeploymentTimeline
-from flink_triage.fold_grains import SAID_AT_START
+from flink_triage.fold_grains import LOGGED_AT_STARTUP
 from flink_triage.logs.detect.prose import is_of_collector, mentions_failure
 from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.logs.routine import COMPLETED
@@ -24,7 +24,7 @@ from flink_triage.signatures.similar import similar_failures
 from flink_triage.traces import mentioned
 
 _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
-_AT_START = SAID_AT_START | {OUTSIDE_WINDOW, LOG_READ}
+_AT_START = LOGGED_AT_STARTUP | {OUTSIDE_WINDOW, LOG_READ}
 
 _SUMMARIES: dict[Verdict, str] = {
     "not-flink": "These are not Flink logs: they do not mention Flink.",

@@ -81,7 +81,7 @@ def _matched(candidate: Candidate) -> Sequence[Alternative]:
 
 
 def _evidence(alternative: Alternative) -> tuple[bool, bool, int]:
-    return alternative.error is not None, alternative.is_telling, alternative.specificity
+    return alternative.error is not None, alternative.is_distinctive, alternative.specificity
 
 
 def _is_symptom(answer: Answer) -> bool:
@@ -90,13 +90,13 @@ def _is_symptom(answer: Answer) -> bool:
 
 def _is_class_only(answer: Answer) -> bool:
     one = answer.alternative
-    return one.error is None and not one.is_telling and bool(one.throwables or one.root_causes)
+    return one.error is None and not one.is_distinctive and bool(one.throwables or one.root_causes)
 
 
 def _is_short_text(answer: Answer) -> bool:
     one = answer.alternative
     chars = sum(map(len, one.literals))
-    return one.error is None and one.is_telling and chars < _LONG_TEXT_CHARS
+    return one.error is None and one.is_distinctive and chars < _LONG_TEXT_CHARS
 
 
 def _is_any_exception(answer: Answer) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, chain
 
-from flink_triage.fold_grains import KEPT_KINDS, SAID_AT_START, Grain, grains_of, period_of
+from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, grains_of, period_of
 from flink_triage.logs.routine import routine_key
 from flink_triage.model import Observation
 from flink_triage.reach import Spread
@@ -215,7 +215,7 @@ def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...]
     kind = lifecycle.kind if lifecycle is not None else None
     drops = grain.drops
     path = None if "path" in drops else event.path
-    if lifecycle is not None and kind in SAID_AT_START:
+    if lifecycle is not None and kind in LOGGED_AT_STARTUP:
         return (path, kind, lifecycle.key, lifecycle.value), 2
     state: tuple[object, ...] = ()
     if lifecycle is not None and kind in KEPT_KINDS:

@@ -62,7 +62,7 @@ _OVER = re.compile(
     re.IGNORECASE,
 )
 # Wording of a user who reports a failure, even if the sentence also contains a condition.
-_TOLD = re.compile(
+_REPORT_WORDING = re.compile(
     r"\b(?:I|we) (?:\w+ )?(?:get|got|see|saw|have|had|face|faced|hit|found|find|observe|receive)\b"
     r"|\b(?:my|our) (?:\w+ ){0,3}(?:fails?|failed|crash\w*|stop\w*|dies|died|falls|restarts)\b"
     r"|\b(?:fails|failed|crashed|crashes|died|dies|ends|ended|stopped) (?:with|because)\b"
@@ -106,19 +106,19 @@ def is_document(lines: Sequence[str]) -> bool:
 
     ``lines`` is the head of a file without log headers.
     """
-    told = [line for line in lines[:_MAX_LINES] if line.strip()]
-    kinds = {kind_of(_MARK.sub("", line)) for line in told}
-    if LineKind.FRAME not in kinds and (_is_reference(told) or _is_labelled(told)):
+    filled = [line for line in lines[:_MAX_LINES] if line.strip()]
+    kinds = {kind_of(_MARK.sub("", line)) for line in filled}
+    if LineKind.FRAME not in kinds and (_is_reference(filled) or _is_labelled(filled)):
         return True
-    if not told or kinds & _OF_A_TRACE or any(map(_is_listed_frame, told)):
+    if not filled or kinds & _OF_A_TRACE or any(map(_is_listed_frame, filled)):
         return False
     return (
-        any(_DIFF.match(line) for line in told)
-        or _is_configuration(told)
-        or _is_code(told)
-        or _is_table(told)
-        or any(_ANSWER.match(line) for line in told)
-        or _is_guide(told)
+        any(_DIFF.match(line) for line in filled)
+        or _is_configuration(filled)
+        or _is_code(filled)
+        or _is_table(filled)
+        or any(_ANSWER.match(line) for line in filled)
+        or _is_guide(filled)
     )
 
 
@@ -167,12 +167,12 @@ def _is_labelled(lines: Sequence[str]) -> bool:
     solutions = _count(_SOLUTION, lines)
     is_guide = solutions >= _MIN_SOLUTIONS or (solutions and _count(_SYMPTOM, lines))
     # A title may be the question that the guide answers.
-    told = (
+    body = (
         line
         for line, following in pairwise((*lines, ""))
         if not (_HEADING.match(line) or _UNDERLINE.fullmatch(following))
     )
-    return bool(is_guide) and not any(map(_TOLD.search, told))
+    return bool(is_guide) and not any(map(_REPORT_WORDING.search, body))
 
 
 def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
@@ -191,7 +191,7 @@ def _is_guide(lines: Sequence[str]) -> bool:
         if found is None or (is_subject and not _THROWABLE.search(sentence)):
             cases += is_manual and _EXPLAINED.search(sentence) is not None
             continue
-        if _TOLD.search(sentence) is not None or not _is_case(sentence, found.start()):
+        if _REPORT_WORDING.search(sentence) is not None or not _is_case(sentence, found.start()):
             return False
         cases += 1
     return cases > 0
@@ -200,6 +200,6 @@ def _is_guide(lines: Sequence[str]) -> bool:
 def _is_case(sentence: str, at: int) -> bool:
     # Error messages also contain such words, so only words before the message count.
     before = sentence[:at]
-    return any(said.search(before) for said in (_CONDITION, _OVER)) or bool(
+    return any(pattern.search(before) for pattern in (_CONDITION, _OVER)) or bool(
         _EXPLAINED.search(sentence)
     )

@@ -92,12 +92,13 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
     else:
         records = read_export(head.data, kind, encoding)
         lines = [clean(record.text) for record in records[:_PROBE_LINES]]
-    told = _by_sample(lines, file.path) or _by_all(lines, file.path)
-    carrier, layout, confidence, shape = told.carrier, told.layout, told.confidence, told.shape
-    own = _share_of_own(told.texts, settings)
+    detected = _by_sample(lines, file.path) or _by_all(lines, file.path)
+    carrier, layout = detected.carrier, detected.layout
+    confidence, shape = detected.confidence, detected.shape
+    own = _share_of_own(detected.texts, settings)
     if own > 0:
         layout, confidence, shape = OWN_LAYOUT, max(own, confidence), None
-    if confidence < _MIN_OF_LOG and is_document(told.texts):
+    if confidence < _MIN_OF_LOG and is_document(detected.texts):
         layout, shape = DOCUMENT, None
     is_plain = carrier == "none" and encoding == "utf-8" and kind is None
     is_plain = is_plain and not head.data.startswith(codecs.BOM_UTF8) and b"\x1b[" not in head.data
@@ -108,14 +109,14 @@ def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> F
         layout=shape.name if shape is not None and is_shaped else layout,
         layout_confidence=confidence,
         is_splittable=is_shaped and head.compression == "none" and file.is_seekable,
-        process=told.process,
+        process=detected.process,
         host=None if settings.reading.redacts_personal else file.host or host_of(file.path),
-        flink_version=told.flink_version,
+        flink_version=detected.flink_version,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Detected:
     """The result of reading the head; ``texts`` are its lines without carrier prefixes."""
 
     carrier: str
@@ -127,17 +128,17 @@ class _Told:
     flink_version: str | None
 
 
-def _by_all(lines: Sequence[str], path: str) -> _Told:
+def _by_all(lines: Sequence[str], path: str) -> _Detected:
     carrier = detect_carriers(lines)
     peels = carriers_named(carrier)
     texts = [peel_line(peels, line).text for line in lines] if peels else lines
     kinds = [kind_of_line(text) for text in texts]
     text = "\n".join(texts)
     process = process_of(text, kinds, path)
-    return _Told(carrier, texts, *_layout_of(texts, kinds), process, version_of(text))
+    return _Detected(carrier, texts, *_layout_of(texts, kinds), process, version_of(text))
 
 
-def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
+def _by_sample(lines: Sequence[str], path: str) -> _Detected | None:
     """The result for the first lines; ``None`` if the remaining lines could change or extend it."""
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
@@ -161,7 +162,7 @@ def _by_sample(lines: Sequence[str], path: str) -> _Told | None:
         return None
     sampled = sum(1 for line in sample if line.strip())
     confidence = (confidence * sampled + explained) / (sampled + total)
-    return _Told("none", lines, layout, confidence, shape, process, version_of(text))
+    return _Detected("none", lines, layout, confidence, shape, process, version_of(text))
 
 
 def _is_inside(line: str) -> bool:

@@ -76,8 +76,8 @@ def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
             if document is not None:
                 found += _layouts_of(document, str(path), problems)
     if problems:
-        said = "\n".join(map(str, problems))
-        raise UsageError(said)
+        message = "\n".join(map(str, problems))
+        raise UsageError(message)
     return tuple(found)
 
 

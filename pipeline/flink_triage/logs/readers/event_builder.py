@@ -171,9 +171,9 @@ class ShapedEvents:
         if rest and not header.message.strip():
             below, _, behind = rest.partition(b"\n")
             text, more = decode(below)
-            told = with_message_below(header, clean(text))
-            if told is not None:
-                header, rest, line = told, behind, line + 1
+            full_header = with_message_below(header, clean(text))
+            if full_header is not None:
+                header, rest, line = full_header, behind, line + 1
                 errors += more
         continues = bool(rest) and not rest.isspace()
         if not (continues or header.level in WARN_AND_ABOVE):

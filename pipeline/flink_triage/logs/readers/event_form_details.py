@@ -1,6 +1,6 @@
 """Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
-A form is trusted if signatures and grammars treat all of its events alike (``Telling``,
+A form is trusted if signatures and grammars treat all of its events alike (``SensitiveDigits``,
 ``are_equal``), and if the contents of two of its events agree (``constant_of``, ``places_of``).
 """
 
@@ -34,7 +34,7 @@ _EDGES_OF_HEX = re.compile(r"^[0-9a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[0-9a-f]+
 Span = tuple[int, int]
 
 
-class Telling:
+class SensitiveDigits:
     """Finds the digits of an event that may affect its matches.
 
     ``literals`` are all literals of the signatures; ``searches`` are their regexes, each with the

@@ -165,10 +165,10 @@ class PastedEvents:
             number += event.last_line_offset
         if header is not None and continuation is not None:
             below, _, rest = continuation.partition("\n")
-            told = with_message_below(header, below)
-            if told is not None:
-                header, number = told, number + 1
-                message, continuation = told.message, rest or None
+            full_header = with_message_below(header, below)
+            if full_header is not None:
+                header, number = full_header, number + 1
+                message, continuation = full_header.message, rest or None
         level = header.level if header else None
         tally.newline_count += event.newline_count
         tally.count(level, event.minute, event.line_count, event.size, 1)

@@ -30,7 +30,7 @@ from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
 from flink_triage.logs.text.trace_lines import TRACE_WORDS
 
 # Indications of a subtask, an ID, characters to clean, or a stack trace.
-_TELLING = (
+_INDICATIONS = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
     rb"[\x00\x1b\r&\x80-\xff]",
@@ -157,6 +157,6 @@ def _bytes_at(data: bytes, starts: npt.NDArray[np.int64], width: int) -> npt.NDA
 
 @lru_cache(maxsize=1)
 def _database() -> tuple[Any, Any]:
-    cased = (*MAYBE_CASED, *_TELLING)
+    cased = (*MAYBE_CASED, *_INDICATIONS)
     flags = [hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [0] * len(cased)
     return database_of([*MAYBE, *cased], flags, literal=False)

@@ -42,7 +42,7 @@ _MAX_EVENT_BYTES = 16 * 1024
 # Headlines whose text is not the class and the message of the throwable.
 _REWRITTEN = re.compile(rb"SerializedThrowable|: \(message:|^([\w$.]+: )\1")
 # Quoted text with a task, an ID, a character to clean, or a part of a stack trace.
-_TELLING = (
+_INDICATIONS = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
     rb"[\x00\x1b\r&\x80-\xff]",
@@ -134,7 +134,7 @@ class QuotedText:
 
     def _is_neutral(self, quoted: bytes) -> bool:
         """Whether the text means nothing to the grammars of traces and tasks."""
-        database, scratch = _telling_database()
+        database, scratch = _indication_database()
         found: list[int] = []
         database.scan(quoted, match_event_handler=lambda *_: found.append(1), scratch=scratch)
         return not found
@@ -214,8 +214,8 @@ def _compiled(pattern: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _telling_database() -> tuple[Any, Any]:
-    return database_of(_TELLING, literal=False)
+def _indication_database() -> tuple[Any, Any]:
+    return database_of(_INDICATIONS, literal=False)
 
 
 def may_cross_lines(pattern: str) -> bool:

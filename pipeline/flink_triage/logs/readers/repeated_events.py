@@ -12,11 +12,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from flink_triage.fold_grains import KEPT_KINDS, SAID_AT_START, Grain, period_of
+from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, period_of
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.event_form_details import (
+    SensitiveDigits,
     Span,
-    Telling,
     are_equal,
     constant_of,
     places_of,
@@ -39,7 +39,7 @@ _TRUSTED_FROM = 2
 _LEARNED_FROM = 8
 
 # These kinds are read individually at every grain, or folded by their values or adjacent events.
-_NEVER_COUNTED = SAID_AT_START | {COMPLETED}
+_NEVER_COUNTED = LOGGED_AT_STARTUP | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
 Kind = tuple[Hashable, ...]
 MINUTE_BYTES = len("2026-11-21 06:47")
@@ -100,8 +100,8 @@ class _Form:
         # Even if the grain drops the task, the task name distinguishes kinds here; otherwise, it
         # would have to be parsed.
         dropped = grain.drops - {"task"}
-        told = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
-        self.columns = tuple(sorted({span for of in told for span in of}))
+        kept_places = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
+        self.columns = tuple(sorted({span for of in kept_places for span in of}))
         self.subtask = tuple(self.places["subtask"])
         self.is_counted = not is_kept
 
@@ -138,8 +138,8 @@ class Repeats:
     the number of those that had to be parsed.
     """
 
-    def __init__(self, telling: Telling, quoted_text: QuotedText) -> None:
-        self._telling = telling
+    def __init__(self, sensitive_digits: SensitiveDigits, quoted_text: QuotedText) -> None:
+        self._sensitive_digits = sensitive_digits
         self.quoted_text = quoted_text
         self._tables: dict[Hashable, dict[bytes, _Form]] = {}
         self._forms: dict[bytes, _Form] = {}
@@ -352,7 +352,7 @@ class Repeats:
         if isinstance(key, QuotedKey):
             spans = self._spans_in_line(key.form)
         elif not is_variant:
-            spans = self._telling.spans(key, self._header_bytes)
+            spans = self._sensitive_digits.spans(key, self._header_bytes)
             if not are_equal(key):
                 spans = None
         self._made += 1
@@ -361,7 +361,7 @@ class Repeats:
 
     def _spans_in_line(self, form: bytes) -> list[Span] | None:
         """The columns in the header line; the key of quoted text shows the effect of all others."""
-        spans = self._telling.spans(form, self._header_bytes)
+        spans = self._sensitive_digits.spans(form, self._header_bytes)
         if spans is None or not are_equal(form):
             return None
         length = form.index(b"\n")

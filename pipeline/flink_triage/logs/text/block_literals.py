@@ -28,7 +28,7 @@ class LiteralFinder(Protocol):
 # them, only that word is searched for, because Hyperscan scans for a few dozen short literals twice
 # as fast as for several hundred long ones. The choice of words affects only the speed, not the
 # result.
-_TELLING = (
+_FAILURE_WORDS = (
     "xcept", "rror", "iled", "ailure", "FAILED", "ould not", "annot", "nable to", "n't ",
     "imed out", "imeout", "lready ", "nvalid", "ismatch", "xpired", "enied", "orrupt", "issing",
     "xceed", "ot enough", "ot found", "ot supported", "ot available", "oo many", "oo large",
@@ -42,7 +42,7 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
     """A small set of short strings such that every literal contains at least one of them."""
     rest = set(literals)
     chosen = []
-    for word in _TELLING:
+    for word in _FAILURE_WORDS:
         covered = {literal for literal in rest if word in literal}
         if covered:
             chosen.append(word)

@@ -74,7 +74,7 @@ def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosi
     for cause, effect in edges:
         following.setdefault(cause.signature, set()).add(effect.signature)
 
-    def is_said_twice(cause: str, effect: str) -> bool:
+    def is_shortcut(cause: str, effect: str) -> bool:
         """Whether ``effect`` can be reached from ``cause`` through another diagnosis."""
         seen, waiting = {cause}, sorted(following[cause] - {effect})
         while waiting:
@@ -86,7 +86,7 @@ def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosi
                 waiting.extend(following.get(step, ()))
         return False
 
-    return [(a, b) for a, b in edges if not is_said_twice(a.signature, b.signature)]
+    return [(a, b) for a, b in edges if not is_shortcut(a.signature, b.signature)]
 
 
 def _columns(

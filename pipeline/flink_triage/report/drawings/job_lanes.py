@@ -73,12 +73,12 @@ def _bars(
         x = place_of(start, first, last)
         end = place_of(_end(incident, start), first, last)
         cause = wording.root(incident) if incident.verdict == "diagnosed" else None
-        said = cause.title if cause else "cause undetermined"
+        headline = cause.title if cause else "cause undetermined"
         yield Bar(
             x=percent_of(x),
             end=percent_of(end),
             width=percent_of(end - x),
             outcome=incident.outcome,
             tone=cause.severity if cause else "undetermined",
-            title=f"{wording.instant(start)}  {said}, {incident.outcome}",
+            title=f"{wording.instant(start)}  {headline}, {incident.outcome}",
         )

@@ -27,7 +27,8 @@ def shown(incident: Incident, limit: int = 99) -> tuple[list[tuple[str, list[str
     grouped = itertools.groupby(changes, lambda one: (one.healthy_start, one.failing_start))
     left_out = len(incident.changes) - len(changes) + incident.changes_left_out
     return [
-        (_heading(incident, *starts), [said(change) for change in of]) for starts, of in grouped
+        (_heading(incident, *starts), [describe_change(change) for change in of])
+        for starts, of in grouped
     ], left_out
 
 
@@ -38,7 +39,7 @@ def _heading(incident: Incident, healthy: StartOf, failing: StartOf) -> str:
     return f"changed since the last healthy start ({who}, {times})"
 
 
-def said(change: ObservedChange) -> str:
+def describe_change(change: ObservedChange) -> str:
     """``option state.backend.type: hashmap -> rocksdb``, ``jar udf.jar: added``."""
     named = f"{_NOUNS[change.what]} {one_line(change.name)}"
     before, after = (value and one_line(value) for value in (change.before, change.after))

@@ -11,7 +11,7 @@ from flink_triage.report.facts.sanitize import one_line
 HEADING = "No signature matches. Closest known failures, not diagnoses"
 
 
-def told(similar: SimilarFailure) -> Iterator[tuple[str, str]]:
+def details_of(similar: SimilarFailure) -> Iterator[tuple[str, str]]:
     """Label and text of the similarities, the differences and the reference."""
     if similar.agrees:
         yield "agrees", one_line("; ".join(similar.agrees))

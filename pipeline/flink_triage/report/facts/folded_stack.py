@@ -36,7 +36,7 @@ class FrameRun:
     is_folded: bool
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """``24 frames of flink, jdk``: the contents of the fold."""
         names = list(dict.fromkeys(frame.origin for frame in self.frames))
         return f"{len(self.frames)} frames of {', '.join(names)}"

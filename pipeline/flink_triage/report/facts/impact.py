@@ -20,12 +20,12 @@ def reach(incident: Incident) -> str | None:
     parts = [f"{count(len(radius.jobs), 'job')} ({names}{more})"]
     if radius.hosts:
         parts.append(count(len(radius.hosts), "host"))
-    said = ", ".join(parts)
+    extent = ", ".join(parts)
     if radius.per_minute:
         worst = max(radius.per_minute, key=lambda minute: minute.faults)
         at = clock(worst.minute, worst.minute)[:5]
-        said += f"; most in the minute from {at}: {count(worst.faults, 'fault')}"
-    return said
+        extent += f"; most in the minute from {at}: {count(worst.faults, 'fault')}"
+    return extent
 
 
 def other_cause(other: OtherCause) -> str:

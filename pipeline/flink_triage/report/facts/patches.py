@@ -67,10 +67,10 @@ def already(change: ConfigChange) -> str:
 
     Most reasons already start with that sentence.
     """
-    said = f"{change.key} is already"
-    if change.reason.startswith(said):
+    statement = f"{change.key} is already"
+    if change.reason.startswith(statement):
         return change.reason
-    return f"{said} {change.current or change.value}: {change.reason}"
+    return f"{statement} {change.current or change.value}: {change.reason}"
 
 
 def _line(change: ConfigChange) -> str:

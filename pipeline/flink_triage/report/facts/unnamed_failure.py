@@ -110,8 +110,8 @@ def naming(failure: UnknownFailure) -> str:
 
 def _failure(trace: StackTrace) -> Failure:
     chain = trace.throwables
-    said = [i for i, t in enumerate(chain) if t.type and not _is_carrier(t)]
-    at = said[-1] if said else len(chain) - 1
+    named = [i for i, t in enumerate(chain) if t.type and not _is_carrier(t)]
+    at = named[-1] if named else len(chain) - 1
     thrown, around = chain[at], chain[:at][::-1]
     inward = [t for t in (*chain[at:][::-1], *around) if not t.type.startswith(_CLIENTS)]
     place = _place(inward)
@@ -130,29 +130,30 @@ def _failure(trace: StackTrace) -> Failure:
 def _thrown(throwable: Throwable) -> str | None:
     if not throwable.type:
         return None
-    return _told(throwable) if throwable.message else f"{_told(throwable)}, without a message"
+    text = _shortened(throwable)
+    return text if throwable.message else f"{text}, without a message"
 
 
 def _is_carrier(throwable: Throwable) -> bool:
     return throwable.type in _CARRIERS and not throwable.message
 
 
-def _told(throwable: Throwable) -> str:
+def _shortened(throwable: Throwable) -> str:
     text = one_line(throwable.text)
     return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"
 
 
 def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
     """Wrappers with their own message; many only repeat the message of their cause."""
-    said = [thrown.text]
+    texts = [thrown.text]
     shown = 0
     for throwable in around:
-        if throwable.message and not any(throwable.message in text for text in said):
-            is_echo = any(text in throwable.message for text in said)
-            said.append(throwable.text)
+        if throwable.message and not any(throwable.message in text for text in texts):
+            is_echo = any(text in throwable.message for text in texts)
+            texts.append(throwable.text)
             if is_echo:
                 continue
-            yield _told(throwable)
+            yield _shortened(throwable)
             shown += 1
             if shown == _MAX_WRAPPED:
                 return

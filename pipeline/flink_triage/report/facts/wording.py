@@ -312,8 +312,8 @@ def _masked(coverage: Coverage) -> str:
     """``12 values masked (9 password, 3 token)``, the most frequent kinds first."""
     kinds = sorted(coverage.redactions_by_kind.items(), key=lambda kind: (-kind[1], kind[0]))
     by_kind = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
-    said = f"{count(coverage.redactions, 'value')} masked"
-    return f"{said} ({by_kind})" if by_kind else said
+    masked = f"{count(coverage.redactions, 'value')} masked"
+    return f"{masked} ({by_kind})" if by_kind else masked
 
 
 def coverage_line(coverage: Coverage) -> str:

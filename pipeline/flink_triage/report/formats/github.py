@@ -32,10 +32,10 @@ def render_github(result: Result) -> str:
 def _lines(result: Result) -> Iterator[str]:
     for incident in wording.by_urgency(result.incidents):
         if incident.verdict == "undetermined":
-            said = incident.summary or "The cause is not in these logs."
-            said = " ".join(filter(None, (said, resemblance.titles(incident.similar))))
+            message = incident.summary or "The cause is not in these logs."
+            message = " ".join(filter(None, (message, resemblance.titles(incident.similar))))
             yield _command(
-                "error", incident.first_fault, _title(incident, "cause undetermined"), said
+                "error", incident.first_fault, _title(incident, "cause undetermined"), message
             )
         for diagnosis in incident.diagnoses:
             yield _diagnosis(incident, diagnosis)
@@ -43,21 +43,21 @@ def _lines(result: Result) -> Iterator[str]:
             yield _command("notice", None, _title(incident, heading), "; ".join(changes))
     for failure in result.unknown:
         kind = failure.root_cause_type or failure.exception_type or "unknown type"
-        said = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
-        said = " ".join(filter(None, (said, resemblance.titles(failure.similar))))
+        message = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
+        message = " ".join(filter(None, (message, resemblance.titles(failure.similar))))
         yield _command(
-            "notice", next(iter(failure.evidence), None), "no signature matches this", said
+            "notice", next(iter(failure.evidence), None), "no signature matches this", message
         )
     for gap in result.coverage.quarantined:
         yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")
     summary = wording.overview(result) if result.incidents else "nothing to diagnose"
-    said = f"{summary} · {wording.coverage_line(result.coverage)}"
-    yield _command("notice", None, "flink-triage", said)
+    message = f"{summary} · {wording.coverage_line(result.coverage)}"
+    yield _command("notice", None, "flink-triage", message)
 
 
 def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> str:
     is_root = diagnosis.rank == 1 and incident.verdict == "diagnosed"
-    said = (
+    message = (
         f"{diagnosis.signature}, {wording.percent(diagnosis.confidence)} sure, "
         f"{wording.count(diagnosis.occurrences, 'event')}. {diagnosis.remediation.summary}"
     )
@@ -65,20 +65,22 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> str:
         _COMMANDS[diagnosis.severity] if is_root else "notice",
         next(iter(diagnosis.evidence), None),
         _title(incident, f"{diagnosis.rank}. {diagnosis.title}"),
-        said,
+        message,
     )
 
 
-def _title(incident: Incident, said: str) -> str:
-    return f"{incident.deployment}: {said}"
+def _title(incident: Incident, subject: str) -> str:
+    return f"{incident.deployment}: {subject}"
 
 
-def _command(name: str, evidence: Evidence | None, title: str, said: str) -> str:
+def _command(name: str, evidence: Evidence | None, title: str, message: str) -> str:
     properties = {"title": title}
     if evidence is not None:
         properties = {"file": evidence.path, "line": str(max(1, evidence.line)), **properties}
-    told = ",".join(f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties.items())
-    return f"::{name} {told}::{_escaped(said, _DATA)}"
+    encoded_properties = ",".join(
+        f"{key}={_escaped(value, _PROPERTY)}" for key, value in properties.items()
+    )
+    return f"::{name} {encoded_properties}::{_escaped(message, _DATA)}"
 
 
 def _escaped(text: str, table: dict[str, str]) -> str:

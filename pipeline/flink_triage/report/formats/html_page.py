@@ -267,19 +267,19 @@ def _title(result: Result, ordered: Sequence[Incident]) -> str:
     if len(ordered) != 1:
         return wording.overview(result)
     cause = wording.root(ordered[0])
-    said = ordered[0].verdict if cause is None else cause.title
-    return f"{ordered[0].deployment}: {said}"
+    headline = ordered[0].verdict if cause is None else cause.title
+    return f"{ordered[0].deployment}: {headline}"
 
 
 def _incident(
     result: Result, incident: Incident, anchor: str, limits: Limits, renderer: PatchRenderer
 ) -> IncidentView:
     shown, left_out = capped(incident.diagnoses, limits.diagnoses)
-    told = set[str]()
+    shown_traces = set[str]()
     fault = (incident.first_fault,) if incident.first_fault is not None else ()
     first_fault = next(iter(_evidence(result, fault, limits, set())[0]), None)
     diagnoses = [
-        _diagnosis(result, incident, item, anchor, limits, renderer, told) for item in shown
+        _diagnosis(result, incident, item, anchor, limits, renderer, shown_traces) for item in shown
     ]
     entries, entries_left_out = capped(incident.timeline, limits.entries)
     options, options_left_out = _options(result, incident, limits)
@@ -312,9 +312,9 @@ def _diagnosis(
     anchor: str,
     limits: Limits,
     renderer: PatchRenderer,
-    told: set[str],
+    shown_traces: set[str],
 ) -> DiagnosisView:
-    evidence, left_out = _evidence(result, diagnosis.evidence, limits, told)
+    evidence, left_out = _evidence(result, diagnosis.evidence, limits, shown_traces)
     return DiagnosisView(
         diagnosis=diagnosis,
         anchor=f"{anchor}-d{diagnosis.rank}",
@@ -326,16 +326,16 @@ def _diagnosis(
 
 
 def _evidence(
-    result: Result, found: Sequence[Evidence], limits: Limits, told: set[str]
+    result: Result, found: Sequence[Evidence], limits: Limits, shown_traces: set[str]
 ) -> tuple[tuple[EvidenceView, ...], int]:
-    """The evidence, with each trace shown only once; ``told`` contains traces already shown."""
+    """The evidence; each trace is shown once, and ``shown_traces`` contains those already shown."""
     shown, left_out = capped(found, limits.evidence)
     views, traces = [], 0
     for evidence in shown:
         trace, name = "", evidence.fingerprint
-        if name is not None and name not in told and traces < limits.traces:
+        if name is not None and name not in shown_traces and traces < limits.traces:
             trace = cut_trace(result.stack_traces.get(name, ""), limits.trace_chars)
-            told.add(name)
+            shown_traces.add(name)
             traces += 1
         text = evidence.excerpt[: limits.excerpt_chars]
         views.append(

@@ -138,8 +138,8 @@ class _Writer:
         self._blocks.append(f"## {code(incident.deployment)}")
         self._blocks.append(" · ".join(facts_line))
         if incident.verdict == "undetermined":
-            said = incident.summary or "The cause is not in these logs."
-            self._blocks.append(f"**Undetermined.** {prose(said)}")
+            summary = incident.summary or "The cause is not in these logs."
+            self._blocks.append(f"**Undetermined.** {prose(summary)}")
             if incident.first_fault is not None:
                 self._blocks.append(
                     f"First fault at {code(wording.location(incident.first_fault))}:"
@@ -164,8 +164,8 @@ class _Writer:
     def _changes(self, incident: Incident) -> None:
         shown, left_out = changed.shown(incident)
         for heading, changes in shown:
-            said = prose(heading[0].upper() + heading[1:])
-            self._blocks.append(f"**{said}.** {changed.NO_CAUSE}")
+            title = prose(heading[0].upper() + heading[1:])
+            self._blocks.append(f"**{title}.** {changed.NO_CAUSE}")
             self._blocks.append("\n".join(f"- {code(change)}" for change in changes))
         self._left_out(left_out, "change")
 
@@ -273,37 +273,38 @@ class _Writer:
 
     def _left_out(self, number: int, noun: str, plural: str | None = None) -> None:
         if number:
-            said = count(number, f"more {noun}", plural and f"more {plural}")
-            self._blocks.append(f"{said}: see the JSON output.")
+            rest = count(number, f"more {noun}", plural and f"more {plural}")
+            self._blocks.append(f"{rest}: see the JSON output.")
 
     def _quiet_line(self, incident: Incident) -> str:
         last = wording.last_healthy(incident)
-        said = f"last {last}" if last else "" if incident.verdict == "healthy" else incident.summary
+        state = (
+            f"last {last}" if last else "" if incident.verdict == "healthy" else incident.summary
+        )
         near = resemblance.titles(incident.similar)
-        told = " ".join(prose(part) for part in (said, f"{near}." if near else "") if part)
-        return code(incident.deployment) + (f": {told}" if told else "")
+        text = " ".join(prose(part) for part in (state, f"{near}." if near else "") if part)
+        return code(incident.deployment) + (f": {text}" if text else "")
 
 
 def _unknown_line(failure: UnknownFailure) -> str:
     kind = failure.root_cause_type or failure.exception_type or "unknown type"
-    said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
+    description = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
     frame = f" in {code(failure.first_user_frame)}" if failure.first_user_frame else ""
     places = ", ".join(code(wording.location(evidence)) for evidence in failure.evidence[:2])
     at = f" at {places}" if places else ""
     if failure.first_seen_at is not None:
         at += f", first seen {wording.instant(failure.first_seen_at)}"
     near = f"\n  {prose(resemblance.titles(failure.similar))}" if failure.similar else ""
-    return (
-        f"{failure.count:,}x {code(said)}{frame}{at}, fingerprint {code(failure.fingerprint)}{near}"
-    )
+    fingerprint = code(failure.fingerprint)
+    return f"{failure.count:,}x {code(description)}{frame}{at}, fingerprint {fingerprint}{near}"
 
 
 def _similar_lines(similar: SimilarFailure) -> str:
-    told = (
+    details = (
         f"  - {label}: {_reference(text) if label == 'see' else prose(text)}"
-        for label, text in resemblance.told(similar)
+        for label, text in resemblance.details_of(similar)
     )
-    return "\n".join((f"- {prose(similar.title)} ({code(similar.signature)})", *told))
+    return "\n".join((f"- {prose(similar.title)} ({code(similar.signature)})", *details))
 
 
 def _reference(reference: str) -> str:

@@ -48,7 +48,7 @@ _FRAGMENT = """\
 {% if incident.similar %}
 <p>{{ resemblance.HEADING }}:</p>
 <ul>{% for one in incident.similar %}<li>{{ one.title | line }} <code>{{ one.signature | line }}</code>
-{% for label, text in resemblance.told(one) %}<br>{{ label }}: {{ text }}{% endfor %}</li>{% endfor %}</ul>
+{% for label, text in resemblance.details_of(one) %}<br>{{ label }}: {{ text }}{% endfor %}</li>{% endfor %}</ul>
 {% endif %}
 {% if incident.diagnoses | length > 1 %}
 <details><summary>{{ wording.count(incident.diagnoses | length - 1, "other diagnosis", "other diagnoses") }}</summary>

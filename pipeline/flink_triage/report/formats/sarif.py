@@ -76,13 +76,13 @@ def _of_incidents(result: Result) -> Iterator[Json]:
 
 def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
     is_root = diagnosis.rank == 1 and incident.verdict == "diagnosed"
-    said = f"{incident.deployment}: {diagnosis.title}. {diagnosis.remediation.summary}"
+    text = f"{incident.deployment}: {diagnosis.title}. {diagnosis.remediation.summary}"
     return {
         "ruleId": diagnosis.signature,
         # A consequence of another diagnosis is only a note.
         "level": _LEVELS[diagnosis.severity] if is_root else "note",
         "kind": "fail",
-        "message": {"text": _message(said)},
+        "message": {"text": _message(text)},
         "locations": _locations(diagnosis.evidence[:1]),
         "relatedLocations": _locations(diagnosis.evidence[1:]),
         "partialFingerprints": {"incident/v1": f"{incident.incident_id}/{diagnosis.signature}"},
@@ -102,13 +102,13 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
 
 def _undetermined(incident: Incident) -> Json:
     fault = (incident.first_fault,) if incident.first_fault is not None else ()
-    said = f"{incident.deployment}: {incident.summary or _OWN_RULES[UNDETERMINED]}"
+    text = f"{incident.deployment}: {incident.summary or _OWN_RULES[UNDETERMINED]}"
     return {
         "ruleId": UNDETERMINED,
         # A failure without a signature still stopped a job.
         "level": "error",
         "kind": "fail",
-        "message": {"text": _message(said)},
+        "message": {"text": _message(text)},
         "locations": _locations(fault),
         "partialFingerprints": {"incident/v1": incident.incident_id},
         "properties": {
@@ -192,13 +192,13 @@ def _invocation(result: Result) -> Json:
 
 def _notifications(coverage: Coverage) -> Iterator[Json]:
     """Skipped input; viewers show it next to the results."""
-    said: Sequence[str] = [
+    texts: Sequence[str] = [
         *(f"not read: {item.path}: {item.reason}" for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),
         *([f"{coverage.truncated} long events truncated"] if coverage.truncated else []),
     ]
-    for words in said:
-        yield {"level": "warning", "message": {"text": _message(words)}}
+    for text in texts:
+        yield {"level": "warning", "message": {"text": _message(text)}}
 
 
 def _message(text: str) -> str:

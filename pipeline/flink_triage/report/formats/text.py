@@ -149,25 +149,25 @@ class _Writer:
             self._timeline(incident)
 
     def _quiet(self, incident: Incident) -> None:
-        said = [incident.summary or "no failure found"]
-        said += [f"last {last}"] if (last := wording.last_healthy(incident)) else []
-        said += [count(incident.restarts, "restart")] if incident.restarts else []
-        self._page.add(" · ".join(said), indent=_INDENT)
+        facts = [incident.summary or "no failure found"]
+        facts += [f"last {last}"] if (last := wording.last_healthy(incident)) else []
+        facts += [count(incident.restarts, "restart")] if incident.restarts else []
+        self._page.add(" · ".join(facts), indent=_INDENT)
         if incident.first_fault is not None:
             self._evidence(incident.first_fault)
         self._similar(incident)
         self._missing(incident)
 
     def _undetermined(self, incident: Incident) -> None:
-        said = incident.summary or "The cause is not in these logs."
-        self._page.add(said, label="  ?  ", style="undetermined")
+        summary = incident.summary or "The cause is not in these logs."
+        self._page.add(summary, label="  ?  ", style="undetermined")
         if incident.first_fault is not None:
             self._page.add("first fault:", indent=_INDENT)
             self._evidence(incident.first_fault)
         failure = failure_of(self._result, incident)
         for label, text in failure.lines() if failure is not None else ():
             # The summary already starts with the exception.
-            if label != "thrown" or one_line(text) not in one_line(said):
+            if label != "thrown" or one_line(text) not in one_line(summary):
                 self._labelled(label, text)
         if ending := wording.ending(incident):
             self._labelled("what followed", ending)
@@ -181,9 +181,9 @@ class _Writer:
         if of.similar:
             self._page.add(f"{resemblance.HEADING}:", indent=_INDENT)
         for one in of.similar:
-            said = f"{one_line(one.title)} ({one.signature})"
-            self._page.add(said, indent=_INDENT, hang=2, label="- ")
-            for label, text in resemblance.told(one):
+            heading = f"{one_line(one.title)} ({one.signature})"
+            self._page.add(heading, indent=_INDENT, hang=2, label="- ")
+            for label, text in resemblance.details_of(one):
                 self._page.add(text, indent=_INDENT + 4, label=f"{label}: ")
 
     def _missing(self, incident: Incident) -> None:
@@ -288,8 +288,8 @@ class _Writer:
             if change.action == "already-set":
                 page.add(already(change), indent=_INDENT + 4, label="- ")
             elif self._verbose:
-                said = f"{change.key} ({now(change)}): {change.reason}"
-                page.add(said, indent=_INDENT + 4, label="- ")
+                text = f"{change.key} ({now(change)}): {change.reason}"
+                page.add(text, indent=_INDENT + 4, label="- ")
         self._labelled("risk", f"{remediation.risk}, {wording.RISKS[remediation.risk]}")
         if self._verbose:
             self._advice(diagnosis)
@@ -330,19 +330,21 @@ class _Writer:
         kinds = count(len(unknown), "failure")
         self._page.add(f"{kinds} without a signature", style="title")
         shown, left_out = capped(unknown, len(unknown) if self._verbose else _MAX_SHORT)
-        told_above = {(), *(incident.similar for incident in self._result.incidents)}
+        shown_above = {(), *(incident.similar for incident in self._result.incidents)}
         for failure in shown:
             kind = failure.root_cause_type or failure.exception_type or "unknown type"
-            said = f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
-            self._page.add(said, label=f"  {failure.count:,}x  ", style="undetermined")
-            told = failure_at(self._result, failure.evidence[0]) if failure.evidence else None
+            description = (
+                f"{kind}: {failure.root_cause_message}" if failure.root_cause_message else kind
+            )
+            self._page.add(description, label=f"  {failure.count:,}x  ", style="undetermined")
+            details = failure_at(self._result, failure.evidence[0]) if failure.evidence else None
             if failure.first_user_frame:
                 self._labelled("in", failure.first_user_frame)
-            if told is not None and told.part is not None:
-                self._labelled("belongs to", told.part)
+            if details is not None and details.part is not None:
+                self._labelled("belongs to", details.part)
             if failure.first_seen_at is not None:
                 self._labelled("first seen", wording.instant(failure.first_seen_at))
-            if failure.similar not in told_above and not self._verbose:
+            if failure.similar not in shown_above and not self._verbose:
                 self._page.add(resemblance.titles(failure.similar), indent=_INDENT, hang=2)
             if self._verbose:
                 self._similar(failure)
@@ -360,15 +362,15 @@ class _Writer:
         self._page.add(_held(wording.coverage_line(coverage)), hang=2)
         shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
         for quarantined in shown:
-            said = f"{quarantined.path}: {quarantined.reason}"
+            line = f"{quarantined.path}: {quarantined.reason}"
             label = "" if quarantined.is_undiagnosed else "not read: "
-            self._page.add(said, indent=2, hang=2, label=label)
+            self._page.add(line, indent=2, hang=2, label=label)
         if left_out:
             self._page.add(f"{left_out} more: -v", indent=2, style="faint")
         skipped, left_out = capped(coverage.signatures_skipped, 99 if self._verbose else _MAX_SHORT)
         for signature in skipped:
-            said = f"{signature.signature}: {signature.reason}"
-            self._page.add(said, indent=2, hang=2, label="not evaluated: ")
+            line = f"{signature.signature}: {signature.reason}"
+            self._page.add(line, indent=2, hang=2, label="not evaluated: ")
         if left_out:
             self._page.add(f"{left_out} more: -v", indent=2, style="faint")
         if any(incident.diagnoses for incident in result.incidents) and not self._verbose:

@@ -86,7 +86,7 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
         append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
         # Exclude deployments that were diagnosed from their new events alone.
-        whole = set(header.deployments) - _told(spark, warehouse, header.run_id)
+        whole = set(header.deployments) - _attempted_deployments(spark, warehouse, header.run_id)
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
@@ -97,8 +97,8 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
             rows = _by_events(events, states, len(whole), work, witnesses)
         known = None
         if any(DIAGNOSED.name in run.tables for run in work.runs):
-            told = warehouse.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
-            known = told.join(F.broadcast(names), "deployment", "left_semi")
+            incidents = warehouse.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
+            known = incidents.join(F.broadcast(names), "deployment", "left_semi")
         append(rows, known, "whole")
 
 
@@ -125,13 +125,13 @@ def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[st
     return found
 
 
-def _told(spark: SparkSession, warehouse: Warehouse, run_id: str) -> set[str]:
+def _attempted_deployments(spark: SparkSession, warehouse: Warehouse, run_id: str) -> set[str]:
     """Deployments for which the run wrote a state or a diagnosis failure."""
     if not warehouse.exists(spark, DIAGNOSED):
         return set()
     rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
-    told = rows.where("state IS NOT NULL OR failure IS NOT NULL")
-    return set(told.select("deployment").toArrow().column(0).to_pylist())
+    attempted = rows.where("state IS NOT NULL OR failure IS NOT NULL")
+    return set(attempted.select("deployment").toArrow().column(0).to_pylist())
 
 
 def failed_diagnoses(
@@ -310,17 +310,17 @@ def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
     """``DIAGNOSED_ROWS`` with a ``status``, which is null in every row if ``before`` is None."""
     if before is None:
         return rows.withColumn("status", F.lit(None).cast("string"))
-    told = before.select(
-        F.col("deployment").alias("told_of"),
-        F.col("incident_id").alias("told_id"),
+    earlier = before.select(
+        F.col("deployment").alias("known_deployment"),
+        F.col("incident_id").alias("known_incident_id"),
         F.col("outcome").alias("was"),
         F.col("severity").alias("severity_before"),
         F.lit(True).alias("is_known"),
     )
-    is_same = (F.col("deployment") == F.col("told_of")) & (
-        F.col("incident.incident_id") == F.col("told_id")
+    is_same = (F.col("deployment") == F.col("known_deployment")) & (
+        F.col("incident.incident_id") == F.col("known_incident_id")
     )
-    joined = rows.join(F.broadcast(told), is_same, "left")
+    joined = rows.join(F.broadcast(earlier), is_same, "left")
     return joined.withColumn("status", _status()).select(*rows.columns, "status")
 
 

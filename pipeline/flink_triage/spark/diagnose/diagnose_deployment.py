@@ -191,8 +191,8 @@ def _rows(
     max_evidence: int,
 ) -> list[dict[str, object]]:
     whole_run_id = state["whole_run_id"] if state is not None else None
-    told = json.loads(state["closed_unknown_json"]) if state is not None else ()
-    before = tuple(decode(UnknownFailure, value, "unknown_json") for value in told)
+    encoded = json.loads(state["closed_unknown_json"]) if state is not None else ()
+    before = tuple(decode(UnknownFailure, value, "unknown_json") for value in encoded)
     closed = merge_unknown((*before, *continued.closed.unknown), max_evidence)
     unknown = merge_unknown((*closed, *continued.open.unknown), max_evidence)
     carried = continued.carried

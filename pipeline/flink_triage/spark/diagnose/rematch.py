@@ -68,8 +68,8 @@ def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rema
     )
     opened = opening_function("rematch", Standing())
     rows = kept.select("rows").mapInArrow(opened, spark_schema(STAGED_REMATCH))
-    told = {"signature_set": F.lit(work.pack.digest), "run_id": F.lit(header.run_id)}
-    warehouse.append(rows.where("is_changed").withColumns(told), REMATCHES, header.batch)
+    constants = {"signature_set": F.lit(work.pack.digest), "run_id": F.lit(header.run_id)}
+    warehouse.append(rows.where("is_changed").withColumns(constants), REMATCHES, header.batch)
     return _count(spark, warehouse, rows, work.run_ids)
 
 

@@ -130,7 +130,7 @@ def commit(
     staged: DataFrame | None,
 ) -> None:
     """Append the batch; ``files`` are rows of ``PLANNED``."""
-    told: list[dict[str, object]] = [
+    parcels: list[dict[str, object]] = [
         {"kind": "header", "rows": json.dumps(encode(header)).encode()}
     ]
     left = iter(files)
@@ -140,8 +140,8 @@ def commit(
             for name in PLANNED.names
         ]
         rows = pa.RecordBatch.from_arrays(columns, schema=PLANNED)
-        told.append({"kind": "file", "rows": packed(PLANNED, (rows,))})
-    frame = spark.createDataFrame(pa.Table.from_pylist(told, STAGED))
+        parcels.append({"kind": "file", "rows": packed(PLANNED, (rows,))})
+    frame = spark.createDataFrame(pa.Table.from_pylist(parcels, STAGED))
     if staged is not None:
         frame = frame.unionByName(staged)
     append_staged(warehouse, header, frame)
@@ -191,12 +191,12 @@ def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
     """Open the batch; raises ``CorruptStateError`` if its header or a summary is missing."""
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
-    told: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
+    parcels: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}
     for row in wanted.toArrow().to_pylist():
-        told[row["kind"]].append(row["rows"])
-    header = _only_header(warehouse, number, told["header"])
-    files = _joined(told["file"], PLANNED).sort_by("path")
-    summaries = _joined(told["summary"], SUMMARIES).sort_by(RANGE_NUMBER.name)
+        parcels[row["kind"]].append(row["rows"])
+    header = _only_header(warehouse, number, parcels["header"])
+    files = _joined(parcels["file"], PLANNED).sort_by("path")
+    summaries = _joined(parcels["summary"], SUMMARIES).sort_by(RANGE_NUMBER.name)
     ranges = pc.sum(files.column("range_count")).as_py() or 0
     if len(summaries) != ranges:
         raise CorruptStateError(

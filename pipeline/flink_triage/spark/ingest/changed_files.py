@@ -258,8 +258,8 @@ class _Planner:
         self._deferred: list[str] = []
 
     def refuse_all(self, refused: Sequence[Quarantined], known: Iterable[LedgerEntry]) -> None:
-        told = {entry.path: entry.reason for entry in known}
-        self._unreadable += [bad for bad in refused if told.get(bad.path) != bad.reason]
+        known_reasons = {entry.path: entry.reason for entry in known}
+        self._unreadable += [bad for bad in refused if known_reasons.get(bad.path) != bad.reason]
 
     def is_unchanged(self, file: InputFile, entry: LedgerEntry) -> bool:
         """Whether size and time match the entry, and no held-back event is due."""
@@ -340,8 +340,8 @@ class _Planner:
         # Two files may share a head, so the id includes the path where the content was first found.
         # A later rename does not change the id.
         name = one.file.path.encode("utf-8", "surrogateescape")
-        told = b"\0".join((self._salt.encode(), name, head.head + head.window))
-        file_id = digest(told).hex()
+        seed = b"\0".join((self._salt.encode(), name, head.head + head.window))
+        file_id = digest(seed).hex()
         # No other path has the earlier content, so this path was probably rewritten in place.
         if known and known.mark.consumed_bytes and known.identity not in self._claimed:
             return self._work_on(one, file_id, known.generation + 1, "new-generation")

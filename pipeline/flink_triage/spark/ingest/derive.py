@@ -55,12 +55,12 @@ def stack_traces(batch: Batch) -> DataFrame:
         rows = rows.withColumns({name: F.when(is_counted, F.col(name)) for name in counts})
     folded = {"fingerprint", *counts}
     shown = [name for name in _data_columns(STACK_TRACES) if name not in folded]
-    tells_all = F.col("exemplar").isNotNull()
+    has_exemplar = F.col("exemplar").isNotNull()
     grouped = rows.groupBy("fingerprint").agg(
         F.sum("event_count").alias("event_count"),
         F.min("first_seen_at").alias("first_seen_at"),
         F.max("last_seen_at").alias("last_seen_at"),
-        F.min_by(F.struct(*shown), F.when(tells_all, F.col("range_number"))).alias("shown"),
+        F.min_by(F.struct(*shown), F.when(has_exemplar, F.col("range_number"))).alias("shown"),
     )
     counted = grouped.where(F.col("event_count").isNotNull())
     return counted.select("*", "shown.*").select(*_data_columns(STACK_TRACES))

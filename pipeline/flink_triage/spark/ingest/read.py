@@ -143,10 +143,10 @@ def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
         _ANALYZERS[key] = analyzer
     # The first range of the task that contains a trace emits it. A retry of the task may run in
     # another process, so nothing is shared beyond the task's ranges.
-    told: set[str] = set()
+    known_traces: set[str] = set()
     for task in sorted(_unshipped(shipped_tasks), key=lambda task: task.number):
         failpoint("stage.range")
-        yield from stage_range(task, analyzer, config.settings, told)
+        yield from stage_range(task, analyzer, config.settings, known_traces)
         failpoint("stage.range.done")
 
 
@@ -159,17 +159,17 @@ GROWING = "was still being written"
 
 
 def stage_range(
-    task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
+    task: RangeTask, analyzer: Analyzer, settings: Settings, known_traces: set[str]
 ) -> Iterator[Part]:
     """Yield the contents of one range as it is read: events and traces, then volumes and a summary.
 
-    Traces in ``told`` are only counted; traces that are emitted are added to it. If the summary has
-    a ``failure``, all rows of the range are ignored.
+    Traces whose fingerprints are in ``known_traces`` are only counted; the fingerprints of emitted
+    traces are added to it. If the summary has a ``failure``, all rows of the range are ignored.
     """
     try:
         with OpenFile(task.file, settings.max_file_bytes) as file:
             _verify(file, task)
-            yield from _stage_open(file, task, analyzer, settings, told)
+            yield from _stage_open(file, task, analyzer, settings, known_traces)
     except FileNotFoundError:
         size = task.byte_range.profile.size_bytes
         yield _failed(task, f"deleted before it was read ({size} bytes)")
@@ -184,7 +184,7 @@ def _failed(task: RangeTask, failure: str) -> Part:
 
 
 def _stage_open(
-    file: OpenFile, task: RangeTask, analyzer: Analyzer, settings: Settings, told: set[str]
+    file: OpenFile, task: RangeTask, analyzer: Analyzer, settings: Settings, known_traces: set[str]
 ) -> Iterator[Part]:
     tally = Tally()
     counts: Counter[str] = Counter()
@@ -195,14 +195,14 @@ def _stage_open(
         task.byte_range,
         tally,
         is_active=task.is_recent and file.is_plain,
-        told=told,
+        known_traces=known_traces,
         raw=file.rewound(),
     )
     for portion in portions:
         if portion.trace_count:
             yield Part("trace", task, portion.traces)
             yield Part("count", task, portion.recurring)
-            told.update(portion.fingerprints)
+            known_traces.update(portion.fingerprints)
         counts["trace_count"] += portion.trace_count
         if folder.add(portion.observations) >= HANDED_OVER:
             yield _events(task, folder.take(), counts)

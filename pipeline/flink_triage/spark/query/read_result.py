@@ -109,10 +109,10 @@ def _found(
     if not warehouse.exists(spark, INCIDENTS):
         return [], []
     deployments = warehouse.current(spark, DEPLOYMENTS.name, runs)
-    told = deployments.select("deployment", "unknown_json").toArrow().to_pylist()
+    rows = deployments.select("deployment", "unknown_json").toArrow().to_pylist()
     unknown = [
         decode(UnknownFailure, value, "unknown_json")
-        for row in sorted(told, key=itemgetter("deployment"))
+        for row in sorted(rows, key=itemgetter("deployment"))
         for value in json.loads(row["unknown_json"])
     ]
     return _incidents(warehouse.current(spark, INCIDENTS.name, runs), run_id), unknown

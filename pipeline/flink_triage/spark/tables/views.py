@@ -110,10 +110,10 @@ _INCIDENTS = (
 )
 # The value printed last is current; values printed by a JobManager take precedence.
 _FLINK_CONFIG = (
-    "SELECT said.run_id, deployment, key, said.value, said.role, said.path, said.line, "
-    "said.logged_at FROM (SELECT deployment, key, max_by("
+    "SELECT latest.run_id, deployment, key, latest.value, latest.role, latest.path, latest.line, "
+    "latest.logged_at FROM (SELECT deployment, key, max_by("
     "struct(run_id, value, role, path, line, logged_at), "
-    "struct(coalesce(role = 'jobmanager', false), logged_at, path, line, run_id)) AS said "
+    "struct(coalesce(role = 'jobmanager', false), logged_at, path, line, run_id)) AS latest "
     f"FROM ({ROWS[FLINK_CONFIG.name].format(source='{events}')}) WHERE {_PUBLISHED} "
     "GROUP BY deployment, key)"
 )

@@ -59,13 +59,13 @@ def tar_places(flat: BinaryIO) -> Iterator[Place]:
             continue
         offset += _BLOCK
         if info.type in (tarfile.XGLTYPE, *_BEFORE_A_MEMBER) and info.size >= 0:
-            said = _said(flat, offset, info)
+            extension = _read_extension(flat, offset, info)
             offset += _in_blocks(info.size)
             if info.type == tarfile.XGLTYPE:
-                of_all |= said.records
+                of_all |= extension.records
             else:
-                announced.records |= said.records
-                announced.problem = announced.problem or said.problem
+                announced.records |= extension.records
+                announced.problem = announced.problem or extension.problem
             continue
         if info.type == tarfile.GNUTYPE_SPARSE:
             offset = _behind_sparse_map(flat, offset, block)
@@ -114,7 +114,7 @@ def _place(
     return Place(member, offset)
 
 
-def _said(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
+def _read_extension(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
     """The records in a pax header; a long name header is returned as a single record."""
     if info.size > _MAX_RECORDS_BYTES:
         kind = "name" if info.type == tarfile.GNUTYPE_LONGNAME else "header"
