@@ -175,7 +175,7 @@ def die(rig: Rig, warehouse: Path, point: str, work: str = "run") -> None:
 
 
 @pytest.mark.parametrize("points", SCENARIOS, ids=" then ".join)
-def test_what_was_killed_is_made_good_by_the_next_run(rig: Rig, points: tuple[str, ...]) -> None:
+def test_next_run_recovers_from_killed_runs(rig: Rig, points: tuple[str, ...]) -> None:
     warehouse = rig.copy("-".join(points))
     rig.reader.warehouse = warehouse
     for point in points:
@@ -185,7 +185,7 @@ def test_what_was_killed_is_made_good_by_the_next_run(rig: Rig, points: tuple[st
 
 
 @pytest.mark.parametrize("point", NOTHING_YET)
-def test_the_first_run_of_a_warehouse_is_made_good(rig: Rig, point: str) -> None:
+def test_killed_first_run_of_a_warehouse_is_recovered(rig: Rig, point: str) -> None:
     whole, warehouse = rig.tables / f"new-{point}-whole", rig.tables / f"new-{point}"
     rig.reader.warehouse = warehouse
     die(rig, warehouse, point)
@@ -208,7 +208,7 @@ def test_upkeep_that_was_killed_changed_no_row_and_can_be_repeated(rig: Rig, poi
 
 
 @pytest.mark.parametrize("point", REMATCH if IS_WHOLE else ())
-def test_a_rematch_that_was_killed_is_made_good(rig: Rig, point: str) -> None:
+def test_killed_rematch_is_recovered(rig: Rig, point: str) -> None:
     warehouse, whole = rig.copy(f"rematch-{point}"), rig.copy(f"rematch-{point}-whole")
     rig.reader.warehouse = warehouse
     before = published(warehouse)
@@ -222,7 +222,7 @@ def test_a_rematch_that_was_killed_is_made_good(rig: Rig, point: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(RANDOM_KILLS if IS_WHOLE else 0))
-def test_a_run_killed_at_any_time_is_made_good(rig: Rig, number: int) -> None:
+def test_run_killed_at_any_time_is_recovered(rig: Rig, number: int) -> None:
     warehouse = rig.copy(f"any-{number}")
     rig.reader.warehouse = warehouse
     seconds = DELAYS.uniform(0, rig.seconds)
@@ -233,12 +233,12 @@ def test_a_run_killed_at_any_time_is_made_good(rig: Rig, number: int) -> None:
     check(rig, warehouse, rig.whole)
 
 
-def test_the_reader_looked_and_never_saw_half_a_run(rig: Rig) -> None:
+def test_reader_never_sees_a_partial_run(rig: Rig) -> None:
     assert rig.reader.looks > 10
     assert rig.reader.wrong == []
 
 
-def test_the_reader_can_see_half_a_run(rig: Rig) -> None:
+def test_reader_detects_a_partial_run(rig: Rig) -> None:
     """The control: a published run with missing or duplicate rows."""
     for damage in ("less", "more"):
         warehouse = rig.copy(f"half-{damage}")
@@ -253,10 +253,10 @@ def test_the_reader_can_see_half_a_run(rig: Rig) -> None:
         assert any("numbers, doubled" in line for line in reader.wrong)
 
 
-def test_every_point_of_a_run_is_tried() -> None:
+def test_every_failpoint_of_a_run_is_tested() -> None:
     tried = {*POINTS, *UPKEEP, *REMATCH, *(point for points in IN_RECOVERY for point in points)}
     assert len(tried) >= 25
 
 
-def test_the_points_are_those_that_a_run_reaches(rig: Rig) -> None:
+def test_failpoints_are_those_that_a_run_reaches(rig: Rig) -> None:
     assert {*rig.reached} == {*POINTS, "created"}

@@ -32,7 +32,7 @@ def test_there_are_labelled_logs():
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS)
-def test_root_cause_stands_first_and_consequences_follow(deployment):
+def test_root_cause_ranks_first_and_consequences_follow(deployment):
     answer = answers()[deployment]
     if not answer.labelled.root:
         assert answer.verdicts == {"healthy"}
@@ -82,13 +82,13 @@ def test_each_document_yields_its_failures_with_their_remediation(seed):
     assert SEEDS[seed] <= set(diagnoses)
     for signature in SEEDS[seed]:
         remediation = diagnoses[signature].remediation
-        told = " ".join(
+        advised = " ".join(
             [change.key for change in remediation.config]
             + [f"{t.advice} {t.assessment}" for t in remediation.commonly_tried]
             + list(remediation.steps)
         )
         for advice in SEED_ADVICE[signature]:
-            assert advice in told, (signature, advice)
+            assert advice in advised, (signature, advice)
 
 
 def test_labels_name_signatures_that_exist():

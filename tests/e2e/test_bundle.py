@@ -112,7 +112,7 @@ def test_the_published_schema_takes_every_file(path: Path) -> None:
         ),
     ],
 )
-def test_a_wrong_field_is_told(change: dict[str, Any], expected: str) -> None:
+def test_wrong_field_is_reported(change: dict[str, Any], expected: str) -> None:
     job = load(BUNDLE.parent / "resources/serverless.job.yml")["resources"]["jobs"]["flink_triage"]
     job |= change
     found = problems(
@@ -127,7 +127,7 @@ def test_the_cli_takes_the_bundle(bundle: Config) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_the_user_has_to_set_is_asked_for(target: str) -> None:
+def test_required_variables_have_no_default(target: str) -> None:
     """The bundle contains no placeholder for an address, catalog, or principal of the user."""
     missing = databricks_cli.problems(databricks_cli.load(BUNDLE, target, {}))
     required = "no value assigned to required variable"
@@ -271,7 +271,7 @@ TASKS = "resources.jobs.flink_triage.tasks"
         ),
     ],
 )
-def test_what_the_cli_refuses_is_found(change: Change, problem: str) -> None:
+def test_values_that_the_cli_rejects_are_found(change: Change, problem: str) -> None:
     raw = databricks_cli.read(BUNDLE)
     change(raw)
     assert problem in databricks_cli.problems(
@@ -382,9 +382,9 @@ def test_the_tasks_of_the_jobs_run_with_their_parameters(
     for words in [*commands(deployed, SMOKE), *commands(deployed, JOBS[0], report=str(page))]:
         monkeypatch.setattr(sys, "argv", ["flink-triage-task", *words])
         assert run_task() is None
-    said = capfd.readouterr().out
-    assert re.findall(r"^(\w+) +(?:worker|input|diagnosis|memory):", said, re.M) == ["ok"] * 4
-    assert "operator/user-code-exception" in said
+    output = capfd.readouterr().out
+    assert re.findall(r"^(\w+) +(?:worker|input|diagnosis|memory):", output, re.M) == ["ok"] * 4
+    assert "operator/user-code-exception" in output
     assert "operator/user-code-exception" in page.read_text(encoding="utf-8")
     assert spark.table("bundle.diagnoses").count() > 0
     dangling = tmp_path / "gone" / "jobmanager.log"

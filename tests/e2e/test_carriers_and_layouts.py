@@ -233,7 +233,7 @@ def _write(folder: Path, transform: Transform) -> Path:
     return folder
 
 
-def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
+def _findings(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
     """Returns the verdict and first diagnosis of each deployment, and the root causes of failures.
 
     The root causes are limited to matched stack traces with frames: an exception without frames on
@@ -255,7 +255,7 @@ def _said(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
 
 @cache
 def _plain(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
-    return _said(_write(folder, lambda text: text))
+    return _findings(_write(folder, lambda text: text))
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def plain(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", sorted(TRANSFORMS))
-def test_it_says_the_same(name, plain, tmp_path):
-    leading, root_causes = _said(_write(tmp_path, TRANSFORMS[name]))
+def test_every_carrier_and_layout_gives_the_same_diagnosis(name, plain, tmp_path):
+    leading, root_causes = _findings(_write(tmp_path, TRANSFORMS[name]))
     assert leading == plain[0]
     assert root_causes == plain[1]

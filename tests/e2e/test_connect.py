@@ -94,7 +94,7 @@ def client(*arguments: str, script: str = COMMAND) -> subprocess.CompletedProces
     )
 
 
-def test_a_run_through_a_server_says_what_the_local_one_says(remote: str, tmp_path: Path) -> None:
+def test_remote_run_gives_the_same_result_as_a_local_run(remote: str, tmp_path: Path) -> None:
     logs = copy_logs(tmp_path / "logs", *RECORDED)
     words = ["--remote", remote, "--input", str(logs), "--warehouse", str(tmp_path / "warehouse")]
     done = client("run", *words, "--format", "json")
@@ -110,7 +110,7 @@ def test_a_run_through_a_server_says_what_the_local_one_says(remote: str, tmp_pa
     assert (only_loaded, only_stored) == (0, 0)
 
 
-def test_no_server_is_a_sentence(tmp_path: Path) -> None:
+def test_missing_server_is_reported_in_one_line(tmp_path: Path) -> None:
     address = f"sc://{LOOPBACK}:{free_port()}"
     words = ["--remote", address, "--warehouse", str(tmp_path)]
     failed = client("report", *words)

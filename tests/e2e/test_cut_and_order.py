@@ -130,7 +130,7 @@ _LOG = (LOGS / DEPLOYMENTS[0] / "logs" / "flink-flink-taskexecutor-0-vm.log").re
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_log_read_in_two_goes_gives_what_one_gives(form: str, tmp_path: Path) -> None:
+def test_log_read_in_two_parts_gives_the_same_events(form: str, tmp_path: Path) -> None:
     path = tmp_path / "taskmanager.log"
     data = FORMS[form](_LOG)
     path.write_bytes(data)

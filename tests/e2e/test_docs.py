@@ -256,14 +256,14 @@ def test_the_catalogue_of_signatures_is_that_of_the_pack() -> None:
 
 
 @pytest.mark.parametrize("values", ["Severity", "Role", "Process", "Origin", "Verdict"])
-def test_the_glossary_explains_every_word_of_a_result(values: str) -> None:
+def test_glossary_explains_every_value_of_a_result(values: str) -> None:
     glossary = text_of("docs/glossary.md")
     missing = [word for word in get_args(getattr(model, values)) if f"`{word}`" not in glossary]
     assert missing == []
 
 
 @pytest.mark.parametrize("page", COMMAND_PAGES)
-def test_a_page_uses_one_word_per_thing(page: str) -> None:
+def test_pages_use_the_terms_of_the_glossary(page: str) -> None:
     """The pages do not use synonyms that the glossary replaces."""
     text = re.sub(r"```.*?```|`[^`]*`", "", text_of(page), flags=re.DOTALL)
     found = re.findall(r"(?<![.\w])(?:log entr(?:y|ies)|log records?|stacktraces?)\b", text)
@@ -334,7 +334,7 @@ def _anchors_of(page: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings)
 
 
-def test_pieces_between_dots_must_stand_in_order() -> None:
+def test_pieces_between_dots_must_be_in_order() -> None:
     assert is_shown_in("a\n...\nc", "a\nb\nc\n")
     assert not is_shown_in("c ... a", "a b c")
     assert not is_shown_in("a\nc", "a\nb\nc")

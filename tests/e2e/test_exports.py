@@ -201,8 +201,8 @@ def _labels(pack: SignaturePack, stack_trace: str) -> dict[str, str]:
     if not matches:
         return {}
     best = pack.signatures[matches[0].signature]
-    told = {"signature": best.id, "severity": best.severity, "role": best.role}
-    return {f"{LABEL}{key}": value for key, value in told.items()}
+    values = {"signature": best.id, "severity": best.severity, "role": best.role}
+    return {f"{LABEL}{key}": value for key, value in values.items()}
 
 
 def _first_line(text: str) -> tuple[str, str | None]:
@@ -214,9 +214,9 @@ def test_flink_labels_a_failed_job_as_flink_triage_reads_its_stack_trace(
     cluster_results: Path,
 ) -> None:
     failures = {name: _first_failure(cluster_results, name) for name in EXPECTED}
-    told = {name: dict(failure.labels) for name, failure in failures.items()}
-    assert told == {n: _labels(PACK, failure.stack_trace) for n, failure in failures.items()}
-    assert {name: labels.get(f"{LABEL}signature") for name, labels in told.items()} == EXPECTED
+    labelled = {name: dict(failure.labels) for name, failure in failures.items()}
+    assert labelled == {n: _labels(PACK, failure.stack_trace) for n, failure in failures.items()}
+    assert {name: labels.get(f"{LABEL}signature") for name, labels in labelled.items()} == EXPECTED
 
 
 def test_java_and_python_find_the_same_in_every_example_of_the_pack(
@@ -323,7 +323,7 @@ def test_flink_reads_the_operators_option_from_config_yaml(cluster_results: Path
     assert _entries(cluster_results / "labels.tsv") == label_mapper(PACK).labels
 
 
-def test_the_operator_reads_its_option_and_labels_what_the_regexes_say(tmp_path: Path) -> None:
+def test_operator_reads_its_option_and_applies_matching_labels(tmp_path: Path) -> None:
     build = _build(Path(__file__).parent / "label_mapper", tmp_path / "build")
     labels = label_mapper(PACK).labels
     (tmp_path / "flink-conf.yaml").write_text(
@@ -342,9 +342,9 @@ def test_the_operator_reads_its_option_and_labels_what_the_regexes_say(tmp_path:
 
     compiled = [(regex.compile(_in_python(java)), label) for java, label in labels.items()]
     lines = statuses.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    told = [sorted(json.loads(s)["additionalMetadata"].get("labels", ())) for s in lines]
-    assert told == [sorted(n for r, n in compiled if r.search(text)) for text in messages]
-    assert sum(map(bool, told)) > 200
+    applied = [sorted(json.loads(s)["additionalMetadata"].get("labels", ())) for s in lines]
+    assert applied == [sorted(n for r, n in compiled if r.search(text)) for text in messages]
+    assert sum(map(bool, applied)) > 200
 
 
 def _messages(pack: SignaturePack) -> Iterator[str]:

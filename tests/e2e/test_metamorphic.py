@@ -93,7 +93,7 @@ def test_names_and_order_of_files_do_not_matter(tmp_path):
     assert signatures(leading(folder)) == signatures(leading(LOGS / BAD_MAGIC / "logs"))
 
 
-def test_without_the_cause_the_symptom_stands_first_and_says_what_is_missing(tmp_path):
+def test_symptom_without_its_cause_ranks_first_with_missing_evidence(tmp_path):
     incident = leading(copy(FULL_DISK, tmp_path / "d", events_without("No space left on device")))
     assert incident.diagnoses[0].signature == "checkpoint/tolerable-threshold-exceeded"
     assert incident.diagnoses[0].role == "symptom"
@@ -104,7 +104,7 @@ def test_without_the_cause_the_symptom_stands_first_and_says_what_is_missing(tmp
     assert "No space left on device" in possible["disk/full"]
 
 
-def test_a_lost_machine_is_named_where_its_own_log_must_be_looked_at(tmp_path):
+def test_missing_evidence_names_the_log_of_a_lost_taskmanager(tmp_path):
     name = "localhost:35087-a3f512"
     incident = leading(LOGS / LOST / "logs")
     assert f"The inputs contain the log of TaskManager {name}," in incident.missing_evidence[0]
@@ -191,7 +191,7 @@ FIVE = [
 
 
 @pytest.mark.parametrize(("deployment", "words", "cause"), FIVE)
-def test_the_threshold_is_told_apart_by_what_exceeded_it(deployment, words, cause, tmp_path):
+def test_exceeded_threshold_is_attributed_to_its_cause(deployment, words, cause, tmp_path):
     incident = leading(copy(deployment, tmp_path / "d", lambda text: text.replace(*words)))
     assert incident.diagnoses[0].signature == cause
     assert "checkpoint/tolerable-threshold-exceeded" in incident.diagnoses[0].explains

@@ -107,7 +107,9 @@ def gate(store: Store) -> Iterator[Gate]:
         yield made
 
 
-def test_logs_and_tables_in_s3_say_what_local_files_say(gate: Gate, tmp_path: Path) -> None:
+def test_logs_and_tables_in_s3_give_the_same_result_as_local_files(
+    gate: Gate, tmp_path: Path
+) -> None:
     """The same holds after rejected writes: each is reported on one line, and no data is lost."""
     local = copy_logs(tmp_path / "fleet", *RECORDED)
     uri = upload(gate.store, local, "fleet")
@@ -169,7 +171,7 @@ def test_the_benchmark_prints_both_rates(
     local = copy_logs(tmp_path / "rates", RECORDED[0])
     uri = upload(reachable, local, "rates")
     assert main(["--local", str(local), "--uri", uri, "--turns", "1"]) == 0
-    said = capsys.readouterr().out
-    sizes = {line.split(": ")[1].split(",")[0] for line in said.split("\n") if "MiB/s" in line}
-    assert len([line for line in said.split("\n") if "of the local rate" in line]) == 2
+    output = capsys.readouterr().out
+    sizes = {line.split(": ")[1].split(",")[0] for line in output.split("\n") if "MiB/s" in line}
+    assert len([line for line in output.split("\n") if "of the local rate" in line]) == 2
     assert len(sizes) == 1, "both sides read the same bytes, whole"

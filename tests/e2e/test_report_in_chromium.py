@@ -241,7 +241,7 @@ def seen(page: Page, words: str) -> bool:
     return box is not None and 0 <= box["y"] < size["height"] and box["height"] > 0
 
 
-def test_the_first_screen_says_what_since_when_where_how_sure_and_what_to_paste(
+def test_first_screen_shows_failure_time_scope_confidence_and_remedy(
     single: Path, page: Watched
 ) -> None:
     page.page.set_viewport_size({"width": 1280, "height": 800})
@@ -257,7 +257,7 @@ def test_the_first_screen_says_what_since_when_where_how_sure_and_what_to_paste(
         assert seen(opened, words), words
 
 
-def test_the_first_screen_of_a_phone_says_what_since_when_and_where(
+def test_first_screen_of_a_phone_shows_failure_time_and_confidence(
     single: Path, page: Watched
 ) -> None:
     page.page.set_viewport_size({"width": 390, "height": 800})
@@ -414,7 +414,7 @@ def outline(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("text", hostile.STRINGS.values(), ids=hostile.STRINGS)
-def test_hostile_words_in_every_field_stay_words(
+def test_hostile_text_in_every_field_stays_text(
     watched: Watched, harmless: list[str], tmp_path: Path, text: str
 ) -> None:
     watched.events.clear()
@@ -431,9 +431,7 @@ def test_hostile_words_in_every_field_stay_words(
     assert re.fullmatch(r"file://.*/report\.html(#.*)?", opened.url)
 
 
-def test_a_script_that_did_get_into_the_page_would_be_stopped_and_heard_of(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_injected_script_is_blocked_and_detected(browser: Browser, tmp_path: Path) -> None:
     """If escaping fails, the content security policy blocks a script, and the checks detect it."""
     page = render(examples.diagnosed(), "html")
     for number, active in enumerate(

@@ -38,7 +38,7 @@ def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_run_says_what_the_quick_look_says(tmp_path: Path) -> None:
+def test_submitted_run_gives_the_same_result_as_a_local_diagnosis(tmp_path: Path) -> None:
     logs = tmp_path / "orders"
     recorded = ROOT / "tests/logs/operator/user-code-exception/npe-1.16.0/logs"
     shutil.copytree(recorded, logs, copy_function=shutil.copyfile)

@@ -82,7 +82,7 @@ def _job_manager(row: Row) -> str:
     return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.header}{row.stack}"
 
 
-def _untold(row: Row) -> str:
+def _without_class(row: Row) -> str:
     """Before Flink 1.11 the JobManager printed the message without its class."""
     return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.text}{row.stack}"
 
@@ -183,7 +183,7 @@ def _is_related(one: str, other: str) -> bool:
 
 
 @each
-def test_a_catalogue_message_is_recognised_and_taken_for_nothing_else(
+def test_catalogue_message_matches_its_signature_only(
     row: Row, render: Callable[[Row], str]
 ) -> None:
     found = {match.signature for match in match_text(MATCHER, render(row))}
@@ -194,18 +194,18 @@ def test_a_catalogue_message_is_recognised_and_taken_for_nothing_else(
     assert {s for s in claims if s != row.signature and not _is_related(row.signature, s)} == set()
 
 
-def test_messages_without_their_class_are_told_by_their_words_or_not_at_all() -> None:
+def test_messages_without_a_class_match_by_text_or_not_at_all() -> None:
     thrown = [row for row in _rows() if row.type]
     recognised = 0
     for row in thrown:
-        found = {match.signature for match in match_text(MATCHER, _untold(row))}
+        found = {match.signature for match in match_text(MATCHER, _without_class(row))}
         claims = {s for s in found if PACK.signatures[s].role in ("trigger", "contributing")}
         assert {s for s in claims if not _is_related(row.signature, s)} <= {row.signature}
         recognised += row.signature in found
     assert recognised > 0.75 * len(thrown)
 
 
-def test_the_table_speaks_of_signatures_that_exist() -> None:
+def test_table_names_only_existing_signatures() -> None:
     assert {row.signature for row in _rows()} - set(PACK.signatures) == set()
 
 

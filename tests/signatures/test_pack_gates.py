@@ -72,7 +72,7 @@ def test_examples_match_and_near_misses_do_not(signature: Signature) -> None:
 
 
 @each
-def test_the_linter_has_nothing_to_say(signature: Signature) -> None:
+def test_linter_reports_no_problems(signature: Signature) -> None:
     """Among others that no regex is slow on a hostile text."""
     assert [str(problem) for problem in lint_signature(signature)] == []
 
@@ -103,7 +103,7 @@ def _plain(node: Node, key: str = "") -> object:
     return [_plain(item) for item in node.items]
 
 
-def test_the_owner_of_a_sample_stands_first_on_it() -> None:
+def test_owner_of_a_sample_ranks_first_on_it() -> None:
     surprises = [
         f"{overlap.owner} examples.match[{overlap.sample}]: {other} stands before it"
         for overlap in overlap_matrix(PACK)
@@ -138,7 +138,7 @@ def _healthy_files() -> tuple[Path, ...]:
     return tuple(sorted((REPOSITORY / "tests" / "logs" / "healthy").glob("*/logs/*.log")))
 
 
-def test_nothing_that_matters_fires_on_healthy_logs() -> None:
+def test_no_harmful_signature_matches_healthy_logs() -> None:
     assert _healthy_files()
     matcher = Matcher(PACK)
     harmful = [

@@ -55,15 +55,15 @@ def found(spark: SparkSession, warehouse: Path) -> Result:
 @pytest.mark.parametrize(
     "part", ["incidents", "unknown", "coverage", "effective_config", "stack_traces"]
 )
-def test_both_runners_say_the_same_of_every_log(found: Result, expected: Result, part: str) -> None:
-    told = by_deployment(to_json(found)[part])
+def test_both_runners_agree_on_every_log(found: Result, expected: Result, part: str) -> None:
+    actual = by_deployment(to_json(found)[part])
     wanted = by_deployment(to_json(expected)[part])
-    assert told == wanted
-    assert list(told) == list(wanted)
+    assert actual == wanted
+    assert list(actual) == list(wanted)
 
 
 @pytest.mark.parametrize("most", [60, 300])
-def test_both_runners_hold_as_much_of_a_deployment_and_say_the_same(
+def test_both_runners_keep_the_same_observations_and_agree(
     spark: SparkSession, tmp_path: Path, most: int
 ) -> None:
     logs = tmp_path / "logs"
@@ -121,7 +121,7 @@ def test_plain_sql_leads_from_each_first_diagnosis_to_lines(
     assert {(row["deployment"], row["signature"]) for row in joined} == first
 
 
-def test_the_log_holds_at_the_offset_what_the_match_says(joined: list[Row]) -> None:
+def test_log_contains_the_excerpt_at_the_offset_of_the_match(joined: list[Row]) -> None:
     for row in joined:
         with opened(Path(row["path"])) as log:
             log.seek(row["byte_offset"])

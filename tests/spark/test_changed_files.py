@@ -87,12 +87,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_never_seen_is_read_from_its_start(folder: Path) -> None:
+def test_new_file_is_read_from_its_start(folder: Path) -> None:
     (work,) = plan(folder, NOTHING).work
     assert (work.state, work.known.consumed_bytes, work.generation) == ("new", 0, 0)
 
 
-def test_what_was_read_is_not_read_again(folder: Path) -> None:
+def test_unchanged_file_is_not_read_again(folder: Path) -> None:
     assert plan(folder, consume(folder, NOTHING)).is_empty
 
 
@@ -216,7 +216,7 @@ def test_a_file_moved_to_another_deployment_is_read_there(folder: Path) -> None:
     assert (Path(work.path).parent.name, work.known.consumed_bytes) == ("other", 0)
 
 
-def test_of_two_files_that_hold_what_is_gone_one_is_known(folder: Path) -> None:
+def test_one_of_two_copies_of_a_missing_file_is_known(folder: Path) -> None:
     entries = consume(folder, NOTHING)
     (folder / "jm.log").rename(folder / "jm.log.1")
     (folder / "jm.log.2").write_text(FIRST)
@@ -225,7 +225,7 @@ def test_of_two_files_that_hold_what_is_gone_one_is_known(folder: Path) -> None:
     assert plan(folder, consume(folder, entries)).is_empty
 
 
-def test_what_is_rotated_while_it_grows_is_read_on_under_its_new_name(folder: Path) -> None:
+def test_file_that_grew_before_rotation_is_continued_under_its_new_name(folder: Path) -> None:
     entries = consume(folder, NOTHING)
     (folder / "jm.log").rename(folder / "jm.log.1")
     with (folder / "jm.log.1").open("a") as log:
@@ -282,7 +282,7 @@ def test_a_head_is_found_among_heads_of_other_sizes(tmp_path: Path) -> None:
     assert len(planned.aliases) == 38
 
 
-def test_empty_files_are_not_taken_for_copies_of_each_other(tmp_path: Path) -> None:
+def test_empty_files_are_not_copies_of_each_other(tmp_path: Path) -> None:
     (tmp_path / "a.log").touch()
     (tmp_path / "b.log").touch()
     planned = plan(tmp_path, NOTHING)
@@ -303,7 +303,7 @@ def test_settled_means_older_than_the_limit(folder: Path) -> None:
     assert plan(folder, entries, modified_at + timedelta(seconds=11)).work
 
 
-def test_a_refused_path_is_said_once() -> None:
+def test_refused_path_is_reported_once() -> None:
     bad = Quarantined("/nowhere/x.log", "permission denied")
     listing = Listing((), (bad,), NOW)
     first = plan_over(listing, NOTHING, SETTINGS, NOW)
@@ -312,7 +312,7 @@ def test_a_refused_path_is_said_once() -> None:
     assert plan_over(listing, known, SETTINGS, NOW).is_empty
 
 
-def test_an_edit_that_keeps_size_and_time_or_head_and_window_is_not_noticed(folder: Path) -> None:
+def test_edit_that_keeps_size_and_time_or_head_and_window_is_not_detected(folder: Path) -> None:
     """A known limitation, because bytes that were read are not read again."""
     log = folder / "jm.log"
     entries = consume(folder, NOTHING)
@@ -348,13 +348,13 @@ def test_half_a_copy_of_what_was_read_is_left_to_the_next_run(folder: Path) -> N
     assert [Path(path).name for path in planned.deferred] == ["jm.log.1"]
 
 
-def test_of_a_new_file_and_its_fresh_copy_one_is_read(folder: Path) -> None:
+def test_new_file_with_a_fresh_copy_is_read_once(folder: Path) -> None:
     (folder / "jm.log.1").write_text(FIRST)
     planned = plan(folder, NOTHING, just_now(folder))
     assert (len(planned.work), len(planned.deferred)) == (1, 1)
 
 
-def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder: Path) -> None:
+def test_file_rotated_before_its_new_name_is_listed_stays_known(folder: Path) -> None:
     """A rotation by renaming between two looks at one listing."""
     (folder / "jm.log.1").write_text(OTHER)
     entries = consume(folder, NOTHING)
@@ -370,7 +370,7 @@ def test_what_was_displaced_before_its_new_name_was_listed_is_known_there(folder
     assert [Path(alias.path).name for alias in plan(folder, later).aliases] == ["jm.log.2"]
 
 
-def test_files_that_rotate_between_two_looks_are_left_to_the_next_run(folder: Path) -> None:
+def test_files_that_rotate_during_planning_are_left_to_the_next_run(folder: Path) -> None:
     """Each path then has content that was read at another path, not the content found first."""
     log = folder / "jm.log"
     for number in (3, 2, 1):
@@ -402,7 +402,7 @@ def test_files_that_rotate_between_two_looks_are_left_to_the_next_run(folder: Pa
     assert starts(plan(folder, before)) == dict.fromkeys(("jm.log", "jm.log.1"), 0)
 
 
-def test_what_was_rewritten_twice_has_two_ids(folder: Path) -> None:
+def test_file_rewritten_twice_has_two_ids(folder: Path) -> None:
     """Content that was not visible reappears and is rewritten, as its successor was before."""
     log, rotated, aside = folder / "jm.log", folder / "jm.log.1", folder.parent / "aside"
     ledger = consume(folder, NOTHING)

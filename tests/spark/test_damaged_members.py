@@ -47,10 +47,10 @@ def run(folder: Path, ledger: MemoryLedger) -> Run:
     plan = plan_over(list_inputs([str(folder)], OPTIONS.settings), ledger, OPTIONS.settings, NOW)
     tasks = cut_ranges(plan.work, OPTIONS.settings, NOW)
     parts = [p for t in tasks for p in stage_range(t, ANALYZER, OPTIONS.settings, set())]
-    told = [{"failure": None} | part.items[0] for part in parts if part.kind == "summary"]
-    rows = rows_after(plan, tasks, told)
+    summaries = [{"failure": None} | part.items[0] for part in parts if part.kind == "summary"]
+    rows = rows_after(plan, tasks, summaries)
     ledger.rows.extend(rows)
-    return Run(plan, sum(one.get("event_count", 0) for one in told), rows)
+    return Run(plan, sum(one.get("event_count", 0) for one in summaries), rows)
 
 
 def lines(count: int) -> bytes:

@@ -18,7 +18,7 @@ from flink_triage.spark.ingest.examine_files import Wanted, look_at, look_at_all
 LOGS = Path(__file__).parents[1] / "logs"
 
 
-def test_workers_find_of_each_file_what_the_driver_finds(
+def test_workers_and_driver_examine_files_alike(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examine_files, "FROM_BYTES", 0)
@@ -30,7 +30,7 @@ def test_workers_find_of_each_file_what_the_driver_finds(
     assert found == [look_at(one, DEFAULT_SETTINGS) for one in wanted]
 
 
-def test_files_without_a_byte_are_looked_at_too(
+def test_empty_files_are_examined_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(examine_files, "FROM_BYTES", 0)
@@ -51,7 +51,7 @@ class CountedFile(io.FileIO):
         return data
 
 
-def test_of_a_file_that_grew_only_its_head_and_two_windows_are_read(
+def test_only_head_and_two_windows_of_a_grown_file_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "flink-taskexecutor-0.log"

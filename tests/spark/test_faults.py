@@ -84,13 +84,13 @@ def test_a_disk_that_fills_at_any_write_leaves_the_state_before_or_after(
             warehouse = shutil.copytree(first, disk / "warehouse")
             used = shutil.disk_usage(disk).used
             mount("-o", f"remount,size={used + pages * PAGE_BYTES}", str(disk))
-            said = problem_of(spark, logs, warehouse)
+            problem = problem_of(spark, logs, warehouse)
             found = published(warehouse)
             outcomes.append("before" if found == before else "after")
             assert found in (before, after)
-            if not said:
+            if not problem:
                 break
-            assert "no space left; free some space" in said
+            assert "no space left; free some space" in problem
             mount("-o", f"remount,size={1 << 30}", str(disk))
             run(spark, [str(logs)], str(warehouse))
             assert published(warehouse) == after

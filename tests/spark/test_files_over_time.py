@@ -529,7 +529,7 @@ class LogFolder(RuleBasedStateMachine):
                 assert all(count == 1 for count in self.store.numbers.values())
 
 
-def test_whatever_happens_to_the_files_each_event_is_read_as_the_model_says() -> None:
+def test_published_events_match_the_model_after_any_file_operations() -> None:
     run_state_machine_as_test(
         LogFolder,
         settings=settings(
@@ -561,7 +561,7 @@ def test_a_changed_pack_reaches_what_was_read_before_it() -> None:
     machine.teardown()
 
 
-def test_what_was_held_back_may_vanish_and_nothing_is_read_again() -> None:
+def test_held_back_event_may_vanish_and_nothing_is_read_again() -> None:
     machine = LogFolder()
     machine.begin()
     machine.write("clicks/jm.log", 4)

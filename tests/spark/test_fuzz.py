@@ -37,7 +37,7 @@ def batch_of(number: int, folder: Path) -> Path:
     return folder / "in"
 
 
-def said(result: Result, part: str) -> object:
+def part_of(result: Result, part: str) -> object:
     told = to_json(result)[part]
     if part == "coverage" and any("zip:" in q.reason for q in result.coverage.quarantined):
         # The ledger does not contain the size of a member that cannot be opened.
@@ -46,7 +46,7 @@ def said(result: Result, part: str) -> object:
 
 
 @pytest.mark.parametrize("number", range(BATCHES), ids=lambda n: f"seeds from {SEED + n * 25}")
-def test_both_runners_say_the_same_of_damaged_logs(
+def test_both_runners_agree_on_damaged_logs(
     spark: SparkSession, number: int, tmp_path: Path
 ) -> None:
     inputs = batch_of(number, tmp_path)
@@ -58,4 +58,4 @@ def test_both_runners_say_the_same_of_damaged_logs(
     # to read.
     assert expected.coverage.files > LOGS_PER_BATCH // 2
     for part in ("coverage", "unknown", "incidents", "effective_config"):
-        assert said(found, part) == said(expected, part), part
+        assert part_of(found, part) == part_of(expected, part), part

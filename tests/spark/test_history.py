@@ -58,7 +58,7 @@ def history(
     return warehouse, first, second
 
 
-def test_a_window_after_a_fix_says_what_is_gone_and_what_is_not(
+def test_comparison_after_a_fix_shows_gone_and_unchanged_causes(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
     warehouse, _, _ = history
@@ -91,7 +91,7 @@ def test_a_deployment_without_logs_on_one_side_is_not_reported_as_gone(
     assert {cause.change for cause in found.causes} == {"no logs"}
 
 
-def test_the_history_tells_what_is_new_from_what_was_known(
+def test_history_distinguishes_new_from_known_causes(
     spark: SparkSession, history: tuple[Warehouse, str, str]
 ) -> None:
     warehouse, _, _ = history
@@ -108,7 +108,7 @@ def test_the_history_tells_what_is_new_from_what_was_known(
         pytest.param("orders", "0" * 16, "no published run", id="another run"),
     ],
 )
-def test_what_is_not_there_is_refused_by_name(
+def test_unknown_deployment_or_run_is_refused_by_name(
     spark: SparkSession,
     history: tuple[Warehouse, str, str],
     deployment: str,

@@ -16,7 +16,7 @@ from flink_triage.spark.tables.schemas import DEPLOYMENTS, INCIDENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 
-def test_runs_by_the_hour_say_what_one_reading_says(
+def test_hourly_runs_give_the_same_result_as_one_reading(
     spark: SparkSession, tmp_path: Path, settled: Options
 ) -> None:
     fleet, warehouse = tmp_path / "fleet", Warehouse(str(tmp_path / "warehouse"))
@@ -61,7 +61,7 @@ CASES = [
 ]
 
 
-def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> None:
+def test_incident_status_since_the_last_run(spark: SparkSession) -> None:
     incident = "struct<incident_id: string, verdict: string, outcome: string, severity: string>"
     rows = spark.createDataFrame(
         [("orders", (name, verdict, *now), None, None) for name, verdict, _, now, _ in CASES],
@@ -71,6 +71,6 @@ def test_what_became_of_an_incident_since_the_last_run(spark: SparkSession) -> N
         [("orders", name, *was) for name, _, was, _, _ in CASES if was],
         "deployment string, incident_id string, outcome string, severity string",
     )
-    told = diagnose_batch._with_status(rows, before).collect()
-    found = {row["incident"]["incident_id"]: row["status"] for row in told}
+    compared = diagnose_batch._with_status(rows, before).collect()
+    found = {row["incident"]["incident_id"]: row["status"] for row in compared}
     assert found == {case[0]: case[4] for case in CASES}

@@ -40,7 +40,7 @@ def start_holder(folder: Path) -> subprocess.Popen[str]:
     return holder
 
 
-def test_the_second_run_is_told_who_holds_the_warehouse(tmp_path: Path) -> None:
+def test_second_run_reports_who_holds_the_warehouse(tmp_path: Path) -> None:
     holder = start_holder(tmp_path)
     with pytest.raises(OutputHeldError, match=rf"process {holder.pid} on .*2026-01-01"):
         held(tmp_path, NOW).__enter__()

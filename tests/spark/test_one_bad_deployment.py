@@ -115,7 +115,7 @@ def fleet(spark: SparkSession, tmp_path: Path) -> Iterator[Fleet]:
         yield Fleet(spark, tmp_path, faults)
 
 
-def test_of_twenty_deployments_the_bad_ones_are_reported_and_recover(fleet: Fleet) -> None:
+def test_bad_deployments_among_twenty_are_reported_and_recover(fleet: Fleet) -> None:
     """Three deployments with hostile logs are published; three cannot be diagnosed."""
     for number in range(12):
         fleet.write(f"job-{number:02}")
@@ -129,9 +129,9 @@ def test_of_twenty_deployments_the_bad_ones_are_reported_and_recover(fleet: Flee
     fleet.use_signature(SLOW_REGEX)
     faults = {"orders": "raise", "slow": "burn", "large": "grow"}
     fleet.faults.set(faults)
-    told = fleet.told()
-    assert len(told) == 20
-    published = {name: incidents for name, incidents in told.items() if name not in faults}
+    expected = fleet.told()
+    assert len(expected) == 20
+    published = {name: incidents for name, incidents in expected.items() if name not in faults}
 
     first = fleet.run()
     assert incidents_of(first) == published
@@ -179,7 +179,7 @@ def logged(write: Callable[[BinaryIO], None]) -> bytes:
     return out.getvalue()
 
 
-def test_what_was_told_before_a_failure_counts_until_the_deployment_recovers(
+def test_earlier_incidents_are_kept_until_the_deployment_recovers(
     fleet: Fleet,
 ) -> None:
     before = fleet.run()
@@ -198,7 +198,7 @@ def test_what_was_told_before_a_failure_counts_until_the_deployment_recovers(
     assert incidents_of(recovered) == fleet.told()
 
 
-def test_a_fleet_of_bad_ones_is_no_success_and_diagnosing_all_again_tries_all_again(
+def test_fleet_of_bad_deployments_fails_and_is_retried_by_diagnose_again(
     fleet: Fleet,
 ) -> None:
     fleet.faults.set(dict.fromkeys(("orders", "slow", *HEALTHY), "raise"))
@@ -209,6 +209,6 @@ def test_a_fleet_of_bad_ones_is_no_success_and_diagnosing_all_again_tries_all_ag
     diagnose_again(fleet.spark, fleet.warehouse, OPTIONS)
     result = read_result(fleet.spark, fleet.warehouse)
     assert failures_of(result).keys() == {"slow"}
-    told = fleet.told()
-    del told["slow"]
-    assert incidents_of(result) == told
+    expected = fleet.told()
+    del expected["slow"]
+    assert incidents_of(result) == expected

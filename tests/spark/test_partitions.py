@@ -90,7 +90,7 @@ def test_members_of_a_bundle_are_cut_into_ranges_too(
         assert found[part] == expected[part], part
 
 
-def test_what_a_team_ignores_is_ignored_and_said(
+def test_ignored_signatures_are_listed_as_skipped(
     spark: SparkSession, logs: Path, tmp_path: Path
 ) -> None:
     shutil.rmtree(logs / "disk-full-1.16.0")
@@ -103,8 +103,8 @@ def test_what_a_team_ignores_is_ignored_and_said(
     options = Options(settings=Settings(settle_seconds=-1e9), signature_directories=(own,))
     run(spark, [str(logs)], str(tmp_path / "warehouse"), options)
     found = to_json(read_result(spark, str(tmp_path / "warehouse")))
-    said = [d["signature"] for incident in found["incidents"] for d in incident["diagnoses"]]
-    assert "kafka/offset-commit-failed" not in said
+    reported = [d["signature"] for incident in found["incidents"] for d in incident["diagnoses"]]
+    assert "kafka/offset-commit-failed" not in reported
     (skipped,) = found["coverage"]["signatures_skipped"]
     assert skipped["signature"] == "kafka/offset-commit-failed"
     assert "brokers are moved this week" in skipped["reason"]

@@ -56,7 +56,7 @@ def jobmanager(logs: Path) -> Path:
     return max(logs.glob("*.log"), key=lambda path: path.stat().st_size)
 
 
-def test_a_run_finds_what_the_in_process_runner_finds_and_a_second_adds_nothing(
+def test_run_matches_the_local_runner_and_a_second_run_adds_nothing(
     spark: SparkSession, once: tuple[Path, Path], data_files: Listed
 ) -> None:
     logs, warehouse = once
@@ -85,7 +85,7 @@ def test_every_column_of_every_table_has_a_comment(
         assert required == {column.name for column in table.columns if column.is_required}
 
 
-def test_what_was_not_read_is_in_the_ledger_with_its_reason(
+def test_unread_files_are_in_the_ledger_with_a_reason(
     spark: SparkSession, once: tuple[Path, Path]
 ) -> None:
     warehouse = Warehouse(str(once[1]))
@@ -198,8 +198,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     # The result equals the result of reading the logs again.
     expected = run_local([str(log.parent)], options)
     shutil.rmtree(log.parent)
-    before, told = read_result(spark, warehouse), list[str]()
-    second = diagnose_again(spark, warehouse, options, told.append, is_rematch=True)
+    before, messages = read_result(spark, warehouse), list[str]()
+    second = diagnose_again(spark, warehouse, options, messages.append, is_rematch=True)
     after = read_result(spark, warehouse)
     assert before.incidents[0].diagnoses[0].signature == "operator/user-code-exception"
     assert after.incidents[0].diagnoses[0].signature == "acme/session-expired"
@@ -209,7 +209,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     assert tuple(replace(i, status=None) for i in after.incidents) == expected.incidents
     assert after.unknown == expected.unknown
     assert any(
-        "4 stored events matched again: 4 changed, 0 are not fully stored" in line for line in told
+        "4 stored events matched again: 4 changed, 0 are not fully stored" in line
+        for line in messages
     )
     causes = {one.cause: one.count for one in recurrences(spark, warehouse)}
     assert causes["acme/session-expired"] == 4
@@ -227,8 +228,8 @@ def test_a_new_signature_is_found_in_stored_events_and_old_verdicts_stay(
     log.write_text("".join(map(failed_reading, range(5))))
     run(spark, [str(log.parent)], warehouse, options)
     assert read_result(spark, warehouse).incidents[0].diagnoses[0].occurrences == 5
-    diagnose_again(spark, warehouse, options, told.append, is_rematch=True)
-    assert "5 stored events matched again: 0 changed" in "".join(told[-3:])
+    diagnose_again(spark, warehouse, options, messages.append, is_rematch=True)
+    assert "5 stored events matched again: 0 changed" in "".join(messages[-3:])
 
 
 def test_rotation_and_gzip_add_no_event(
@@ -311,7 +312,7 @@ def test_a_lost_commit_is_not_published(
     assert warehouse.read(spark, RUNS).isEmpty()
 
 
-def test_a_held_warehouse_is_left_alone(
+def test_run_does_not_touch_a_held_warehouse(
     spark: SparkSession, logs: Path, tmp_path: Path, settled: Options
 ) -> None:
     folder = tmp_path / "warehouse"

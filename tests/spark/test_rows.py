@@ -92,13 +92,13 @@ def observation() -> Observation:
     return made
 
 
-def test_an_observation_with_every_field_set_comes_back_whole() -> None:
+def test_complete_observation_survives_the_round_trip() -> None:
     rows = event_rows([observation()], "f", 0)
     table = pa.Table.from_batches([pa.RecordBatch.from_struct_array(rows)])
     assert list(observations_of(table)) == [observation()]
 
 
-def test_an_observation_that_knows_nothing_comes_back_whole() -> None:
+def test_empty_observation_survives_the_round_trip() -> None:
     event = Event("p", 0, 1, 1, None, None, None, None, "")
     names = {field.name: None for field in fields(Observation)}
     known = {"deployment": "d", "event": event, "matches": (), "occurrences": 1, "has_frames": True}
@@ -163,7 +163,7 @@ def test_a_parcel_is_bounded_by_rows_and_by_bytes() -> None:
     assert list(parcels_of(small.slice(0, 0))) == []
 
 
-def test_scrubbing_leaves_what_is_whole() -> None:
+def test_scrubbing_keeps_valid_text() -> None:
     assert scrub(["\U0001f600", {"a": "é"}]) == ["\U0001f600", {"a": "é"}]
 
 
@@ -185,7 +185,7 @@ def test_plain_values_come_back_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
-def test_a_table_says_of_every_column_what_it_is(table: object) -> None:
+def test_every_column_of_a_table_has_a_comment(table: object) -> None:
     assert isinstance(table, Table)
     assert all(column.comment for column in table.columns)
     assert len(set(table.column_names)) == len(table.columns)
@@ -203,7 +203,7 @@ def stored(*columns: StructField) -> StructType:
     return StructType([StructField("run_id", StringType(), metadata=told), *columns])
 
 
-def test_what_a_table_lacks_are_columns_and_fields_of_structs() -> None:
+def test_missing_columns_include_fields_of_structs() -> None:
     at, left = StructField("at", TimestampType()), StructField("left", LongType())
     right = StructField("right", ArrayType(StringType()))
     more = StructField("more", StringType())

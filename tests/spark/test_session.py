@@ -13,14 +13,14 @@ def queries_of(spark: SparkSession) -> dict[str, str | None]:
     return {key: spark.conf.get(key, None) for key in QUERIES["much"]}
 
 
-def test_a_session_is_set_for_what_is_new(spark: SparkSession) -> None:
+def test_session_settings_depend_on_the_amount_of_new_data(spark: SparkSession) -> None:
     suit(spark, 10 * GIB)
     assert queries_of(spark) == QUERIES["much"]
     suit(spark, 1)
     assert queries_of(spark) == QUERIES["little"]
 
 
-def test_what_was_set_since_is_left(spark: SparkSession) -> None:
+def test_settings_changed_by_the_user_are_kept(spark: SparkSession) -> None:
     partitions = "spark.sql.shuffle.partitions"
     suit(spark, 1)
     spark.conf.set(partitions, "7")
@@ -33,7 +33,7 @@ def test_what_was_set_since_is_left(spark: SparkSession) -> None:
         spark.conf.set(partitions, QUERIES["little"][partitions])
 
 
-def test_a_session_that_somebody_else_started_is_left_alone(spark: SparkSession) -> None:
+def test_session_started_by_the_user_is_not_changed(spark: SparkSession) -> None:
     suit(spark, 1)
     other = spark.newSession()
     other.conf.set(OWN_SESSION, "")

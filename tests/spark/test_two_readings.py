@@ -29,7 +29,7 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def test_logs_cut_anywhere_and_read_in_two_runs_say_what_one_run_says(
+def test_logs_cut_anywhere_and_read_in_two_runs_match_one_run(
     spark: SparkSession, recorded_logs: Path, tmp_path: Path
 ) -> None:
     inputs, warehouse = tmp_path / "in", str(tmp_path / "warehouse")

@@ -47,7 +47,7 @@ def logs(
     return str(tmp_path / "logs")
 
 
-def test_what_was_read_is_published_although_its_log_is_gone(
+def test_unfinished_batch_is_published_although_its_log_is_gone(
     spark: SparkSession, warehouse: Warehouse, logs: str, tmp_path: Path
 ) -> None:
     (Path(logs) / "orders" / "jobmanager.log").unlink()
@@ -69,9 +69,9 @@ def test_a_batch_that_cannot_be_opened_is_left_out_by_its_number_and_read_again(
         run(spark, [logs], warehouse)
     with pytest.raises(UsageError, match=r"--skip-batch: got 7, allowed: 1"):
         run(spark, [logs], warehouse, skipped_batch=7)
-    told = list[str]()
-    run(spark, [logs], warehouse, None, told.append, skipped_batch=1)
-    assert any("batch 1 is skipped" in line for line in told)
+    messages = list[str]()
+    run(spark, [logs], warehouse, None, messages.append, skipped_batch=1)
+    assert any("batch 1 is skipped" in line for line in messages)
     assert numbers_in(tmp_path / "warehouse") == Counter(NUMBERS)
     assert warehouse.read(spark, EVENTS).count() == read_table(spark, warehouse, "events").count()
 
@@ -84,9 +84,9 @@ def test_a_batch_of_another_release_is_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipeline, "PARCEL_VERSION", 99)
-    told = list[str]()
-    run(spark, [logs], warehouse, None, told.append)
-    assert any("different batch format" in line for line in told)
+    messages = list[str]()
+    run(spark, [logs], warehouse, None, messages.append)
+    assert any("different batch format" in line for line in messages)
     assert numbers_in(tmp_path / "warehouse") == Counter(NUMBERS)
 
 

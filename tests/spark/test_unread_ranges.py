@@ -111,7 +111,7 @@ def inside(tasks: Sequence[RangeTask]) -> RangeTask:
     return next(t for t in tasks[1:] if not t.is_first and not t.is_last)
 
 
-def test_what_stands_behind_a_range_that_could_not_be_read_waits_for_it(
+def test_data_after_an_unreadable_range_waits_for_that_range(
     spark: SparkSession, logs: Path
 ) -> None:
     whole = read(spark, logs)

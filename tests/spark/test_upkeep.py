@@ -69,7 +69,7 @@ def test_upkeep_joins_files_and_changes_no_row_that_a_reader_sees(
     assert (old.exists(), fresh.exists(), data.exists()) == (False, True, True)
 
 
-def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
+def test_old_events_are_deleted_on_request_and_results_are_kept(
     spark: SparkSession, logs: Path, warehouse: Path
 ) -> None:
     stored = Warehouse(str(warehouse))
@@ -91,7 +91,7 @@ def test_old_events_go_when_asked_and_what_was_made_of_them_stays(
     assert run(spark, [str(logs)], stored) == result.run.run_id
 
 
-def test_files_that_are_gone_are_forgotten_and_others_stay_known(
+def test_deleted_files_are_forgotten_and_others_stay_known(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     warehouse = Warehouse(str(tmp_path / "warehouse"))
@@ -136,7 +136,7 @@ def test_upkeep_that_finds_nothing_to_do_writes_no_row(
     assert rows_of_files(warehouse) == before
 
 
-def test_upkeep_waits_for_no_run_and_disturbs_none(spark: SparkSession, warehouse: Path) -> None:
+def test_upkeep_does_not_start_during_a_run(spark: SparkSession, warehouse: Path) -> None:
     with (
         held(warehouse, read_result(spark, str(warehouse)).run.started_at),
         pytest.raises(OutputHeldError, match="another run holds it"),
@@ -151,11 +151,11 @@ def test_upkeep_waits_for_no_run_and_disturbs_none(spark: SparkSession, warehous
         ({"retention_hours": 1}, "--retention-hours: got 1, allowed: at least 168"),
     ],
 )
-def test_what_would_harm_is_refused(upkeep: dict[str, float], words: str) -> None:
+def test_harmful_upkeep_settings_are_refused(upkeep: dict[str, float], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         Upkeep(**upkeep)
 
 
-def test_without_a_run_there_is_nothing_to_keep_up(spark: SparkSession, tmp_path: Path) -> None:
+def test_upkeep_without_a_published_run_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no run has been published here"):
         maintain(spark, str(tmp_path / "warehouse"))

@@ -60,9 +60,11 @@ def test_tables_of_version_1_are_refused_in_one_line_and_not_changed(
         packed.extractall(tmp_path, filter="data")
     warehouse, logs = Warehouse(str(tmp_path / "warehouse")), logs_of_the_fixture(tmp_path)
     before = sorted((tmp_path / "warehouse").rglob("*"))
-    told = r"runs: has table version 1, this release reads 2; .* with flink-triage run --warehouse"
+    message = (
+        r"runs: has table version 1, this release reads 2; .* with flink-triage run --warehouse"
+    )
     for use in (lambda: run(spark, [str(logs)], warehouse), lambda: read_result(spark, warehouse)):
-        with pytest.raises(CorruptStateError, match=told) as refused:
+        with pytest.raises(CorruptStateError, match=message) as refused:
             use()
         assert "\n" not in str(refused.value)
     lock = tmp_path / "warehouse" / ".flink-triage.lock"
@@ -84,13 +86,13 @@ def rewrite(
         rows = rows.withColumn(column, F.col(column).dropFields(field)) if field else rows
         rows = rows if field else rows.drop(column)
     rows = rows.withColumns({column: F.expr(value) for column, value in changed.items()})
-    told = {"comment": f"table version {version}"}
-    rows = rows.withColumn("run_id", F.col("run_id").alias("run_id", metadata=told))
+    column_metadata = {"comment": f"table version {version}"}
+    rows = rows.withColumn("run_id", F.col("run_id").alias("run_id", metadata=column_metadata))
     writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
     writer.save(warehouse.location(name))
 
 
-def test_what_another_build_of_this_release_lacks_is_added(
+def test_columns_missing_from_another_build_are_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
     stored = Warehouse(str(warehouse))
@@ -124,7 +126,7 @@ def test_what_another_build_of_this_release_lacks_is_added(
         ),
     ],
 )
-def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
+def test_table_with_different_columns_is_refused_and_not_changed(
     spark: SparkSession,
     warehouse: Path,
     grown: Path,
@@ -142,7 +144,7 @@ def test_a_table_whose_columns_are_others_is_refused_and_not_changed(
     assert published(warehouse) == before
 
 
-def test_what_an_earlier_release_lacks_is_added(
+def test_columns_missing_from_an_earlier_release_are_added(
     spark: SparkSession, warehouse: Path, grown: Path
 ) -> None:
     stored = Warehouse(str(warehouse))

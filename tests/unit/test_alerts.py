@@ -35,19 +35,21 @@ def result(*incidents: Incident, run: str = "run") -> Result:
     return Result({}, Run(run, NOW, NOW, "set"), Coverage(), incidents, ())
 
 
-def test_a_run_says_itself_what_became_of_an_incident() -> None:
-    told = replace(INCIDENT, status="worse")
-    assert changes_between(result(INCIDENT), result(told, run="next")) == (Change("worse", told),)
+def test_change_is_the_status_that_the_run_assigned() -> None:
+    worsened = replace(INCIDENT, status="worse")
+    assert changes_between(result(INCIDENT), result(worsened, run="next")) == (
+        Change("worse", worsened),
+    )
 
 
-def test_what_was_over_before_and_what_no_run_came_after_is_no_change() -> None:
+def test_finished_incident_or_missing_later_run_is_no_change() -> None:
     over = replace(INCIDENT, outcome="recovered")
     assert changes_between(result(over), result(over, run="next")) == ()
-    told = replace(INCIDENT, status="new")
-    assert changes_between(result(told), result(told)) == ()
+    opened = replace(INCIDENT, status="new")
+    assert changes_between(result(opened), result(opened)) == ()
 
 
-def test_an_incident_that_is_gone_is_resolved_when_its_deployment_was_looked_at() -> None:
+def test_missing_incident_is_resolved_if_its_deployment_was_diagnosed() -> None:
     healthy = replace(INCIDENT, verdict="healthy", diagnoses=(), outcome="unknown")
     assert changes_between(result(INCIDENT), result(healthy, run="next")) == (
         Change("resolved", INCIDENT),
@@ -82,7 +84,7 @@ def test_hostile_text_stays_text_and_within_limits(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_goes_on_is_not_told(kind: str) -> None:
+def test_ongoing_incident_sends_no_alert(kind: str) -> None:
     assert messages_for(kind, [Change("ongoing", INCIDENT)], "run", NOW) == ()  # type: ignore[arg-type]
 
 
@@ -189,7 +191,7 @@ def test_retry_after_may_be_a_date() -> None:
     assert 5 <= waited[0] <= 20
 
 
-def test_nobody_listening_is_a_sentence_without_the_address() -> None:
+def test_refused_connection_is_reported_without_the_address() -> None:
     (message,) = messages_for("slack", [Change("new", INCIDENT)], "run", NOW)
     with receiver() as (address, _):
         pass

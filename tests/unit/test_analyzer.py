@@ -152,7 +152,7 @@ _JOB_A, _JOB_B = "caf54c11130659b87c41175d9fcdc6f0", "1a2b3c4d5e6f708192a3b4c5d6
         ),
     ],
 )
-def test_what_is_recalled(
+def test_recalled_events(
     pack: SignaturePack, first: Event, second: Event, is_recalled: bool
 ) -> None:
     full, recalling = Analyzer(pack, is_recalling=False), Analyzer(pack)
@@ -292,7 +292,7 @@ def test_shapes_are_bounded(pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
     assert len(recurrences) == 10
 
 
-def test_of_free_text_no_more_shapes_are_learned_than_are_of_use(
+def test_learning_stops_when_shapes_are_not_reused(
     pack: SignaturePack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("flink_triage.recurrence._LEARNED_AT_FIRST", 5)
@@ -306,23 +306,23 @@ def test_of_free_text_no_more_shapes_are_learned_than_are_of_use(
     assert len(recurrences) == 6
 
 
-def test_of_traces_that_were_told_only_the_counts_are(pack: SignaturePack) -> None:
+def test_already_reported_traces_are_only_counted(pack: SignaturePack) -> None:
     byte_range = _range_of(next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log")))
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
     names = [row.fingerprint.full for row in whole.traces]
     assert len(names) > 1
-    told = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, known_traces=set(names[1:]))
-    assert told.traces == whole.traces[:1]
-    assert told.observations == whole.observations
-    assert told.trace_count == whole.trace_count
-    assert told.recurring == tuple(
+    counted = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range, known_traces=set(names[1:]))
+    assert counted.traces == whole.traces[:1]
+    assert counted.observations == whole.observations
+    assert counted.trace_count == whole.trace_count
+    assert counted.recurring == tuple(
         TraceCount(row.fingerprint, row.count, row.first_seen_at, row.last_seen_at)
         for row in whole.traces[1:]
     )
 
 
 @pytest.mark.parametrize("prefix", ["", "2026-01-01T00:00:00.000000000Z stdout F "])
-def test_a_range_in_portions_tells_what_it_tells_at_once(
+def test_range_read_in_portions_gives_the_same_result(
     pack: SignaturePack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: str
 ) -> None:
     log = next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log"))
@@ -337,11 +337,13 @@ def test_a_range_in_portions_tells_what_it_tells_at_once(
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
     monkeypatch.setattr(tally, "PORTION_EVENTS", 100)
     account = Tally()
-    told: set[str] = set()
+    reported: set[str] = set()
     portions = []
-    for portion in Analyzer(pack, DEFAULT_SETTINGS).read(byte_range, account, known_traces=told):
-        assert told.isdisjoint(row.fingerprint.full for row in portion.traces)
-        told.update(row.fingerprint.full for row in portion.traces)
+    for portion in Analyzer(pack, DEFAULT_SETTINGS).read(
+        byte_range, account, known_traces=reported
+    ):
+        assert reported.isdisjoint(row.fingerprint.full for row in portion.traces)
+        reported.update(row.fingerprint.full for row in portion.traces)
         portions.append(portion)
     assert len(portions) > 3
     observations = [o for portion in portions for o in portion.observations]

@@ -21,12 +21,12 @@ def pack() -> SignaturePack:
     return load_pack([builtin_pack_directory()])
 
 
-def test_grep_names_what_occurs_most_whatever_came_first(pack: SignaturePack) -> None:
+def test_grep_ranks_by_frequency(pack: SignaturePack) -> None:
     ranking = grep_and_count("\n".join([FULL, *[EXPIRED] * 9]), pack)
     assert ranking.index("checkpoint/expired") < ranking.index("disk/full")
 
 
-def test_grep_wants_the_class_that_a_signature_asks_for(pack: SignaturePack) -> None:
+def test_grep_requires_the_class_of_a_signature(pack: SignaturePack) -> None:
     assert "disk/full" in grep_and_count(FULL, pack)
     assert "checkpoint/expired" not in grep_and_count("Checkpoint expired", pack)
 

@@ -34,7 +34,7 @@ def test_each_form_holds_the_same_bytes(corpora: Path, form: str) -> None:
     assert content(write_recipe(Recipe(form, 1, 0.3), corpora)) == content(plain) > 1 << 20
 
 
-def test_a_form_that_is_none_is_refused(corpora: Path) -> None:
+def test_unknown_form_is_refused(corpora: Path) -> None:
     with pytest.raises(ValueError, match="'flat', allowed: folders, gzip, one, tiny, disc"):
         write_recipe(Recipe("flat", 1, 0.3), corpora)
 

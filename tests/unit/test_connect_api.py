@@ -50,7 +50,7 @@ def classic_uses(source: str) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_nothing_is_used_that_a_connect_session_lacks(module: Path) -> None:
+def test_only_apis_of_a_connect_session_are_used(module: Path) -> None:
     found = classic_uses(module.read_text(encoding="utf-8"))
     assert [use for use in found if (module.name, use[0]) not in STARTS_CLASSIC] == []
 

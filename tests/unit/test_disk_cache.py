@@ -51,7 +51,7 @@ def test_a_directory_that_others_can_open_is_not_used(cache: Path, mode: int) ->
     assert [path.name for path in cache.iterdir()] == ["kind-key"]
 
 
-def test_a_directory_that_cannot_be_made_does_no_harm(
+def test_directory_that_cannot_be_created_is_ignored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -94,7 +94,7 @@ def test_a_signature_that_changed_is_read(signatures: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05.", b"no pickle"])
-def test_what_is_damaged_is_made_anew(cache: Path, damage: bytes) -> None:
+def test_damaged_cache_files_are_rebuilt(cache: Path, damage: bytes) -> None:
     directories = [SMALL_PACK]
     before = load_anew(directories)
     database_of([b"abc", b"bcd"])

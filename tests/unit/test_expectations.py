@@ -43,12 +43,12 @@ def check(folder: Path, **expected: object) -> Checked:
         ({"title_must_not": ["full"]}, "title has 'full'"),
     ],
 )
-def test_what_is_off_is_said(tmp_path, expected, problem):
+def test_unmet_expectations_are_reported(tmp_path, expected, problem):
     checked = check(tmp_path, **expected)
     if problem is None:
         assert checked.problems == ()
     else:
-        assert [problem in told for told in checked.problems] == [True]
+        assert [problem in reason for reason in checked.problems] == [True]
 
 
 def test_new_signatures_are_those_that_are_not_listed(tmp_path):

@@ -22,7 +22,7 @@ print(json.dumps(to_json(result), default=str))
 """
 
 
-def told(folder: Path, workers: int) -> dict[str, Any]:
+def result_of(folder: Path, workers: int) -> dict[str, Any]:
     command = [sys.executable, "-c", PROGRAM, str(folder), str(workers)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
@@ -30,16 +30,16 @@ def told(folder: Path, workers: int) -> dict[str, Any]:
     return result
 
 
-def test_a_pool_of_processes_tells_what_one_process_tells() -> None:
+def test_process_pool_gives_the_same_result_as_one_process() -> None:
     """Two processes read whole deployments each. Twelve processes read ranges of all of them."""
-    expected = told(LOGS, 1)
+    expected = result_of(LOGS, 1)
     assert len({incident["deployment"] for incident in expected["incidents"]}) > 4
     assert expected["stack_traces"]
-    assert told(LOGS, 2) == expected
-    assert told(LOGS, 12) == expected
+    assert result_of(LOGS, 2) == expected
+    assert result_of(LOGS, 12) == expected
 
 
-def test_the_first_range_that_saw_a_trace_lends_its_text(tmp_path: Path) -> None:
+def test_trace_text_comes_from_the_first_range_that_contains_it(tmp_path: Path) -> None:
     """A deployment cites a stack trace that another process read first."""
     logs = sorted(LOGS.rglob("*taskexecutor*.log"))
     source = next(log for log in logs if "Exception: " in log.read_text(encoding="utf-8"))
@@ -50,19 +50,19 @@ def test_the_first_range_that_saw_a_trace_lends_its_text(tmp_path: Path) -> None
         log = log.replace("Exception: ", f"Exception: 1000{number} ")
         # File sizes increase: the pool starts with the last file.
         (folder / source.name).write_text(log + log * number, encoding="utf-8")
-    result = told(tmp_path, 2)
+    result = result_of(tmp_path, 2)
     texts = [text for text in result["stack_traces"].values() if "Exception: 1000" in text]
     assert texts
     assert all("Exception: 10000 " in text for text in texts)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_of_a_deployment_that_cannot_be_read_nothing_is_said(tmp_path: Path, workers: int) -> None:
+def test_unreadable_deployment_has_no_verdict(tmp_path: Path, workers: int) -> None:
     for name in ("dump", "empty"):
         (tmp_path / name).mkdir()
     (tmp_path / "dump" / "heap.log").write_bytes(b"JAVA PROFILE 1.0.2\0" + bytes(64))
     (tmp_path / "empty" / "jobmanager.log").write_bytes(b"")
-    result = told(tmp_path, workers)
+    result = result_of(tmp_path, workers)
     verdicts = {i["deployment"]: i["verdict"] for i in result["incidents"]}
     assert verdicts == {"empty": "no-logs"}
     assert [entry["path"] for entry in result["coverage"]["quarantined"]] == [
@@ -100,7 +100,7 @@ with pool.mapper(bench, 2, is_remote=False) as over:
 
 
 @pytest.mark.parametrize(("arguments", "code"), [([], 0), (["fail"], 3)])
-def test_a_pool_ends_where_a_process_begins_late(
+def test_pool_ends_although_a_process_starts_late(
     tmp_path: Path, arguments: list[str], code: int
 ) -> None:
     command = [sys.executable, "-c", DEAF, str(tmp_path / "first"), *arguments]

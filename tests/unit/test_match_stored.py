@@ -91,7 +91,7 @@ def test_the_same_pack_changes_nothing(pack: SignaturePack, readings: list[Read]
     assert looked > 500
 
 
-def test_an_event_that_is_known_whole_is_matched_as_if_it_were_read_again(
+def test_completely_stored_event_is_matched_as_if_it_were_read_again(
     pack: SignaturePack, readings: list[Read]
 ) -> None:
     """Reads with half of the signatures, then matches again with all of them."""
@@ -115,7 +115,7 @@ def test_an_event_that_is_known_whole_is_matched_as_if_it_were_read_again(
     print(dict(counts))
 
 
-def test_signatures_that_are_gone_match_no_more(pack: SignaturePack, readings: list[Read]) -> None:
+def test_removed_signatures_no_longer_match(pack: SignaturePack, readings: list[Read]) -> None:
     half = without(pack, set(sorted(pack.signatures)[::2]))
     gone = 0
     for found in readings:
@@ -126,7 +126,7 @@ def test_signatures_that_are_gone_match_no_more(pack: SignaturePack, readings: l
     assert gone > 100
 
 
-def test_of_folded_events_only_the_one_that_is_kept_is_known(
+def test_only_the_kept_one_of_folded_events_is_known(
     pack: SignaturePack, readings: list[Read]
 ) -> None:
     observation = next(o for o in readings[0].observations if o.fingerprint is None)

@@ -82,12 +82,12 @@ def test_the_others_are_diagnosed(
         assert "0.5 s of CPU time" in render(result, form), form
 
 
-def test_a_fleet_of_bad_ones_is_no_success(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fleet_of_bad_deployments_fails(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(fleet / "orders"), "--fail-on", "none"]) == 70
     assert "not diagnosed: KeyError" in capsys.readouterr().out
 
 
-def test_a_handler_of_faults_does_not_hide_the_limit() -> None:
+def test_fault_handler_does_not_hide_the_limit() -> None:
     def stubborn() -> None:
         while True:
             try:
@@ -98,7 +98,7 @@ def test_a_handler_of_faults_does_not_hide_the_limit() -> None:
     assert guarded(stubborn, SETTINGS) == Undiagnosed(QUICK)
 
 
-def test_what_comes_after_is_not_interrupted() -> None:
+def test_time_limit_does_not_interrupt_later_code() -> None:
     assert guarded(_burn, SETTINGS) == Undiagnosed(QUICK)
     assert guarded(lambda: sum(range(10_000_000)), Settings()) == 49999995000000
     assert sum(range(20_000_000)) == 199999990000000

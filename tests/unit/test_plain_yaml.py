@@ -24,12 +24,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
-def test_what_is_hostile_is_refused(text: str) -> None:
+def test_hostile_yaml_is_refused(text: str) -> None:
     with pytest.raises(yaml.YAMLError):
         load_plain_yaml(text)
 
 
-def test_a_value_is_what_it_was() -> None:
+def test_plain_values_are_loaded_unchanged() -> None:
     assert load_plain_yaml("{a: [1, 'two'], b: true}") == {"a": [1, "two"], "b": True}
 
 

@@ -55,7 +55,7 @@ def is_recorded_log(path: Path) -> bool:
     return "tests/logs/" in path.as_posix() and path.name not in ("label.yaml", "README.md")
 
 
-def test_nothing_speaks_of_the_place_where_it_was_written() -> None:
+def test_no_file_mentions_the_development_environment() -> None:
     found = []
     for path in project_files():
         name = path.relative_to(PROJECT).as_posix()
@@ -78,7 +78,7 @@ def test_nothing_speaks_of_the_place_where_it_was_written() -> None:
         pytest.param("SparkSession.getActiveSession()", False, id="a Spark session"),
     ],
 )
-def test_the_words_that_stay_out(line: str, is_kept_out: bool) -> None:
+def test_excluded_words_are_recognized(line: str, is_kept_out: bool) -> None:
     assert bool(STAY_OUT.search(line)) is is_kept_out
 
 
@@ -97,12 +97,12 @@ def test_a_module_can_be_read_in_one_go(module: Path) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_says_what_it_is_for(module: Path) -> None:
+def test_every_module_has_a_docstring(module: Path) -> None:
     text = module.read_text(encoding="utf-8")
     assert not text or ast.get_docstring(ast.parse(text))
 
 
-def test_no_module_is_named_for_nothing() -> None:
+def test_no_module_has_a_meaningless_name() -> None:
     empty = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
     assert [path.name for path in MODULES if path.stem in empty] == []
 
@@ -121,7 +121,7 @@ def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
 # --- what is built from other folders ----------------------------------------------------------
 
 
-def test_what_the_wheel_takes_from_elsewhere_is_there() -> None:
+def test_files_included_in_the_wheel_exist() -> None:
     import tomllib
 
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))

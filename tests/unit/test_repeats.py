@@ -66,15 +66,15 @@ def read(
     for portion in analyzer.read(byte_range, tally, coarseness=coarseness):
         observations += portion.observations
         for row in (*portion.traces, *portion.recurring):
-            told = row.count, row.first_seen_at, row.last_seen_at
-            traces.setdefault(row.fingerprint.full, []).append(told)
+            counts = row.count, row.first_seen_at, row.last_seen_at
+            traces.setdefault(row.fingerprint.full, []).append(counts)
     summed = {
         name: (
-            sum(count for count, _, _ in told),
-            min((first for _, first, _ in told if first), default=None),
-            max((last for _, _, last in told if last), default=None),
+            sum(count for count, _, _ in counts),
+            min((first for _, first, _ in counts if first), default=None),
+            max((last for _, _, last in counts if last), default=None),
         )
-        for name, told in traces.items()
+        for name, counts in traces.items()
     }
     return observations, summed, tally.finish(byte_range)
 
@@ -103,7 +103,7 @@ def assert_equal_reading(
 
 
 @pytest.mark.parametrize("form", FLOODS)
-def test_floods_are_counted_as_they_are_read_in_full(
+def test_floods_are_counted_as_by_the_full_analyzer(
     full: Analyzer, pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:
     write_flood(form, tmp_path, 3 << 17)
@@ -112,7 +112,7 @@ def test_floods_are_counted_as_they_are_read_in_full(
     assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
 
 
-TOLD_IN_PASSING = (
+EMBEDDED_FACTS = (
     "login with password=q8zw{number} refused",
     "no answer from java.net.SocketTimeoutException: after {number} ms",
     "stopped, reason: com.example.ShopException: shelf {number} is empty",
@@ -138,7 +138,7 @@ TOLD_IN_PASSING = (
         pytest.param(GRAINS - 1, 70, id="coarsest grain, clock set back"),
     ],
 )
-def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
+def test_facts_within_free_text_are_read_as_by_the_full_analyzer(
     full: Analyzer, pack: SignaturePack, tmp_path: Path, header: str, coarseness: int, set_back: int
 ) -> None:
     chance = random.Random(header)
@@ -146,12 +146,12 @@ def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
     lines = []
     for number in range(3_000):
         head = header.format(level=chance.choice(["WARN ", "ERROR"]), name=chance.choice("BCD"))
-        said = " ".join(chance.choices(words, k=6)) + f" {chance.randrange(10**6)}"
+        message = " ".join(chance.choices(words, k=6)) + f" {chance.randrange(10**6)}"
         if chance.random() < 0.1:
-            said = chance.choice(TOLD_IN_PASSING).format(number=chance.randrange(10, 100))
+            message = chance.choice(EMBEDDED_FACTS).format(number=chance.randrange(10, 100))
         tick = number - set_back * (number % 500 > 450)
         at = f"2026-11-21 06:{tick // 600:02}:{tick // 10 % 60:02},{tick % 10:03}"
-        lines.append(f"{at} {head}{said}\n")
+        lines.append(f"{at} {head}{message}\n")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines), encoding="utf-8")
     columns = Analyzer(pack, block_bytes=1 << 14)
@@ -160,7 +160,7 @@ def test_what_is_told_among_free_words_is_read_as_it_is_in_full(
     assert columns.repeats.known_events > 2_000
 
 
-def test_lines_without_a_separator_are_read_as_they_are_in_full(
+def test_lines_without_a_separator_are_read_as_by_the_full_analyzer(
     full: Analyzer, pack: SignaturePack, tmp_path: Path
 ) -> None:
     """Threads of different lengths, so that the level is not in a column of its own."""
@@ -218,11 +218,11 @@ ODD_WORDS = (
 )
 
 
-@pytest.mark.parametrize("said", QUOTING)
-def test_a_word_in_quotes_changes_only_what_it_may(
-    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str
+@pytest.mark.parametrize("template", QUOTING)
+def test_quoted_words_are_read_as_by_the_full_analyzer(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, template: str
 ) -> None:
-    chance = random.Random(said)
+    chance = random.Random(template)
     literals = sorted(text for text in pack.literals if re.fullmatch(r"[\w-]{1,24}", text))
     lines = []
     for number in range(1_500):
@@ -230,14 +230,14 @@ def test_a_word_in_quotes_changes_only_what_it_may(
         if chance.random() < 0.3:
             word = chance.choice(chance.choice([ODD_WORDS, literals]))
         at = f"2026-11-21 06:{number // 30:02}:{number % 30:02},000"
-        lines.append(f"{at} {said.format(word=word, number=number % 90 + 10)}")
+        lines.append(f"{at} {template.format(word=word, number=number % 90 + 10)}")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines), encoding="utf-8")
     columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
     assert_equal_reading(full, columns, path, (0, GRAINS - 1))
     found = read(columns, range_of(path), None)[0]
     assert found == read(full, range_of(path), None)[0]
-    if "'{word}'. " in said:
+    if "'{word}'. " in template:
         assert columns.recalled_count > 500
 
 
@@ -279,11 +279,11 @@ ODD_TEXTS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("said", QUOTING_RECORDS)
-def test_a_text_in_quotes_changes_only_what_it_may(
-    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str
+@pytest.mark.parametrize("template", QUOTING_RECORDS)
+def test_quoted_texts_are_read_as_by_the_full_analyzer(
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, template: str
 ) -> None:
-    chance = random.Random(said)
+    chance = random.Random(template)
     literals = sorted(text for text in pack.literals if "\n" not in text)
     lines = []
     for number in range(3_000):
@@ -292,21 +292,21 @@ def test_a_text_in_quotes_changes_only_what_it_may(
             odd = chance.choice(chance.choice([ODD_TEXTS, literals]))
             text = f"{text}{chance.choice(['', ' '])}{odd}{chance.choice(['', text])}".lstrip(" ")
         at = f"2026-11-21 06:{number // 60:02}:{number % 60:02},000"
-        lines.append(f"{at} {said.format(text=text, number=number % 80 + 10)}")
+        lines.append(f"{at} {template.format(text=text, number=number % 80 + 10)}")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines), encoding="utf-8")
     columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
     assert_equal_reading(full, columns, path, (0, 9, GRAINS - 1))
     assert columns.repeats is not None
     print(f"{columns.repeats.known_events:,} events by form")
-    if "Shop [] - order" in said or "ExecutionGraph" in said:
+    if "Shop [] - order" in template or "ExecutionGraph" in template:
         assert columns.repeats.known_events > 2_000
 
 
 @pytest.mark.parametrize(
     "form", ["disconnects", "traces", "session", "records", "jobs", "errors", "json"]
 )
-def test_nearly_all_events_of_a_flood_are_told_apart_by_their_form(
+def test_most_events_of_a_flood_are_recognized_by_their_form(
     pack: SignaturePack, tmp_path: Path, form: str
 ) -> None:
     write_flood(form, tmp_path, 4 << 20)
@@ -384,21 +384,21 @@ SECRETS: dict[str, str] = {
 }
 
 
-@pytest.mark.parametrize("said", SECRETS.values(), ids=SECRETS.keys())
+@pytest.mark.parametrize("template", SECRETS.values(), ids=SECRETS.keys())
 @pytest.mark.parametrize("coarseness", [0, 10, GRAINS - 1])
 def test_a_secret_in_a_repeated_event_reaches_no_observation(
-    full: Analyzer, pack: SignaturePack, tmp_path: Path, said: str, coarseness: int
+    full: Analyzer, pack: SignaturePack, tmp_path: Path, template: str, coarseness: int
 ) -> None:
     """The first 160 events do not contain a secret.
 
     In the case "named character", they have the same form as the later events, so the form is
     already learned when the first secret occurs.
     """
-    chance = random.Random(said)
+    chance = random.Random(template)
     secrets: set[str] = set()
     lines = []
     for number in range(480):
-        is_hidden = number < 160 and "{sign}" not in said
+        is_hidden = number < 160 and "{sign}" not in template
         words = {
             "number": str(chance.randrange(10, 100)),
             "word": f"q{chance.getrandbits(60):x}zw",
@@ -408,23 +408,25 @@ def test_a_secret_in_a_repeated_event_reaches_no_observation(
             "sign": "99" if number < 160 else "61",
         }
         if number >= 160:
-            secrets |= {words[name] for name in ("word", "digits", "id", "upper") if name in said}
+            secrets |= {
+                words[name] for name in ("word", "digits", "id", "upper") if name in template
+            }
         if is_hidden:
             words |= dict.fromkeys(("word", "digits", "id", "upper"), "******")
         at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
-        lines.append(f"{at} ERROR com.example.Shop [] - {said.format(**words)}\n")
+        lines.append(f"{at} ERROR com.example.Shop [] - {template.format(**words)}\n")
     path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
     path.write_text("".join(lines))
     columns = Analyzer(pack, block_bytes=1 << 14)
     assert_equal_reading(full, columns, path, (coarseness,))
     found, traces, account = read(columns, range_of(path), coarseness)
     assert account.redactions >= 320
-    told = repr((found, fold(found, DEFAULT_SETTINGS, coarseness), traces))
-    assert not [secret for secret in secrets if secret in told]
+    shown = repr((found, fold(found, DEFAULT_SETTINGS, coarseness), traces))
+    assert not [secret for secret in secrets if secret in shown]
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_real_logs_again_and_again_with_other_numbers(
+def test_repeated_real_logs_with_changed_numbers(
     full: Analyzer, pack: SignaturePack, tmp_path: Path, part: int
 ) -> None:
     chance = random.Random(part)

@@ -14,7 +14,7 @@ LOGS = str(Path(__file__).resolve().parents[2] / "logs" / "healthy" / "orders-2.
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         pytest.param(
             ["diagnos", LOGS],
@@ -76,12 +76,12 @@ LOGS = str(Path(__file__).resolve().parents[2] / "logs" / "healthy" / "orders-2.
         ),
     ],
 )
-def test_nonsense_is_refused_in_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_invalid_arguments_are_refused_in_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.startswith("flink-triage: ")
     assert error.count("\n") == 1
 
@@ -104,7 +104,7 @@ def since(text: str, zone: str = "UTC") -> datetime:
         ("1w", timedelta(weeks=1)),
     ],
 )
-def test_how_long_ago(text: str, ago: timedelta) -> None:
+def test_relative_times_are_parsed(text: str, ago: timedelta) -> None:
     assert abs(datetime.now(UTC) - ago - since(text)) < timedelta(seconds=5)
 
 

@@ -22,7 +22,7 @@ RUN = ["run", "--input", ".", "--warehouse", "nowhere"]
         (["--settle", "-1"], "--settle: got -1, allowed: seconds, at least 0"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_started(
+def test_invalid_alert_flags_are_refused_before_anything_starts(
     flags: list[str],
     words: str,
     capsys: pytest.CaptureFixture[str],

@@ -41,13 +41,13 @@ def test_the_package_runs_as_a_module():
     assert "Disk, volume or quota is full" in ended.stdout
 
 
-def test_standard_output_is_data_only(capsys):
+def test_standard_output_holds_only_data(capsys):
     assert main(["diagnose", str(FULL_DISK), "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["incidents"][0]["diagnoses"][0]["signature"] == "disk/full"
 
 
-def test_each_format_goes_to_its_own_file(tmp_path, capsys):
+def test_each_format_is_written_to_its_own_file(tmp_path, capsys):
     page, report, data = (tmp_path / name for name in ("a.md", "r.html", "d.json"))
     code = main(
         [
@@ -71,7 +71,7 @@ def test_each_format_goes_to_its_own_file(tmp_path, capsys):
         pytest.param(HEALTHY, ["--fail-on", "info"], 0, id="healthy logs never fail"),
     ],
 )
-def test_exit_code_says_what_was_found(logs, flags, code, capsys):
+def test_exit_code_depends_on_the_findings(logs, flags, code, capsys):
     assert main(["diagnose", str(logs), *flags]) == code
 
 
@@ -102,7 +102,7 @@ def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         pytest.param(["diagnose", "/no/such/place"], "/no/such/place", id="missing input"),
         pytest.param(["diagnose", "{empty}"], "nothing to read", id="empty folder"),
@@ -126,17 +126,17 @@ def test_strict_takes_the_other_files_of_a_flink_folder(tmp_path, capsys):
         ),
     ],
 )
-def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
+def test_wrong_use_is_one_clear_line_and_exit_2(words, message, tmp_path, capsys):
     filled = [w.format(empty=tmp_path, logs=HEALTHY) for w in words]
     assert main(filled) == 2
     error = capsys.readouterr().err
     assert error.startswith("flink-triage: ")
-    assert said in error
+    assert message in error
     assert "Traceback" not in error
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         pytest.param(["run", "--input", "/no/such/place"], "does not exist", id="missing input"),
         pytest.param(["run", "--input", "{empty}"], "nothing to read", id="empty folder"),
@@ -151,7 +151,9 @@ def test_wrong_use_is_one_clear_line_and_exit_2(words, said, tmp_path, capsys):
         pytest.param(["maintain"], "no run has been published", id="nothing to maintain"),
     ],
 )
-def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys, monkeypatch):
+def test_usage_errors_are_reported_before_a_jvm_starts(
+    words, message, tmp_path, capsys, monkeypatch
+):
     def start(**asked: object) -> None:
         pytest.fail("a session was asked for")
 
@@ -162,7 +164,7 @@ def test_what_is_wrong_is_said_before_a_jvm_starts(words, said, tmp_path, capsys
     places = {"empty": tmp_path / "empty", "none": tmp_path / "none", "logs": HEALTHY}
     filled = [word.format(**places) for word in words]
     assert main([*filled, "--warehouse", str(tmp_path / "tables")]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -190,12 +192,12 @@ def test_a_broken_signature_pack_lists_every_problem(tmp_path, capsys):
     folder.mkdir()
     (folder / "one.yaml").write_text("title: x\nseverity: high\nrole: trigger\n")
     assert main(["signatures", "lint", str(tmp_path)]) == 2
-    told = capsys.readouterr().out
-    assert "one.yaml:2: severity" in told
-    assert "critical" in told
+    output = capsys.readouterr().out
+    assert "one.yaml:2: severity" in output
+    assert "critical" in output
 
 
-def test_a_broken_file_of_ones_own_is_named_and_the_others_are_used(tmp_path, capsys):
+def test_broken_user_file_is_named_and_the_others_are_used(tmp_path, capsys):
     log = tmp_path / "logs" / "taskmanager.log"
     log.parent.mkdir()
     log.write_text(
@@ -241,11 +243,11 @@ def test_window_leaves_out_what_happened_before_it(capsys):
         ("2026-05-04 10:00:00,000 ERROR org.apache.spark.Foo - no\n", "not-flink", 0),
     ],
 )
-def test_what_is_no_log_of_flink_is_never_a_finding(tmp_path, capsys, text, verdict, code):
+def test_input_without_flink_logs_is_never_a_finding(tmp_path, capsys, text, verdict, code):
     (tmp_path / "a.log").write_text(text)
-    said = main(["diagnose", str(tmp_path), "--fail-on", "minor", "--format", "json"])
+    ended = main(["diagnose", str(tmp_path), "--fail-on", "minor", "--format", "json"])
     (incident,) = json.loads(capsys.readouterr().out)["incidents"]
-    assert (incident["verdict"], said) == (verdict, code)
+    assert (incident["verdict"], ended) == (verdict, code)
 
 
 def test_every_signature_is_listed(capsys):
@@ -255,7 +257,7 @@ def test_every_signature_is_listed(capsys):
     assert "rocksdb/bad-table-magic" in shown.out
 
 
-def test_new_drafts_by_fingerprint_what_only_a_general_signature_names(tmp_path, capsys):
+def test_new_drafts_failures_named_only_by_a_general_signature(tmp_path, capsys):
     log = tmp_path / "taskmanager.log"
     log.write_text(
         "2026-11-21 09:10:07,311 WARN  org.apache.flink.runtime.taskmanager.Task [] - Map (1/2)#0"
@@ -294,7 +296,7 @@ def test_an_interrupted_write_leaves_the_old_report(tmp_path, capsys):
     assert target.parent.read_text() == "not a folder"
 
 
-def test_what_a_team_ignores_is_not_reported_but_counted(tmp_path, capsys):
+def test_ignored_signatures_are_not_reported_but_counted(tmp_path, capsys):
     (tmp_path / "ignore.yaml").write_text(
         "- signature: kafka/offset-commit-failed\n  reason: lag is read elsewhere\n"
         '  expires: "2999-01-31"\n'
@@ -302,8 +304,8 @@ def test_what_a_team_ignores_is_not_reported_but_counted(tmp_path, capsys):
     logs = LOGS / "kafka" / "offset-commit-failed" / "broker-frozen-1.20.1" / "logs"
     assert main(["diagnose", str(logs), "--signatures", str(tmp_path), "--format", "json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    told = {d["signature"] for i in result["incidents"] for d in i["diagnoses"]}
-    assert "kafka/offset-commit-failed" not in told
+    reported = {d["signature"] for i in result["incidents"] for d in i["diagnoses"]}
+    assert "kafka/offset-commit-failed" not in reported
     assert result["coverage"]["signatures_skipped"] == [
         {"signature": "kafka/offset-commit-failed", "reason": "ignored: lag is read elsewhere"}
     ]
@@ -328,7 +330,7 @@ def test_the_text_of_a_pack_does_nothing_to_the_screen(tmp_path, capsys):
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
-def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
+def test_lint_does_not_quote_files_that_are_not_signatures(tmp_path, capsys):
     secret = tmp_path / "secret"
     folder = tmp_path / "pack" / "custom"
     folder.mkdir(parents=True)
@@ -341,14 +343,14 @@ def test_lint_quotes_nothing_of_a_file_that_is_no_signature(tmp_path, capsys):
     (folder / "device.yaml").symlink_to("/dev/zero")
     (folder / "folder.yaml").mkdir()
     assert main(["signatures", "lint", str(tmp_path / "pack")]) == 2
-    told = capsys.readouterr().out
-    assert "hunter2" not in told
+    output = capsys.readouterr().out
+    assert "hunter2" not in output
     for number in range(len(texts)):
-        assert f"link{number}.yaml:1: file: is not a signature" in told
-    assert "fifo.yaml:1: file: is not a regular file" in told
-    assert "device.yaml:1: file: is not a regular file" in told
-    assert "broken.yaml:1: file: cannot be read: No such file" in told
-    assert "folder.yaml:1: file: " in told
+        assert f"link{number}.yaml:1: file: is not a signature" in output
+    assert "fifo.yaml:1: file: is not a regular file" in output
+    assert "device.yaml:1: file: is not a regular file" in output
+    assert "broken.yaml:1: file: cannot be read: No such file" in output
+    assert "folder.yaml:1: file: " in output
 
 
 @pytest.fixture(scope="module")
@@ -391,7 +393,7 @@ def test_a_script_needs_an_extra(
     assert "pip install 'flink-triage[completion]'" in capsys.readouterr().err
 
 
-def test_an_input_of_which_nothing_can_be_read_is_not_done(tmp_path, capsys):
+def test_input_that_cannot_be_read_at_all_is_not_a_success(tmp_path, capsys):
     (tmp_path / "core.log").write_bytes(b"\x7fELF" + bytes(range(256)) * 64)
     assert main(["diagnose", str(tmp_path)]) == 2
     assert "binary" in capsys.readouterr().out

@@ -80,7 +80,7 @@ def test_an_open_descriptor_is_written_to(tmp_path: Path) -> None:
     assert process.wait(timeout=30) == 0
 
 
-def test_a_name_as_long_as_names_can_be(tmp_path: Path) -> None:
+def test_output_name_of_maximum_length(tmp_path: Path) -> None:
     path = tmp_path / ("n" * 255)
     assert main(["diagnose", str(LOGS), "--report", str(path)]) == 0
     assert path.read_text().startswith(PAGE)
@@ -140,7 +140,7 @@ def test_a_full_device_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert full.is_symlink()
 
 
-def test_nobody_reading_is_no_fault() -> None:
+def test_closed_standard_output_is_not_an_error() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     with open(theirs, "w") as closed:
@@ -150,7 +150,7 @@ def test_nobody_reading_is_no_fault() -> None:
     assert ended.returncode == 0
 
 
-def test_a_pipe_that_breaks_elsewhere_is_no_success(
+def test_broken_pipe_elsewhere_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A broken pipe is ignored only on standard output."""

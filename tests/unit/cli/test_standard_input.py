@@ -25,7 +25,7 @@ def diagnose(*words: str, given: bytes | None = None) -> subprocess.CompletedPro
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_a_log_comes_through_standard_input(name: str) -> None:
+def test_log_is_read_from_standard_input(name: str) -> None:
     done = diagnose(name, given=JOBMANAGER.read_bytes())
     (incident,) = json.loads(done.stdout)["incidents"]
     assert incident["deployment"] == "stdin"
@@ -80,10 +80,10 @@ def test_an_output_that_is_a_link_or_a_pipe_is_written_through(tmp_path: Path) -
     assert pipe.is_fifo()
 
 
-def test_a_full_disk_behind_standard_output_is_told_in_one_line() -> None:
+def test_full_disk_behind_standard_output_is_reported_in_one_line() -> None:
     command = [sys.executable, "-m", "flink_triage", "diagnose", str(LOG), "--format", "json"]
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 4
-    said = done.stderr.decode()
-    assert said == "flink-triage: cannot write to standard output: No space left on device\n"
+    error = done.stderr.decode()
+    assert error == "flink-triage: cannot write to standard output: No space left on device\n"

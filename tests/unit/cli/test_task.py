@@ -81,7 +81,7 @@ def test_a_failed_task_raises_and_leaves_its_exit_code(
     assert read(task_values)["exit_code"] == str(code)
 
 
-def test_elsewhere_no_values_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_values_are_set_outside_databricks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
     monkeypatch.setitem(sys.modules, "databricks.sdk.runtime", None)
     run_task(monkeypatch, "diagnose", str(FULL_DISK), "--quiet")

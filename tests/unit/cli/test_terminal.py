@@ -95,7 +95,7 @@ def test_no_escape_code_of_a_log_reaches_the_screen(hostile_logs: Path, flags: l
     assert not re.search("[\u202a-\u202e\u2066-\u2069\u2028\u2029\u200b]", report)
 
 
-def test_a_report_is_no_wider_than_the_page(hostile_logs: Path) -> None:
+def test_report_fits_the_width_of_a_page(hostile_logs: Path) -> None:
     shown = on_a_terminal("diagnose", str(hostile_logs), "--quiet", "-v", NO_COLOR="1")
     assert "\x1b" not in shown
     # Options to copy stay on one line, because a wrapped option would be invalid.
@@ -114,7 +114,7 @@ def test_a_report_is_as_wide_as_the_terminal_and_shows_whole_paths() -> None:
     assert any(re.search(r"(^| )/\S+/logs/\S+\.log:\d+( |$)", line) for line in wide)
 
 
-def test_progress_says_stage_bytes_and_rate_and_goes_away() -> None:
+def test_progress_shows_stage_bytes_and_rate_and_is_erased() -> None:
     logs = Path(__file__).parents[2] / "logs" / "rocksdb"
     shown = on_a_terminal("diagnose", str(logs), "--format", "json", "--workers", "1")
     progress, _, data = shown.rpartition("\r{")
@@ -157,7 +157,9 @@ TRIED = {
 
 
 @pytest.mark.parametrize(("script", "code", "words"), TRIED.values(), ids=TRIED.keys())
-def test_what_users_tried_at_a_prompt(tmp_path: Path, script: str, code: int, words: str) -> None:
+def test_commands_that_users_tried_at_a_prompt(
+    tmp_path: Path, script: str, code: int, words: str
+) -> None:
     (tmp_path / "tm.log").write_text(
         "2026-11-21 05:00:00,000 ERROR org.apache.flink.Task [] - failed\n"
         "java.io.IOException: No space left on device\n"

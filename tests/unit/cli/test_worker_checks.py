@@ -30,7 +30,7 @@ def test_the_demo_logs_are_diagnosed() -> None:
     assert "rocksdb/bad-table-magic" in diagnose_demo()
 
 
-def test_memory_is_resident_and_its_lack_is_not_survived() -> None:
+def test_held_memory_is_resident_and_a_shortage_ends_the_process() -> None:
     """Runs in a separate process whose address space is limited."""
     code = (
         "import resource, sys; from flink_triage.cli.worker_checks import hold_memory;"

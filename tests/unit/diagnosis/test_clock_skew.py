@@ -23,10 +23,10 @@ def manager(trace: str) -> str:
 
 
 def worker(ahead: float, trace: str) -> str:
-    said = f"Totals (1/2)#0 ({EXECUTION}) switched from RUNNING to FAILED with failure cause:"
+    failed = f"Totals (1/2)#0 ({EXECUTION}) switched from RUNNING to FAILED with failure cause:"
     return line(
         9.9 + ahead, "Totals (1/2)#0 - asynchronous part of checkpoint 5 failed", "WARN"
-    ) + (line(10 + ahead, f"{said} {trace}".rstrip("\n"), "WARN"))
+    ) + (line(10 + ahead, f"{failed} {trace}".rstrip("\n"), "WARN"))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def worker(ahead: float, trace: str) -> str:
         pytest.param(1.0, None, id="indistinguishable from a delay"),
     ],
 )
-def test_a_clock_that_cannot_be_right_is_said_and_corrected(diagnose, observe, ahead, noted):
+def test_clock_skew_is_noted_and_corrected(diagnose, observe, ahead, noted):
     logs = {"u-standalonesession-0-a": manager(NPE), "u-taskexecutor-0-b": worker(ahead, NPE)}
     incident = diagnose(observe(**logs)).incidents[0]
     assert [noted in note for note in incident.notes] == [True] * bool(noted)
@@ -48,7 +48,7 @@ def test_a_clock_that_cannot_be_right_is_said_and_corrected(diagnose, observe, a
         assert kinds.index("fault") < kinds.index("job-state", 1)
 
 
-def test_a_failure_that_each_side_found_by_itself_says_nothing_of_clocks(diagnose, observe):
+def test_independently_detected_failures_imply_no_clock_skew(diagnose, observe):
     logs = {
         "u-standalonesession-0-a": manager(LOST.format("TaskManager")),
         "u-taskexecutor-0-b": worker(7, LOST.format("JobManager")),
@@ -56,7 +56,7 @@ def test_a_failure_that_each_side_found_by_itself_says_nothing_of_clocks(diagnos
     assert diagnose(observe(**logs)).incidents[0].notes == ()
 
 
-def test_an_execution_that_fails_twice_says_nothing_of_clocks(diagnose, observe):
+def test_execution_that_fails_twice_implies_no_clock_skew(diagnose, observe):
     """This occurs in logs that were merged, or replayed with other times."""
     again = line(50, f"Totals (1/2) ({EXECUTION}) switched from RUNNING to FAILED on t @ h (x).")
     logs = {

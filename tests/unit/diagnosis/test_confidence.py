@@ -92,7 +92,7 @@ MANY = samples((), 90, 10)
         pytest.param(600, 0, 0.97, 0.98, id="no wrong answer: never certain"),
     ],
 )
-def test_a_property_of_few_answers_changes_little(right, wrong, low, high):
+def test_property_of_few_answers_has_little_effect(right, wrong, low, high):
     seen = samples(("symptom",), right, wrong)
     (confidence,) = stated([seen], fit([MANY, seen]))
     assert low <= confidence <= high

@@ -60,7 +60,7 @@ def total(observations: Sequence[Observation]) -> int:
     return sum(o.occurrences for o in observations if not o.event.message.startswith("Completed"))
 
 
-def test_what_says_the_same_within_a_minute_is_kept_at_its_ends_and_counted(observe):
+def test_repeats_within_a_minute_keep_the_first_and_last_and_a_count(observe):
     observations = observe(
         taskmanager="".join(line(1 + i / 100, "x", "WARN") + FULL for i in range(10))
     )
@@ -89,7 +89,7 @@ def test_a_flood_of_different_traces_is_counted_and_its_first_is_kept(observe):
 
 
 @pytest.mark.parametrize("most", [2_000, 700, 150, 60])
-def test_what_memory_does_not_hold_is_kept_at_the_ends_of_longer_times(observe, most):
+def test_observations_beyond_the_limit_are_folded_over_longer_periods(observe, most):
     observations = observe(jobmanager=loop(800, 40))
     settings = replace(DEFAULT_SETTINGS, max_observations=most)
     everything = fold(observations, DEFAULT_SETTINGS)
@@ -97,19 +97,19 @@ def test_what_memory_does_not_hold_is_kept_at_the_ends_of_longer_times(observe, 
     assert len(kept) <= most < len(everything)
     assert total(kept) == total(everything)
     faults = [o for o in observations if o.fingerprint is not None]
-    told = [o for o in kept if o.fingerprint is not None]
-    assert told[0].event.offset == faults[0].event.offset
-    assert told[-1] == faults[-1]
+    kept_faults = [o for o in kept if o.fingerprint is not None]
+    assert kept_faults[0].event.offset == faults[0].event.offset
+    assert kept_faults[-1] == faults[-1]
     assert all(in_parts(observations, settings, seed) == kept for seed in range(3))
 
 
-def test_no_less_is_kept_than_memory_holds(observe):
+def test_folding_keeps_as_many_observations_as_fit(observe):
     observations = observe(jobmanager=loop(100, 40))
     exactly = replace(DEFAULT_SETTINGS, max_observations=len(fold(observations, DEFAULT_SETTINGS)))
     assert fold(observations, exactly) == fold(observations, DEFAULT_SETTINGS)
 
 
-def test_a_folder_holds_little_of_what_comes_bit_by_bit(observe):
+def test_folding_in_portions_stays_within_the_limit(observe):
     settings = replace(DEFAULT_SETTINGS, max_observations=100)
     observations = observe(jobmanager=loop(300, 40))
     folder = Folder(settings)
@@ -120,7 +120,7 @@ def test_a_folder_holds_little_of_what_comes_bit_by_bit(observe):
     assert folder.take() == []
 
 
-def test_options_of_every_start_are_kept_once_and_the_last_word_counts(observe):
+def test_options_of_repeated_starts_are_kept_once_with_the_last_value(observe):
     def start(number: int) -> str:
         loading = "Loading configuration property: "
         second = 100.0 * number
@@ -165,7 +165,7 @@ def varied(observation: Observation, seed: int, count: int) -> list[Observation]
 
 
 @pytest.mark.parametrize("most", [5_000, 1_000, 100, 7])
-def test_not_more_is_kept_than_the_limit_however_different_all_is(observe, most):
+def test_different_observations_do_not_exceed_the_limit(observe, most):
     observations = varied(observe(taskmanager=line(1, "x", "WARN") + FULL)[0], most, 5_000)
     kept = fold(observations, replace(DEFAULT_SETTINGS, max_observations=most))
     assert len(kept) <= most
@@ -213,7 +213,7 @@ def test_at_each_grain_stretches_of_a_log_in_any_order_give_the_whole(observe, c
         assert in_parts(observations, FEW, seed, coarseness) == whole
 
 
-def test_subtasks_and_files_that_are_not_told_apart_are_still_named(observe):
+def test_folded_observations_keep_all_subtasks_hosts_and_files(observe):
     (one,) = observe(taskmanager=line(1, "x", "WARN") + FULL)
     observations = [
         replace(
@@ -259,8 +259,8 @@ def test_subtasks_of_a_task_are_one_kind_that_names_them(observe):
 def test_checkpoints_of_jobs_that_take_turns_fold_between_other_events(observe):
     text = "".join(completed(i / 10, i) + completed(i / 10, i, "0" * 32) for i in range(400))
     kept = fold(observe(jobmanager=text + failure(50, FULL, 0) + completed(55, 500)), FEW)
-    told = [o for o in kept if o.event.message.startswith("Completed")]
-    assert [o.event.message.split()[2] for o in told] == ["0", "0", "399", "399", "500"]
+    checkpoints = [o for o in kept if o.event.message.startswith("Completed")]
+    assert [o.event.message.split()[2] for o in checkpoints] == ["0", "0", "399", "399", "500"]
 
 
 def facts(incident: Incident) -> dict[str, object]:
@@ -292,7 +292,7 @@ def facts(incident: Incident) -> dict[str, object]:
         ),
     ],
 )
-def test_the_diagnosis_is_the_same_and_says_what_it_counted(observe, pack, text, most):
+def test_folding_keeps_the_diagnosis_and_adds_a_note(observe, pack, text, most):
     observations = observe(jobmanager=text)
 
     def diagnosed(settings: Settings) -> Incident:
@@ -309,7 +309,7 @@ def test_the_diagnosis_is_the_same_and_says_what_it_counted(observe, pack, text,
     assert not whole.notes
 
 
-def test_another_cause_that_takes_over_is_still_told(observe, pack):
+def test_later_cause_is_still_diagnosed_after_folding(observe, pack):
     later = loop(400, 40, NPE).replace("Totals (1/2)", "Enrich (1/2)")
     shift = {f"2026-11-21 {hour:02d}": f"2026-11-22 {hour:02d}" for hour in range(24)}
     for before, after in shift.items():

@@ -31,7 +31,7 @@ TWO_JOBS = state(1, "CREATED", "RUNNING") + state(1, "CREATED", "RUNNING", OTHER
     ],
 )
 @pytest.mark.parametrize("jobs", ["", TWO_JOBS])
-def test_an_exception_that_the_job_went_on_from_is_listed_and_no_incident(
+def test_exception_that_the_job_survived_is_listed_without_an_incident(
     diagnose, then: str, jobs: str
 ) -> None:
     found = diagnose(jobmanager=jobs + then, taskmanager=LOGGED)
@@ -47,7 +47,7 @@ def test_a_bare_class_name_as_logger_may_be_own_code(diagnose) -> None:
     assert all("operator/user-code-exception" not in signatures(i) for i in found.incidents)
 
 
-def test_what_the_job_went_on_from_before_did_not_fail_it(diagnose) -> None:
+def test_exception_that_the_job_survived_before_is_not_its_failure(diagnose) -> None:
     again = line(390, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
     fails = failed(400, STRANGE) + state(400, "RUNNING", "FAILED")
     found = diagnose(jobmanager=completed(20, 5) + fails, taskmanager=LOGGED + again)
@@ -66,12 +66,12 @@ def test_what_the_job_went_on_from_before_did_not_fail_it(diagnose) -> None:
         failed(11, NPE) + state(11, "RUNNING", "RESTARTING") + completed(30, 5),
     ],
 )
-def test_an_exception_that_the_job_may_have_failed_of_is_one(diagnose, then: str) -> None:
+def test_exception_that_may_have_failed_the_job_is_an_incident(diagnose, then: str) -> None:
     (incident,) = diagnose(jobmanager=then, taskmanager=LOGGED).incidents
     assert signatures(incident)[0] == "operator/user-code-exception"
 
 
-def test_what_the_job_went_on_from_is_no_first_fault_of_what_comes_after(diagnose) -> None:
+def test_survived_exception_is_not_the_first_fault_of_a_later_incident(diagnose) -> None:
     """It also does not merge two otherwise unrelated incidents."""
     again = line(398, "Falling back to the default profile", "ERROR", "com.acme.Enricher") + NPE
     fails = failed(400, STRANGE) + state(400, "RUNNING", "FAILED")
@@ -99,7 +99,7 @@ QUOTED = "dead-lettered record 7: payload was 'FATAL: java.lang.OutOfMemoryError
         ("org.apache.kafka.clients.NetworkClient", completed(20, 5), True),
     ],
 )
-def test_a_failure_that_own_code_quotes_is_none_where_the_job_goes_on(
+def test_failure_quoted_by_user_code_is_not_one_if_the_job_continues(
     diagnose, logger: str, then: str, is_incident: bool
 ) -> None:
     found = diagnose(
@@ -108,11 +108,11 @@ def test_a_failure_that_own_code_quotes_is_none_where_the_job_goes_on(
             "taskexecutor-0-n": line(10, QUOTED, "ERROR", logger),
         }
     )
-    told = [d.signature for i in found.incidents for d in i.diagnoses]
-    assert told == (["memory/oom-java-heap"] if is_incident else [])
+    found_signatures = [d.signature for i in found.incidents for d in i.diagnoses]
+    assert found_signatures == (["memory/oom-java-heap"] if is_incident else [])
 
 
-def test_what_flink_logs_of_own_code_counts(diagnose) -> None:
+def test_user_code_exception_logged_by_flink_is_an_incident(diagnose) -> None:
     by_flink = LOGGED.replace(
         "com.acme.Enricher []", "org.apache.flink.runtime.taskmanager.Task []"
     )
@@ -120,12 +120,12 @@ def test_what_flink_logs_of_own_code_counts(diagnose) -> None:
     assert signatures(incident)[0] == "operator/user-code-exception"
 
 
-def test_up_to_1_15_a_failed_task_is_of_the_job_that_answers_on_the_next_line(diagnose) -> None:
-    def told(second: float, attempt: str, trace: str, job: str) -> str:
+def test_up_to_1_15_the_next_state_change_gives_the_job_of_a_failed_task(diagnose) -> None:
+    def failed_task(second: float, attempt: str, trace: str, job: str) -> str:
         task = f"Map (1/2) ({attempt}) switched from RUNNING to FAILED on host:1 @ host."
         return line(second, task) + trace + state(second + 0.01, "RUNNING", "FAILING", job)
 
-    text = told(10, "a" * 32, NPE, JOB) + told(300, "b" * 32, STRANGE, OTHER)
+    text = failed_task(10, "a" * 32, NPE, JOB) + failed_task(300, "b" * 32, STRANGE, OTHER)
     first, second = sorted(diagnose(jobmanager=text).incidents, key=lambda i: i.started_at)
     assert (first.job_id, signatures(first)) == (JOB, ["operator/user-code-exception"])
     assert (second.job_id, second.verdict) == (OTHER, "undetermined")

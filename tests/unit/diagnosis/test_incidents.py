@@ -134,7 +134,7 @@ def test_a_job_that_is_rescaled_has_not_failed(diagnose):
     assert [i.verdict for i in diagnose(jobmanager=text).incidents] == ["healthy"]
 
 
-def test_root_cause_stands_before_the_wrapper_in_its_own_trace(diagnose):
+def test_root_cause_outranks_the_wrapper_in_its_own_trace(diagnose):
     incident = diagnose(jobmanager=completed(5, 4) + loop(FULL, 2)).incidents[0]
     assert incident.verdict == "diagnosed"
     assert incident.diagnoses[0].signature == "disk/full"
@@ -150,7 +150,7 @@ def test_evidence_points_at_the_line_of_the_cause_not_at_the_header(diagnose):
     assert text.split("\n")[evidence.line - 1].endswith("No space left on device")
 
 
-def test_a_fault_without_a_time_does_not_hide_since_when(diagnose):
+def test_fault_without_a_time_does_not_hide_the_start_time(diagnose):
     untimed = (
         'Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n'
         "\tat com.acme.Cache.put(Cache.java:3)\n"
@@ -161,7 +161,7 @@ def test_a_fault_without_a_time_does_not_hide_since_when(diagnose):
     assert (started_at.minute, started_at.second) == (0, 40)
 
 
-def test_what_keeps_failing_outranks_the_innocent_first_failure(diagnose):
+def test_recurring_failure_outranks_an_unrelated_first_failure(diagnose):
     text = completed(5, 4) + loop(NPE, 1) + loop(FULL, 3, start=14)
     incident = diagnose(jobmanager=text).incidents[0]
     assert signatures(incident)[:2] == ["disk/full", "operator/user-code-exception"]
@@ -213,7 +213,7 @@ def test_an_unknown_first_fault_outranks_its_known_consequence(diagnose):
     assert incident.incidents[0].verdict == "undetermined"
 
 
-def test_two_troubles_with_a_healthy_stretch_between_are_two_incidents(diagnose):
+def test_failures_separated_by_a_healthy_period_are_two_incidents(diagnose):
     text = completed(5, 4) + loop(NPE, 1) + completed(30, 5) + completed(40, 6) + loop(FULL, 2, 50)
     found = diagnose(jobmanager=text)
     assert sorted(i.diagnoses[0].signature for i in found.incidents) == [
@@ -223,12 +223,12 @@ def test_two_troubles_with_a_healthy_stretch_between_are_two_incidents(diagnose)
     assert {i.restarts for i in found.incidents} == {1, 2}
 
 
-def test_one_trouble_that_comes_back_after_a_checkpoint_is_one_incident(diagnose):
+def test_failure_that_recurs_after_a_checkpoint_is_one_incident(diagnose):
     text = completed(5, 4) + loop(FULL, 1) + completed(20, 5) + loop(FULL, 1, 30)
     assert len(diagnose(jobmanager=text).incidents) == 1
 
 
-def test_the_same_exception_without_its_stack_is_the_same_trouble(diagnose):
+def test_exception_without_its_stack_belongs_to_the_same_incident(diagnose):
     bare = "java.lang.NullPointerException: null\n"
     text = completed(5, 4) + loop(NPE, 1) + completed(20, 5) + loop(bare, 1, 30)
     incidents = diagnose(jobmanager=text).incidents
@@ -246,7 +246,7 @@ def test_two_jobs_that_fail_at_the_same_time_stay_apart(diagnose, observe):
     assert by_job == {JOB: "disk/full", other: "operator/user-code-exception"}
 
 
-def test_outcome_says_how_it_ended(diagnose):
+def test_outcome_is_ongoing_recovered_or_failed(diagnose):
     trouble = completed(5, 4) + loop(FULL, 1)
     for ending, outcome in (
         ("", "ongoing"),
@@ -384,25 +384,25 @@ def test_logs_of_another_product_raise_no_alarm(diagnose, name, text):
         ),
     ],
 )
-def test_words_that_flink_uses_too_raise_no_alarm_in_another_product(diagnose, text):
+def test_text_shared_with_flink_raises_no_alarm_in_another_product(diagnose, text):
     incidents = diagnose(pasted=text).incidents
     assert [i for i in incidents if i.diagnoses] == []
 
 
-def test_a_task_that_failed_is_flinks_where_nothing_else_says_so(diagnose):
+def test_failed_task_alone_identifies_a_flink_failure(diagnose):
     text = "Enricher (1/2) switched from RUNNING to FAILED\n" + NPE.partition("\tat org.")[0]
     (diagnosis,) = diagnose(pasted=text).incidents[0].diagnoses
     assert diagnosis.signature == "operator/user-code-exception"
 
 
-def test_a_class_that_a_log_could_not_find_does_not_make_it_another_products(diagnose):
+def test_class_not_found_does_not_identify_another_product(diagnose):
     text = "Caused by: java.lang.ClassNotFoundException: org.apache.hadoop.mapred.JobConf\n"
     first, second = diagnose(pasted=text).incidents[0].diagnoses
     assert first.signature == "filesystem/hadoop-classpath-missing"
     assert second.signature == "classloading/user-class-missing"
 
 
-def test_the_jars_of_frames_say_that_a_trace_is_flinks(diagnose):
+def test_jars_of_frames_identify_a_flink_trace(diagnose):
     lost = "com.acme.shaded.org.apache.iceberg.exceptions.CommitFailedException: lost the race\n"
     frame = "\tat com.acme.tables.Commits.run(Commits.java:45)"
     incidents = diagnose(pasted=f"{lost}{frame} ~[flink-dist-1.16.0.jar:1.16.0]\n").incidents
@@ -434,7 +434,7 @@ def test_frames_without_a_beginning_do_not_hide_a_symptom(diagnose):
     ]
 
 
-def test_a_symptom_does_not_answer_for_what_is_written_below_it(diagnose):
+def test_symptom_does_not_explain_an_unknown_cause_below_it(diagnose):
     head = (
         "org.apache.flink.util.FlinkException: Global failure triggered by OperatorCoordinator for"
         " 'Source: orders[1]' (operator cbc357ccb763df2852fee8c4fc7d55f2).\n"
@@ -481,12 +481,12 @@ EXPIRED = (
 
 
 def expired(second: float, number: int) -> str:
-    told = f"Checkpoint {number} of job {JOB} expired before completing."
+    message = f"Checkpoint {number} of job {JOB} expired before completing."
     failed_with = f"Failed to trigger or complete checkpoint {number} for job {JOB}."
-    return line(second, told, "WARN") + line(second, failed_with, "WARN") + EXPIRED
+    return line(second, message, "WARN") + line(second, failed_with, "WARN") + EXPIRED
 
 
-def test_a_stop_that_ends_trouble_did_not_begin_it(diagnose) -> None:
+def test_stop_at_the_end_of_an_incident_is_not_its_cause(diagnose) -> None:
     trouble = "".join(expired(10 + 4 * n, n) for n in range(5))
     text = completed(5, 0) + trouble + failed(60, STOPPED) + state(60, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=text).incidents
@@ -496,7 +496,7 @@ def test_a_stop_that_ends_trouble_did_not_begin_it(diagnose) -> None:
     assert "checkpoint/expired" not in stop.explains
 
 
-def test_a_stop_after_another_failure_of_the_job_did_not_begin_it(diagnose) -> None:
+def test_stop_after_another_failure_of_the_job_is_not_its_cause(diagnose) -> None:
     text = completed(5, 0) + loop(FULL, 1) + failed(30, STOPPED)
     text += state(30, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=text).incidents
@@ -528,7 +528,7 @@ def test_a_taskmanager_that_finds_its_jobmanager_in_the_end_is_healthy(diagnose)
     assert signatures(incident)[0] == "rpc/association-gated"
 
 
-def test_a_stop_long_after_the_job_was_well_again_is_no_part_of_the_trouble(diagnose) -> None:
+def test_stop_long_after_recovery_is_a_separate_incident(diagnose) -> None:
     text = completed(5, 0) + loop(FULL, 1) + line(50, "Late.", "ERROR") + FULL
     text += completed(60, 9) + failed(90, STOPPED, 1)
     trouble, stop = diagnose(jobmanager=text).incidents
@@ -537,7 +537,7 @@ def test_a_stop_long_after_the_job_was_well_again_is_no_part_of_the_trouble(diag
     assert signatures(stop) == ["taskmanager/shutdown-requested"]
 
 
-def test_a_stop_that_begins_the_trouble_is_its_cause(diagnose) -> None:
+def test_stop_at_the_start_of_an_incident_is_its_cause(diagnose) -> None:
     gone = (
         "org.apache.flink.runtime.io.network.partition.PartitionNotFoundException: Partition"
         " 8ba9#0@6f6c not found.\n"
@@ -552,14 +552,14 @@ def test_a_stop_that_begins_the_trouble_is_its_cause(diagnose) -> None:
     assert "network/partition-not-found" in signatures(incident)[1:]
 
 
-def test_one_hiccup_before_a_stop_is_not_what_stopped_the_job(diagnose) -> None:
+def test_single_expired_checkpoint_before_a_stop_is_not_the_cause(diagnose) -> None:
     text = completed(5, 0) + expired(10, 1) + failed(60, STOPPED)
     text += state(60, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=text).incidents
     assert signatures(incident)[0] == "taskmanager/shutdown-requested"
 
 
-def test_what_states_no_time_was_not_there_before_a_stop(diagnose) -> None:
+def test_fault_without_a_time_does_not_precede_a_stop(diagnose) -> None:
     text = completed(5, 0) + expired(30, 1) + failed(60, STOPPED)
     text += state(60, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=text, excerpt=EXPIRED).incidents
@@ -568,7 +568,7 @@ def test_what_states_no_time_was_not_there_before_a_stop(diagnose) -> None:
     assert not any(reason.startswith("afterwards:") for reason in stop.reasons)
 
 
-def test_what_only_contributes_is_no_incident_of_a_job_that_ended_well(diagnose) -> None:
+def test_contributing_signature_is_no_incident_of_a_finished_job(diagnose) -> None:
     skipped = line(
         21,
         f"Failed to trigger checkpoint for job {JOB} since some tasks of job {JOB} has been"

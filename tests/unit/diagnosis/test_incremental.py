@@ -55,7 +55,7 @@ def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[O
     A restarted job continues in the same files. With ``is_rotated``, each recording is a new
     submission with its own job ID and its own files.
     """
-    told = []
+    events = []
     began = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
     for number, name in enumerate(names):
         first = min(o.event.logged_at for o in recorded(name) if o.event.logged_at)
@@ -72,8 +72,8 @@ def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[O
                 logged_at=o.event.logged_at + move if o.event.logged_at else None,
             )
             last = o.last_logged_at + move if o.last_logged_at else None
-            told.append(replace(o, event=event, last_logged_at=last))
-    return told
+            events.append(replace(o, event=event, last_logged_at=last))
+    return events
 
 
 def renamed(name: str | None, number: int) -> str | None:
@@ -109,10 +109,10 @@ def at_once(events: Sequence[Observation], pack: SignaturePack) -> Parts:
     return incidents, unknown
 
 
-def together(told: Sequence[Findings]) -> Parts:
-    incidents = sorted((i for part in told for i in part.incidents), key=worst_first)
+def together(findings: Sequence[Findings]) -> Parts:
+    incidents = sorted((i for part in findings for i in part.incidents), key=worst_first)
     unknown = merge_unknown(
-        (u for part in told for u in part.unknown), DEFAULT_SETTINGS.max_evidence
+        (u for part in findings for u in part.unknown), DEFAULT_SETTINGS.max_evidence
     )
     return tuple(incidents), unknown
 
@@ -140,7 +140,7 @@ STORIES = {
 
 @pytest.mark.parametrize("is_rotated", [False, True], ids=["growing files", "new files"])
 @pytest.mark.parametrize("name", STORIES)
-def test_run_by_run_says_what_one_run_says(
+def test_incremental_runs_give_the_same_result_as_one_run(
     name: str, is_rotated: bool, pack: SignaturePack
 ) -> None:
     parts, apart = STORIES[name]
@@ -149,7 +149,7 @@ def test_run_by_run_says_what_one_run_says(
     chance = random.Random(name)
     cuts = sorted(chance.sample(times[1:-1], k=2 * len(parts)))
     carried: Carried | None = None
-    told: list[Findings] = []
+    closed: list[Findings] = []
     wholes = 0
     for number, news in enumerate(cut(events, cuts)):
         continued = None
@@ -157,21 +157,21 @@ def test_run_by_run_says_what_one_run_says(
             continued = diagnose_incrementally("d", carried, news, pack, OPTIONS)
         if continued is None:
             # A full diagnosis replaces all earlier results.
-            wholes, told = wholes + 1, []
+            wholes, closed = wholes + 1, []
             read = [e for run in itertools.islice(cut(events, cuts), number + 1) for e in run]
             continued = diagnose_incrementally("d", None, read, pack, OPTIONS)
         assert continued is not None
-        told.append(continued.closed)
+        closed.append(continued.closed)
         carried = continued.carried
         if number % 4 == 0:
             read = [e for run in itertools.islice(cut(events, cuts), number + 1) for e in run]
-            assert together([*told, continued.open]) == at_once(read, pack), number
-    assert together([*told, continued.open]) == at_once(events, pack)
+            assert together([*closed, continued.open]) == at_once(read, pack), number
+    assert together([*closed, continued.open]) == at_once(events, pack)
     # Each recording changes the configuration, jobs, and tasks. Most other runs are incremental.
     assert wholes <= 3 + 3 * len(set(parts)), wholes
 
 
-def test_a_request_of_an_earlier_run_is_what_a_job_misses_in_a_later_one(
+def test_slot_request_of_an_earlier_run_is_unmet_in_a_later_one(
     pack: SignaturePack,
 ) -> None:
     events = list(recorded(ASKED_IN_VAIN))

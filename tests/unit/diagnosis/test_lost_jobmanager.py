@@ -31,11 +31,11 @@ CONFIGURED = line(
 )
 
 
-def told(diagnose, **files: str) -> list[str]:
+def signatures_of(diagnose, **files: str) -> list[str]:
     return [s for incident in diagnose(**files).incidents for s in signatures(incident)]
 
 
-def test_a_banner_amid_a_running_job_tells_that_its_jobmanager_was_killed(diagnose):
+def test_banner_during_a_running_job_means_a_killed_jobmanager(diagnose):
     files = {"jobmanager": RUNS + CONFIGURED + banner(75), "taskmanager": HEARTBEAT + SOUGHT}
     (incident,) = diagnose(**files).incidents
     assert signatures(incident)[0] == LOST
@@ -49,12 +49,12 @@ def test_a_banner_amid_a_running_job_tells_that_its_jobmanager_was_killed(diagno
 
 
 def test_the_next_process_may_write_another_file(diagnose):
-    assert LOST in told(diagnose, jobmanager=RUNS, jobmanager_again=banner(75))
+    assert LOST in signatures_of(diagnose, jobmanager=RUNS, jobmanager_again=banner(75))
 
 
-def test_a_jobmanager_that_stands_by_is_none_that_was_lost(diagnose):
+def test_standby_jobmanager_is_not_lost(diagnose):
     files = {"jobmanager": RUNS + completed(120, 2), "jobmanager_again": banner(75)}
-    assert LOST not in told(diagnose, **files)
+    assert LOST not in signatures_of(diagnose, **files)
 
 
 def test_a_jobmanager_that_ended_in_order_or_without_a_job_is_not_lost(diagnose):
@@ -65,26 +65,24 @@ def test_a_jobmanager_that_ended_in_order_or_without_a_job_is_not_lost(diagnose)
         state(70, "RUNNING", "FINISHED"),
         state(70, "RUNNING", "CANCELLING"),
     ):
-        assert LOST not in told(diagnose, jobmanager=RUNS + end + banner(75))
-    assert LOST not in told(diagnose, jobmanager=RUNS + banner(3600))
+        assert LOST not in signatures_of(diagnose, jobmanager=RUNS + end + banner(75))
+    assert LOST not in signatures_of(diagnose, jobmanager=RUNS + banner(3600))
 
 
-def test_tasks_that_seek_their_job_alone_do_not_tell_of_the_jobmanager(diagnose):
-    assert told(diagnose, jobmanager=RUNS, taskmanager=HEARTBEAT + SOUGHT) == [
+def test_reconnecting_tasks_alone_do_not_imply_a_lost_jobmanager(diagnose):
+    assert signatures_of(diagnose, jobmanager=RUNS, taskmanager=HEARTBEAT + SOUGHT) == [
         "taskmanager/heartbeat-timeout"
     ]
 
 
-@pytest.mark.parametrize(("minutes", "is_told"), [(2, False), (9, True)])
-def test_a_taskmanager_that_seeks_its_jobmanager_for_long_tells_that_it_is_gone(
-    diagnose, minutes, is_told
-):
+@pytest.mark.parametrize(("minutes", "is_lost"), [(2, False), (9, True)])
+def test_long_reconnection_of_a_taskmanager_implies_a_lost_jobmanager(diagnose, minutes, is_lost):
     later = SOUGHT.replace(SOUGHT[:19], line(86 + 60 * minutes, "")[:19])
-    assert (LOST in told(diagnose, taskmanager=SOUGHT + later)) == is_told
-    assert LOST not in told(diagnose, jobmanager=RUNS, taskmanager=SOUGHT + later)
+    assert (LOST in signatures_of(diagnose, taskmanager=SOUGHT + later)) == is_lost
+    assert LOST not in signatures_of(diagnose, jobmanager=RUNS, taskmanager=SOUGHT + later)
 
 
-def test_what_follows_a_run_does_not_lose_it(pack, observe):
+def test_lost_jobmanager_is_carried_to_the_next_run(pack, observe):
     before = observe(jobmanager=RUNS + CONFIGURED + banner(75))
     table = OptionTable.load()
     first = diagnose_incrementally("d", None, before, pack, table)

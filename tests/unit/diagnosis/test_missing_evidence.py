@@ -40,12 +40,12 @@ UNNAMED = (
 )
 
 
-def test_the_log_of_a_taskmanager_that_told_of_the_fault_is_not_missing(diagnose):
+def test_taskmanager_log_that_reports_the_fault_is_not_missing(diagnose):
     text = completed_then(1, 4, failed(40, UNNAMED).replace("host:1 @ host", "tm-7 @ host-7"))
     seen = text + state(40, "RUNNING", "RESTARTING")
-    told = failed(40, UNNAMED).replace(" on host:1 @ host", "")
+    reported = failed(40, UNNAMED).replace(" on host:1 @ host", "")
     alone = diagnose(standalonesession=seen).incidents[0]
-    both = diagnose(standalonesession=seen, taskexecutor=told).incidents[0]
+    both = diagnose(standalonesession=seen, taskexecutor=reported).incidents[0]
     assert alone.missing_evidence[0].startswith("The log of TaskManager tm-7 up to")
     assert both.verdict == "undetermined"
     assert both.missing_evidence[0].startswith("The TaskManager log reports the fault")
@@ -60,12 +60,12 @@ def test_a_symptom_lists_what_is_known_to_cause_it_and_what_to_look_for(diagnose
     assert "No space left on device" in possible["disk/full"].look_for
 
 
-def test_a_cause_that_is_told_leaves_no_evidence_missing(diagnose):
+def test_diagnosed_cause_has_no_missing_evidence(diagnose):
     incident = diagnose(standalonesession=completed_then(1, 4, loop(FULL, 2))).incidents[0]
     assert (incident.missing_evidence, incident.other_causes) == ((), ())
 
 
-def test_a_rival_that_nothing_explains_is_said_to_have_been_considered(diagnose):
+def test_unexplained_rival_is_listed_as_considered(diagnose):
     other = failed(22, TOO_LARGE, 3) + state(22, "RUNNING", "FAILED")
     text = completed_then(1, 4, loop(FULL, 3), other)
     incident = diagnose(standalonesession=text).incidents[0]
@@ -88,8 +88,8 @@ def test_changes_of_all_diagnoses_are_one_patch(diagnose):
 
 def host(second: float, subtask: int, trace: str) -> str:
     execution = f"{GRAPH}_8eeed16b661251f13cfc6a3c5e75c420_{subtask - 1}_0"
-    said = f"Totals ({subtask}/4)#0 ({execution}) switched from RUNNING to FAILED with failure"
-    return line(second, f"{said} cause: {trace}".rstrip("\n"), "WARN", "o.a.f.r.taskmanager.Task")
+    failed = f"Totals ({subtask}/4)#0 ({execution}) switched from RUNNING to FAILED with failure"
+    return line(second, f"{failed} cause: {trace}".rstrip("\n"), "WARN", "o.a.f.r.taskmanager.Task")
 
 
 def test_one_host_and_subtask_of_many_are_named_in_the_reasons(diagnose, observe):
@@ -115,13 +115,13 @@ ACTION = (
 )
 
 
-def test_what_a_coordinator_met_stands_in_the_log_of_the_jobmanager(diagnose):
+def test_coordinator_failure_asks_for_the_jobmanager_log(diagnose):
     incident = diagnose(pasted=COORDINATOR).incidents[0]
     assert signatures(incident) == ["job/operator-coordinator-failed"]
     assert incident.missing_evidence[0].startswith("The JobManager log")
 
 
-def test_what_stands_inside_a_symptom_says_of_which_kind_its_cause_is(diagnose):
+def test_frames_inside_a_symptom_rank_its_possible_causes(diagnose):
     incident = diagnose(pasted=COORDINATOR + ACTION).incidents[0]
     assert signatures(incident)[0] == "job/operator-coordinator-failed"
     causes = [other.signature for other in incident.other_causes]
@@ -130,14 +130,14 @@ def test_what_stands_inside_a_symptom_says_of_which_kind_its_cause_is(diagnose):
     assert {other.signature.partition("/")[0] for other in plain} != {"hudi"}
 
 
-def test_a_statement_that_was_not_accepted_never_ran_on_a_taskmanager(diagnose):
+def test_rejected_statement_asks_for_the_client_output(diagnose):
     text = "org.apache.flink.table.api.TableException: no one names this\n"
     incident = diagnose(pasted=text).incidents[0]
     assert incident.verdict == "undetermined"
     assert incident.missing_evidence[0].startswith("The complete output of the client, or in")
 
 
-def test_a_wrapper_in_which_nothing_is_says_where_the_cause_stands(diagnose):
+def test_wrapper_without_a_cause_names_the_log_to_check(diagnose):
     empty = (
         "org.apache.flink.client.deployment.ClusterDeploymentException: Could not deploy Yarn job"
         " cluster.\n\tat org.apache.flink.yarn.YarnClusterDescriptor.deploy(A.java:1)\n"
@@ -155,7 +155,7 @@ def test_a_wrapper_in_which_nothing_is_says_where_the_cause_stands(diagnose):
     assert not any("yarn logs" in place for place in named.missing_evidence)
 
 
-def test_the_step_that_reads_the_cause_is_left_out_where_the_trace_has_none(diagnose, pack):
+def test_step_to_read_the_cause_is_left_out_if_the_trace_has_none(diagnose, pack):
     wrapper = pack.signatures["operator/chained-exception"]
     empty = (
         "org.apache.flink.streaming.runtime.tasks.ExceptionInChainedOperatorException: Could not"

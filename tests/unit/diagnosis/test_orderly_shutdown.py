@@ -70,11 +70,11 @@ def test_a_cluster_that_is_stopped_in_order_has_no_incident(diagnose):
     assert [i.verdict for i in found.incidents] == ["healthy"]
 
 
-def test_the_log_of_the_jobmanager_alone_tells_that_the_cluster_was_stopped(diagnose):
+def test_jobmanager_log_alone_shows_that_the_cluster_was_stopped(diagnose):
     assert [i.verdict for i in diagnose(jobmanager=WELL + ENDS).incidents] == ["healthy"]
 
 
-def test_what_a_thread_prints_after_the_stop_is_the_stop(diagnose, tmp_path):
+def test_output_of_a_thread_after_a_stop_belongs_to_the_stop(diagnose, tmp_path):
     (tmp_path / "deployment").mkdir()
     untidy = f"2026-11-21T05:01:02.084374401Z thread ERROR An exception occurred {CLOSED}"
     (tmp_path / "deployment" / "flink-taskmanager.out").write_text(untidy)
@@ -82,7 +82,7 @@ def test_what_a_thread_prints_after_the_stop_is_the_stop(diagnose, tmp_path):
     assert [i.verdict for i in found.incidents] == ["healthy"]
 
 
-def test_what_failed_before_the_stop_is_told_as_if_there_were_none(diagnose):
+def test_failure_before_a_stop_is_diagnosed_as_without_the_stop(diagnose):
     trouble = WELL + loop(FULL, 2, 20)
     (alone,) = diagnose(jobmanager=trouble, taskmanager=started(0)).incidents
     (stopped,) = diagnose(jobmanager=trouble + ENDS, taskmanager=TASKMANAGER_ENDS).incidents
@@ -91,14 +91,14 @@ def test_what_failed_before_the_stop_is_told_as_if_there_were_none(diagnose):
     assert (stopped.outcome, stopped.restarts) == (alone.outcome, alone.restarts)
 
 
-def test_an_error_of_the_jobmanager_before_its_own_signal_stands(diagnose):
+def test_jobmanager_error_before_its_signal_is_an_incident(diagnose):
     fatal = line(60.5, "Fatal error occurred in the cluster entrypoint.", "ERROR", ENTRYPOINT)
     text = WELL + fatal + FULL + sigterm(61)
     (incident,) = diagnose(jobmanager=text, taskmanager=TASKMANAGER_ENDS).incidents
     assert signatures(incident)[0] == "disk/full"
 
 
-def test_a_taskmanager_that_was_not_stopped_speaks_of_the_jobmanager_that_was(diagnose):
+def test_fault_of_a_running_taskmanager_counts_after_the_jobmanager_stops(diagnose):
     goes_on = started(0) + line(62, "Totals (1/2) failed", "WARN") + FULL
     (incident,) = diagnose(jobmanager=WELL + sigterm(61), taskmanager=goes_on).incidents
     assert signatures(incident)[0] == "disk/full"
@@ -113,7 +113,7 @@ def test_a_taskmanager_that_was_not_stopped_speaks_of_the_jobmanager_that_was(di
     ],
     ids=["both logs", "no TaskManager's log", "no JobManager's log"],
 )
-def test_a_taskmanager_that_was_stopped_alone_is_told_of(diagnose, files):
+def test_taskmanager_that_was_stopped_alone_is_reported(diagnose, files):
     (incident,) = diagnose(**files).incidents
     assert signatures(incident) == ["taskmanager/shutdown-requested"]
 
@@ -187,12 +187,12 @@ def test_a_log_that_was_given_is_not_asked_for(diagnose):
     ],
     ids=["canceled", "fatal error", "status", "application", "status unknown", "runs again"],
 )
-def test_how_the_process_ends_says_how_it_ended(diagnose, ending, outcome):
+def test_end_of_the_process_determines_the_outcome(diagnose, ending, outcome):
     text = completed(5, 4) + loop(NPE, 1) + ending
     assert [i.outcome for i in diagnose(jobmanager=text).incidents] == [outcome]
 
 
-def test_a_stop_is_one_from_run_to_run(diagnose, observe, pack):
+def test_stop_is_recognized_across_runs(diagnose, observe, pack):
     """One run reads the signal, and the next run reads its effects."""
     events = observe(jobmanager=WELL + loop(NPE, 1, 20) + ENDS, taskmanager=TASKMANAGER_ENDS)
     whole = diagnose(events).incidents
@@ -204,13 +204,13 @@ def test_a_stop_is_one_from_run_to_run(diagnose, observe, pack):
             [e for e, is_in in zip(events, cut, strict=True) if is_in is one]
             for one in (True, False)
         ]
-        assert told_by(runs, pack) == whole
+        assert incidents_of(runs, pack) == whole
 
 
-def told_by(runs: Sequence[Sequence[object]], pack: object) -> tuple[Incident, ...]:
-    carried, told = None, ()
+def incidents_of(runs: Sequence[Sequence[object]], pack: object) -> tuple[Incident, ...]:
+    carried, incidents = None, ()
     for news in runs:
         found = diagnose_incrementally("d", carried, list(news), pack, OptionTable.load())
         assert found is not None
-        carried, told = found.carried, (*found.closed.incidents, *found.open.incidents)
-    return told
+        carried, incidents = found.carried, (*found.closed.incidents, *found.open.incidents)
+    return incidents

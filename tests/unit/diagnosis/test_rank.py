@@ -20,7 +20,7 @@ SEEKING = (
 EXECUTOR = "org.apache.flink.runtime.taskexecutor.TaskExecutor"
 
 
-def test_what_explains_a_fault_stands_before_it(diagnose):
+def test_cause_ranks_before_the_fault_it_explains(diagnose):
     found = diagnose(
         jobmanager=completed(5, 4)
         + line(300, "Job orders failed.", "WARN")
@@ -59,7 +59,7 @@ def failing_after(first: str) -> str:
     )
 
 
-def test_what_was_only_warned_of_stands_behind_what_failed_the_job(diagnose):
+def test_job_failure_outranks_a_warning(diagnose):
     warned = line(0, BAD_VALUE, "WARN", CONFIGURATION)
     (incident,) = diagnose(jobmanager=failing_after(warned)).incidents
     assert [d.signature for d in incident.diagnoses] == [
@@ -100,7 +100,7 @@ STOPPED = (
 )
 
 
-def test_two_faults_that_failed_the_job_in_turn_are_told_in_that_order(diagnose):
+def test_successive_job_failures_are_ranked_in_order(diagnose):
     (incident,) = diagnose(
         jobmanager=completed(2, 3)
         + line(10, f"Decline checkpoint 4 by task {GRAPH} of job {JOB} at host:1 @ host.")
@@ -119,7 +119,7 @@ def test_two_faults_that_failed_the_job_in_turn_are_told_in_that_order(diagnose)
     assert not any(reason.startswith("last-failure:") for reason in second.reasons)
 
 
-def test_a_stop_that_the_job_survived_does_not_stand_before_what_failed_it(diagnose):
+def test_job_failure_outranks_a_stop_that_the_job_survived(diagnose):
     (incident,) = diagnose(
         jobmanager=completed(2, 3)
         + failed(10, STOPPED)
@@ -143,7 +143,7 @@ def test_a_stop_that_the_job_survived_does_not_stand_before_what_failed_it(diagn
     assert any(reason.startswith("overcome:") for reason in second.reasons)
 
 
-def test_what_is_seldom_a_cause_leaves_the_unnamed_failure_beside_it_undetermined(diagnose):
+def test_contributing_signature_leaves_an_unknown_failure_undetermined(diagnose):
     waiting = line(
         8,
         "Database snapshot phase can't perform checkpoint, acquired Checkpoint lock.",
@@ -164,7 +164,7 @@ EXPIRED = line(
 FAILED_ON_NPE = failed(60, NPE) + state(60, "RUNNING", "FAILED")
 
 
-def test_a_symptom_that_the_job_was_well_after_is_not_why_it_failed(diagnose):
+def test_symptom_that_the_job_survived_is_not_the_cause(diagnose):
     (incident,) = diagnose(jobmanager=EXPIRED + completed(30, 6) + FAILED_ON_NPE).incidents
     first, second = incident.diagnoses[:2]
     assert (first.signature, second.signature) == (
@@ -174,7 +174,7 @@ def test_a_symptom_that_the_job_was_well_after_is_not_why_it_failed(diagnose):
     assert any(reason.startswith("survived:") for reason in second.reasons)
 
 
-def test_a_symptom_before_which_alone_the_job_was_well_was_not_survived(diagnose):
+def test_checkpoint_before_a_symptom_does_not_count_as_recovery(diagnose):
     (incident,) = diagnose(jobmanager=completed(10, 4) + EXPIRED + FAILED_ON_NPE).incidents
     (expired,) = [d for d in incident.diagnoses if d.signature == "checkpoint/expired"]
     assert not any(reason.startswith("survived:") for reason in expired.reasons)
@@ -191,7 +191,7 @@ NO_HEAP = (
 SYNC_ERROR = line(10, "Executor executes action [sync hive metadata] error", "ERROR")
 
 
-def test_what_was_only_logged_stands_behind_what_the_failed_task_tells(diagnose):
+def test_fault_of_the_failed_task_outranks_logged_errors(diagnose):
     failure = failed(40, NO_HEAP) + state(40, "RUNNING", "FAILED")
     (incident,) = diagnose(jobmanager=SYNC_ERROR + CONFLICT + failure).incidents
     first, second = incident.diagnoses[:2]
@@ -202,13 +202,13 @@ def test_what_was_only_logged_stands_behind_what_the_failed_task_tells(diagnose)
     assert any(reason.startswith("beside:") for reason in second.reasons)
 
 
-def test_what_was_logged_before_a_failure_without_a_fault_of_its_own_stands_first(diagnose):
+def test_error_logged_before_an_unspecific_failure_ranks_first(diagnose):
     failure = failed(40, NPE) + state(40, "RUNNING", "FAILED")
     (incident,) = diagnose(jobmanager=SYNC_ERROR + CONFLICT + failure).incidents
     assert incident.diagnoses[0].signature == "classloading/jar-conflict"
 
 
-def test_a_full_disk_that_was_only_logged_stands_first(diagnose):
+def test_full_disk_that_was_only_logged_ranks_first(diagnose):
     failure = failed(40, DUPLICATE) + state(40, "RUNNING", "FAILED")
     logged = line(10, "Could not write.", "ERROR") + FULL
     (incident,) = diagnose(jobmanager=logged + failure).incidents
@@ -246,7 +246,7 @@ def test_a_collector_that_stops_the_process_explains_its_silence(diagnose, pause
     assert incident.diagnoses[0].signature == first
 
 
-def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_name(diagnose):
+def test_survived_symptom_does_not_explain_an_unknown_failure(diagnose):
     failure = failed(60, STRANGE) + state(60, "RUNNING", "FAILED")
     (incident,) = diagnose(jobmanager=EXPIRED + completed(30, 6) + failure).incidents
     assert incident.verdict == "undetermined"
@@ -254,7 +254,7 @@ def test_a_symptom_that_was_survived_does_not_answer_for_a_failure_without_a_nam
     assert incident.first_fault.excerpt.endswith("out of phase")
 
 
-def test_a_fault_that_the_job_was_well_after_for_long_is_trouble_of_its_own(diagnose):
+def test_fault_followed_by_a_long_healthy_period_is_a_separate_incident(diagnose):
     full = line(10, "Could not complete the snapshot.", "WARN") + FULL
     later = failed(4000, NPE) + state(4000, "RUNNING", "FAILED")
     incidents = diagnose(jobmanager=full + completed(60, 5) + later).incidents

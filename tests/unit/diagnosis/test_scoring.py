@@ -69,6 +69,6 @@ def test_the_page_lists_every_rule_in_order() -> None:
     assert re.findall(r"^\| `([a-z-]+)`", table, re.MULTILINE) == [*ids, BEHIND_CAUSE]
 
 
-def test_every_rule_has_an_id_of_its_own_and_says_where_it_comes_from() -> None:
+def test_every_rule_has_a_unique_id_and_a_basis() -> None:
     assert len({rule.id for rule in SCORING}) == len(SCORING)
     assert all(rule.basis for rule in SCORING)

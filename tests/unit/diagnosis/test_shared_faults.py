@@ -61,7 +61,7 @@ def merged(*parts: str) -> str:
         ),
     ],
 )
-def test_what_jobs_share_is_one_incident(diagnose, trace, root, reach):
+def test_fault_shared_by_jobs_is_one_incident(diagnose, trace, root, reach):
     text = merged(job(30, ORDERS, trace), job(41, BILLS, trace))
     incidents = diagnose(standalonesession=text).incidents
     assert len(incidents) == 3 - reach
@@ -69,7 +69,7 @@ def test_what_jobs_share_is_one_incident(diagnose, trace, root, reach):
     assert {len(incident.blast_radius.jobs) for incident in incidents} == {reach}
 
 
-def test_the_blast_radius_tells_jobs_machines_and_minutes(diagnose):
+def test_blast_radius_lists_jobs_taskmanagers_and_minutes(diagnose):
     text = merged(job(30, ORDERS, LOST), job(70, BILLS, LOST))
     (incident,) = diagnose(standalonesession=text).incidents
     radius = incident.blast_radius
@@ -110,7 +110,7 @@ GATED = (
     ("second", "count"),
     [pytest.param(40, 1, id="soon after"), pytest.param(400, 2, id="long after")],
 )
-def test_who_still_seeks_what_is_gone_is_no_incident_of_its_own(diagnose, second, count):
+def test_reconnection_to_a_lost_taskmanager_is_not_a_separate_incident(diagnose, second, count):
     logger = "org.apache.pekko.remote.ReliableDeliverySupervisor"
     gated = line(second, GATED, "WARN", logger) + completed(second + 5, 9, ORDERS)
     found = diagnose(jobmanager=job(10, ORDERS, LOST) + gated)

@@ -47,7 +47,7 @@ def printed(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["out", "err", "out.1"])
-def test_hooks_that_no_signal_started_tell_of_an_exit_and_its_last_words(diagnose, printed, suffix):
+def test_shutdown_hooks_without_a_signal_indicate_an_exit(diagnose, printed, suffix):
     printed("rates of May read\nno rates for June, leaving", f"flink-taskmanager.{suffix}")
     (incident,) = diagnose(jobmanager=JOBMANAGER, taskmanager=started(0, NAME) + HOOKS).incidents
     assert signatures(incident) == [EXITED]
@@ -56,12 +56,12 @@ def test_hooks_that_no_signal_started_tell_of_an_exit_and_its_last_words(diagnos
     assert first.path.endswith(suffix)
 
 
-def test_an_exit_is_told_without_any_last_words(diagnose):
+def test_exit_is_detected_without_any_output(diagnose):
     (incident,) = diagnose(jobmanager=JOBMANAGER, taskmanager=started(0, NAME) + HOOKS).incidents
     assert signatures(incident) == [EXITED]
 
 
-def test_a_taskmanager_that_was_lost_without_a_farewell_had_exited(diagnose):
+def test_taskmanager_lost_without_notice_has_exited(diagnose):
     lost = WELL + failed(80, UNREACHABLE) + state(80.1, "RUNNING", "RESTARTING")
     (incident,) = diagnose(jobmanager=lost, taskmanager=started(0, NAME) + HOOKS).incidents
     assert signatures(incident)[0] == EXITED
@@ -80,7 +80,7 @@ def test_a_taskmanager_that_was_lost_without_a_farewell_had_exited(diagnose):
         ),
     ],
 )
-def test_any_other_end_is_no_exit(diagnose, printed, taskmanager):
+def test_other_ends_of_a_process_are_not_an_exit(diagnose, printed, taskmanager):
     printed("rates of May read\nbye\n")
     at = 3000 if "05:50:00" in taskmanager else 0
     jobmanager = WELL + failed(60.2 + at, STOPPED) + state(60.3 + at, "RUNNING", "RESTARTING")
@@ -88,13 +88,13 @@ def test_any_other_end_is_no_exit(diagnose, printed, taskmanager):
     assert [signatures(i)[:1] for i in found.incidents] == [[STOPPED_IN_ORDER]]
 
 
-def test_a_fatal_error_of_flink_is_no_exit_of_own_code(diagnose):
+def test_fatal_error_of_flink_is_not_an_exit_of_user_code(diagnose):
     taskmanager = started(0, NAME) + FATAL + HOOKS
     for incident in diagnose(jobmanager=JOBMANAGER, taskmanager=taskmanager).incidents:
         assert EXITED not in signatures(incident)
 
 
-def test_what_a_healthy_process_prints_is_no_trouble(diagnose, printed):
+def test_output_of_a_healthy_process_is_not_a_failure(diagnose, printed):
     printed("rates of May read\nerror rate is 0\ncannot say more\n")
     found = diagnose(jobmanager=WELL, taskmanager=started(0, NAME))
     assert [i.verdict for i in found.incidents] == ["healthy"]

@@ -27,7 +27,7 @@ ODD = (
 )
 
 
-def test_it_is_first_seen_where_it_was_first_logged(diagnose, pack):
+def test_first_seen_is_the_time_of_the_first_occurrence(diagnose, pack):
     again = failed(60, ODD, 1) + state(60, "RUNNING", "RESTARTING")
     text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"), again)
     (unknown,) = group_unknown(diagnose(standalonesession=text).unknown_faults, 5, pack)
@@ -35,7 +35,7 @@ def test_it_is_first_seen_where_it_was_first_logged(diagnose, pack):
     assert unknown.first_seen_at == datetime(2026, 11, 21, 5, 0, 40, tzinfo=UTC)
 
 
-def test_of_two_deployments_the_earlier_time_counts_and_none_is_no_time(diagnose, pack):
+def test_merged_failure_keeps_the_earliest_known_time(diagnose, pack):
     text = completed_then(1, 4, failed(40, ODD) + state(40, "RUNNING", "RESTARTING"))
     (later,) = group_unknown(diagnose(standalonesession=text).unknown_faults, 5, pack)
     earlier = replace(later, first_seen_at=datetime(2026, 1, 1, tzinfo=UTC))
@@ -46,7 +46,7 @@ def test_of_two_deployments_the_earlier_time_counts_and_none_is_no_time(diagnose
     assert merged.first_seen_at is None
 
 
-def test_a_fault_that_names_no_job_counts_once_however_many_jobs_it_may_be_of(diagnose, pack):
+def test_fault_without_a_job_counts_once_among_several_jobs(diagnose, pack):
     other = "0" * 32
     jobs = (NPE, JOB, GRAPH), (FULL, other, "e" * 32)
     text = line(1, f"Created execution graph {GRAPH} for job {JOB}.")
@@ -60,7 +60,7 @@ def test_a_fault_that_names_no_job_counts_once_however_many_jobs_it_may_be_of(di
     assert unknown.count == 1
 
 
-def test_of_a_trace_that_ends_above_its_cause_what_was_thrown_is_told(diagnose, pack):
+def test_trace_cut_off_before_its_cause_is_named_by_the_thrown_class(diagnose, pack):
     text = (
         "2026-11-21 05:00:01\n"
         "java.lang.RuntimeException: Failed to frobnicate the bundle! INFO:root:Starting up.\n"
@@ -94,14 +94,14 @@ def test_an_unknown_failure_and_its_incident_name_the_closest_known_ones(diagnos
 
 
 def test_an_error_without_a_trace_names_the_closest_known_ones_too(diagnose):
-    said = "Kafka server is no leader for that topic-partition orders-3, the leader has moved"
-    text = line(1, "Starting Kafka producer") + line(2, said, "ERROR")
+    message = "Kafka server is no leader for that topic-partition orders-3, the leader has moved"
+    text = line(1, "Starting Kafka producer") + line(2, message, "ERROR")
     (incident,) = diagnose(standalonesession=text).incidents
     assert incident.verdict == "undetermined"
     assert [one.signature for one in incident.similar][:1] == ["kafka/not-leader"]
 
 
-def test_what_a_signature_names_needs_no_index(diagnose, monkeypatch):
+def test_diagnosed_failure_does_not_build_the_similarity_index(diagnose, monkeypatch):
     monkeypatch.setattr(similar, "_built", {})
     found = diagnose(standalonesession=completed_then(1, 4, loop(NPE, 2)))
     assert [incident.verdict for incident in found.incidents] == ["diagnosed"]

@@ -24,9 +24,9 @@ def registered(second: float, name: str) -> str:
 
 
 def refused(second: float) -> str:
-    told = "Map (1/2) (0123456789abcdef0123456789abcdef_0_0_0) switched from SCHEDULED to FAILED"
+    failed = "Map (1/2) (0123456789abcdef0123456789abcdef_0_0_0) switched from SCHEDULED to FAILED"
     restarting = state(second + 0.1, "RUNNING", "RESTARTING")
-    return line(second, f"{told} on [unassigned resource].") + REFUSED + restarting
+    return line(second, f"{failed} on [unassigned resource].") + REFUSED + restarting
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_a_request_counts_where_slots_were_refused_before_it_was_answered(
         assert incident.diagnoses[0].explains == (MISSED,)
 
 
-def test_what_nobody_missed_for_hours_is_not_what_is_missing_now(diagnose) -> None:
+def test_slot_request_of_hours_ago_is_not_unmet_now(diagnose) -> None:
     text = REQUEST + refused(40).replace(" 05:", " 09:")
     (incident,) = diagnose(jobmanager=text).incidents
     assert signatures(incident) == [MISSED]
 
 
-def test_many_requests_of_a_minute_are_counted_as_they_were_folded(diagnose) -> None:
+def test_folded_slot_requests_keep_their_count(diagnose) -> None:
     text = 200 * REQUEST + "".join(registered(20 + n / 100, f"tm-{n}") for n in range(200))
     (incident,) = diagnose(jobmanager=text + refused(58)).incidents
     assert signatures(incident) == [MISSED]

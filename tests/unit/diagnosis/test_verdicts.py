@@ -14,7 +14,7 @@ ERROR = line(
 WARNED = ERROR.replace("ERROR", "WARN")
 
 
-def test_an_error_that_is_all_that_is_told_is_not_called_healthy(diagnose) -> None:
+def test_single_error_is_not_healthy(diagnose) -> None:
     (incident,) = diagnose(jobmanager=line(1, "Starting the rest endpoint.") + ERROR).incidents
     assert (incident.verdict, incident.outcome) == ("undetermined", "unknown")
     assert incident.summary.endswith("IOException: no route")
@@ -30,7 +30,7 @@ def test_a_throwable_in_a_sentence_without_a_level_is_an_error(diagnose) -> None
 
 
 @pytest.mark.parametrize("sign", [completed(9, 4), state(9, "CREATED", "RUNNING")])
-def test_an_error_is_explained_where_a_job_was_well_after_it(diagnose, sign: str) -> None:
+def test_error_followed_by_a_healthy_job_is_harmless(diagnose, sign: str) -> None:
     (incident,) = diagnose(jobmanager=ERROR + sign).incidents
     assert incident.verdict == "healthy"
     (incident,) = diagnose(jobmanager=sign + ERROR.replace("05:00:07", "05:00:17")).incidents
@@ -52,11 +52,11 @@ def test_an_error_is_explained_where_a_job_was_well_after_it(diagnose, sign: str
         ("The job crashed twice, and nobody knows why.\n", "text-only"),
     ],
 )
-def test_healthy_is_said_only_where_flink_was_read(diagnose, text: str, verdict: str) -> None:
+def test_verdict_is_healthy_only_for_flink_logs(diagnose, text: str, verdict: str) -> None:
     assert [i.verdict for i in diagnose(jobmanager=text).incidents] == [verdict]
 
 
-def test_logs_of_a_program_that_never_speaks_of_flink_are_not_its(diagnose) -> None:
+def test_logs_that_never_mention_flink_are_not_flink_logs(diagnose) -> None:
     text = WARNED.replace("com.acme.Sink", "com.acme.Shop")
     assert [i.verdict for i in diagnose(shop=text).incidents] == ["not-flink"]
 
@@ -72,7 +72,7 @@ def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later
     assert then.open.incidents == diagnose(read).incidents
 
 
-def test_an_error_with_a_known_meaning_is_not_told_by_the_run_after(observe, pack) -> None:
+def test_error_with_a_known_meaning_is_not_carried_to_the_next_run(observe, pack) -> None:
     known = line(
         1,
         f"Exception occurred in REST handler: Checkpointing is not enabled for this job ({JOB}).",
@@ -205,7 +205,7 @@ MISSING = "java.lang.NoClassDefFoundError: org/apache/hadoop/hdfs/HdfsConfigurat
         ),
     ],
 )
-def test_an_exception_that_its_logger_goes_on_from_is_harmless(
+def test_exception_that_its_logger_handles_is_harmless(
     diagnose, logger: str, message: str, verdict: str
 ) -> None:
     (incident,) = diagnose(jobmanager=line(1, message, "ERROR", logger) + MISSING).incidents

@@ -50,7 +50,7 @@ def start(
     """The startup banner and configuration of a process, worded as in the recorded logs."""
     logger = RUNNER if process == "TaskManager" else ENTRYPOINT
     effective = {**CONFIG, **{key.replace("__", "."): value for key, value in config.items()}}
-    told = [
+    messages = [
         f" Starting {process} (Version: {version}, Scala: 2.12, Rev:a8c8b1c, Date:2023-12-19)",
         f" JVM: {java}",
         " JVM Options:",
@@ -60,7 +60,7 @@ def start(
         "    jobmanager.memory.heap.size=549453824b",
         f" Classpath: {':'.join(f'/opt/flink/lib/{jar}' for jar in jars)}::/opt/flink/conf",
     ]
-    text = "".join(line(second, message, logger=logger) for message in told)
+    text = "".join(line(second, message, logger=logger) for message in messages)
     printed = (
         line(
             second + 0.4,
@@ -85,12 +85,12 @@ def changed(incident: Incident) -> list[Changed]:
     return [(change.what, change.name, change.before, change.after) for change in incident.changes]
 
 
-def told(diagnose, **files: str) -> list[Changed]:
+def changes_of(diagnose, **files: str) -> list[Changed]:
     (incident,) = diagnose(**files).incidents
     return changed(incident)
 
 
-def test_logs_say_what_changed_before_they_failed() -> None:
+def test_changes_before_a_failure_are_found() -> None:
     assert len(LABELLED) == 5
     for name, expected in LABELLED.items():
         result = run_local([str(LOGS / name)], Options())
@@ -104,7 +104,7 @@ def test_logs_say_what_changed_before_they_failed() -> None:
 
 
 @pytest.mark.parametrize("name", ["healthy", "ha", "tls", "rpc"])
-def test_logs_of_health_of_one_start_and_of_unchanged_ones_tell_of_no_change(name: str) -> None:
+def test_healthy_single_start_and_unchanged_logs_have_no_changes(name: str) -> None:
     result = run_local([str(LOGS / name)], Options())
     assert [i.deployment for i in result.incidents if i.changes] == []
 
@@ -114,9 +114,9 @@ def test_a_change_names_both_starts(diagnose) -> None:
     (incident,) = diagnose(jobmanager=log).incidents
     (change,) = incident.changes
     lines = log.split("\n")
-    for told in (change.healthy_start, change.failing_start):
-        assert told.process == "jobmanager"
-        assert "Starting Standalone" in lines[told.line - 1]
+    for process_start in (change.healthy_start, change.failing_start):
+        assert process_start.process == "jobmanager"
+        assert "Starting Standalone" in lines[process_start.line - 1]
     assert change.healthy_start.line < change.failing_start.line
     assert str(change.healthy_start.at) == "2026-11-21 05:00:00+00:00"
     assert str(change.failing_start.at) == "2026-11-21 05:00:40+00:00"
@@ -180,7 +180,7 @@ def test_a_change_names_both_starts(diagnose) -> None:
 )
 def test_changes(diagnose, later: dict[str, object], expected: list[Changed]) -> None:
     log = start(0) + runs(10) + sigterm(20) + start(40, **later) + fails(60)
-    assert told(diagnose, jobmanager=log) == expected
+    assert changes_of(diagnose, jobmanager=log) == expected
 
 
 @pytest.mark.parametrize(
@@ -210,12 +210,12 @@ def test_changes(diagnose, later: dict[str, object], expected: list[Changed]) ->
         pytest.param("kafka.servers", "10.1.0.7:9092,b:1", "10.1.0.9:9092,b:1", id="host"),
     ],
 )
-def test_what_differs_between_containers_is_no_change(
+def test_container_specific_values_are_not_changes(
     diagnose, key: str, before: str, after: str
 ) -> None:
     name = key.replace(".", "__")
     log = start(0, **{name: before}) + runs(10) + sigterm(20) + start(40, **{name: after})
-    assert told(diagnose, jobmanager=log + fails(60)) == []
+    assert changes_of(diagnose, jobmanager=log + fails(60)) == []
 
 
 def test_options_of_the_jvm(diagnose) -> None:
@@ -229,7 +229,7 @@ def test_options_of_the_jvm(diagnose) -> None:
         "--add-opens=java.base/java.lang=ALL-UNNAMED",
         "-javaagent:/opt/agent.jar",
     )
-    assert told(diagnose, jobmanager=before + runs(10) + sigterm(20) + after + fails(60)) == [
+    assert changes_of(diagnose, jobmanager=before + runs(10) + sigterm(20) + after + fails(60)) == [
         # Dynamic properties in the program arguments are printed like JVM options.
         ("configuration", "parallelism.default", None, "4"),
         ("jvm-option", "--add-opens=java.base/java.lang", None, "ALL-UNNAMED"),
@@ -240,20 +240,22 @@ def test_options_of_the_jvm(diagnose) -> None:
     ]
 
 
-def test_options_that_the_configuration_gives_are_told_once(diagnose) -> None:
+def test_options_set_in_the_configuration_are_reported_once(diagnose) -> None:
     given = "-XX:MaxGCPauseMillis=50 -XX:+UseZGC -Duser.timezone=CET"
     after = start(40, *given.split(), env__java__opts__all=given)
     log = start(0) + runs(10) + sigterm(20) + after + fails(60)
-    assert told(diagnose, jobmanager=log) == [("configuration", "env.java.opts.all", None, given)]
+    assert changes_of(diagnose, jobmanager=log) == [
+        ("configuration", "env.java.opts.all", None, given)
+    ]
 
 
 def test_a_secret_is_masked_and_its_change_unseen(diagnose) -> None:
     before = start(0, "-Djavax.net.ssl.keyStorePassword=hunter2abc", s3__secret_key="AKabc123xyz")
     after = start(40, "-Djavax.net.ssl.keyStorePassword=other9xyzzy", s3__secret_key="ZZtop999qqq")
     log = before + runs(10) + sigterm(20) + after + fails(60)
-    assert told(diagnose, jobmanager=log) == []
+    assert changes_of(diagnose, jobmanager=log) == []
     added = start(40, "-Djavax.net.ssl.keyStorePassword=other9xyzzy")
-    ((_, name, _, value),) = told(
+    ((_, name, _, value),) = changes_of(
         diagnose, jobmanager=start(0) + runs(10) + sigterm(20) + added + fails(60)
     )
     assert name == "-Djavax.net.ssl.keyStorePassword"
@@ -378,7 +380,7 @@ NEWER = [("flink-version", "Flink", "1.18.1", "1.19.0")]
     ],
 )
 def test_which_starts_are_compared(diagnose, files: dict[str, str], expected) -> None:
-    assert told(diagnose, **files) == expected
+    assert changes_of(diagnose, **files) == expected
 
 
 def test_the_parallelism_of_a_job_that_is_submitted_again(diagnose) -> None:
@@ -399,7 +401,7 @@ def test_the_parallelism_of_a_job_that_is_submitted_again(diagnose) -> None:
     def after(*tasks: tuple[str, int]) -> list[Changed]:
         lines = "".join(running(61, of, task, "be") for task, of in tasks)
         fault = failed(80, NPE).replace("(1/2)", f"(1/{tasks[0][1]})").replace(GRAPH, "be" * 16)
-        return told(diagnose, jobmanager=before + again + lines + fault + end)
+        return changes_of(diagnose, jobmanager=before + again + lines + fault + end)
 
     assert after(("Totals", 2), ("Sink", 1)) == []
     assert after(("Totals", 8), ("Sink", 1)) == [("parallelism", "Totals", "2", "8")]

@@ -43,7 +43,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize(("text", "signature"), NAMED.values(), ids=NAMED)
-def test_what_people_write_is_named(diagnose, text: str, signature: str) -> None:
+def test_failures_described_in_prose_are_diagnosed(diagnose, text: str, signature: str) -> None:
     (incident,) = diagnose(question=text).incidents
     assert [d.signature for d in incident.diagnoses][:1] == [signature]
     assert incident.diagnoses[0].evidence[0].excerpt.split("\n")[-1] in text
@@ -57,7 +57,7 @@ CALM = {
 
 
 @pytest.mark.parametrize("text", CALM.values(), ids=CALM)
-def test_calm_prose_is_no_failure(diagnose, text: str) -> None:
+def test_harmless_prose_is_not_a_failure(diagnose, text: str) -> None:
     assert [i.verdict for i in diagnose(note=text).incidents] == ["no-logs"]
 
 
@@ -76,7 +76,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize(("line", "source"), FRAMES.items())
-def test_a_frame_that_lost_a_part_is_made_whole(line: str, source: str | None) -> None:
+def test_incomplete_frame_is_completed(line: str, source: str | None) -> None:
     whole = whole_frame(line)
     assert whole is None if source is None else whole.endswith(f"({source})")
 
@@ -107,12 +107,12 @@ def test_log4j_without_a_configuration_prints_a_record(diagnose) -> None:
         ("format", "format"),  # both "formal" and "formats" are similar
     ],
 )
-def test_one_near_word_is_taken(text: str, respelled: str) -> None:
+def test_unique_near_word_is_corrected(text: str, respelled: str) -> None:
     known = Respelling(["Exceeded", "threshold", "TimeoutException", "formal", "formats"])
     assert known.respell(text) == respelled
 
 
-def test_hostile_words_cost_no_more_than_their_number() -> None:
+def test_respelling_cost_is_linear_in_the_number_of_words() -> None:
     known = Respelling(["abcdefghijklmnopqrstuvwxyz"[:n] for n in range(6, 27)])
     assert known.respell("abcdeghijklmnopqrstvwxyz " * 2000).count(" ") == 2000
 
@@ -138,7 +138,7 @@ STATUSES = {
 
 @pytest.mark.parametrize(("parts", "verdict"), STATUSES.values(), ids=STATUSES)
 @pytest.mark.parametrize("is_json", [False, True], ids=["yaml", "json"])
-def test_the_status_of_the_operator_tells_a_job_that_is_well(
+def test_operator_status_determines_the_verdict(
     diagnose, parts: tuple[str, str, str], verdict: str, is_json: bool
 ) -> None:
     error, state, lifecycle = parts

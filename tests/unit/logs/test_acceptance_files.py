@@ -42,14 +42,14 @@ def _messages(scanned: Scanned) -> list[str]:
 
 
 def _problems(scanned: Scanned) -> list[str]:
-    said = [q.reason for q in scanned.quarantined]
-    return said + [p.reason for r in scanned.results for p in r.scan.problems]
+    reasons = [q.reason for q in scanned.quarantined]
+    return reasons + [p.reason for r in scanned.results for p in r.scan.problems]
 
 
 # --- A: files and discovery --------------------------------------------------------------------
 
 
-def test_nothing_to_read_is_refused_and_says_where(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_missing_or_empty_input_is_refused_with_its_path(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
     assert main(["diagnose", str(tmp_path / "gone")]) == 2
     assert "gone" in capsys.readouterr().err
     assert main(["diagnose", str(tmp_path)]) == 2
@@ -113,7 +113,7 @@ def test_links_are_followed_only_inside_and_read_once(tmp_path: Path) -> None:
     assert _problems(scanned) == ["a broken link", "a link that leads out of the input"]
 
 
-def test_what_is_no_file_never_blocks(tmp_path: Path) -> None:
+def test_special_files_do_not_block_reading(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(_TEXT)
     os.mkfifo(tmp_path / "pipe.log")
     (tmp_path / "folder.log").mkdir()
@@ -181,9 +181,7 @@ def test_modification_times_mean_nothing_to_one_process(tmp_path: Path) -> None:
         pytest.param(b"Rar!\x1a\x07" + bytes(1000), "rar archive", id="rar"),
     ],
 )
-def test_what_is_binary_is_quarantined_by_its_content(
-    data: bytes, reason: str, tmp_path: Path
-) -> None:
+def test_binary_content_is_quarantined(data: bytes, reason: str, tmp_path: Path) -> None:
     (tmp_path / "core.log").write_bytes(data)
     scanned = _scan(tmp_path)
     assert [reason in problem for problem in _problems(scanned)] == [True]
@@ -217,7 +215,7 @@ _PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("packer", sorted(_PACKERS))
 @pytest.mark.parametrize("name", ["a.log", "a.gz", "a.zip", "a"])
-def test_compression_is_told_by_content(packer: str, name: str, tmp_path: Path) -> None:
+def test_compression_is_detected_by_content(packer: str, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(_PACKERS[packer](_TEXT))
     scanned = _scan(tmp_path)
     assert (_messages(scanned), _problems(scanned)) == (["it failed"], [])
@@ -238,7 +236,7 @@ def test_members_one_after_another_are_one_file(packer: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("packer", sorted(_PACKERS))
-def test_a_stream_that_breaks_off_keeps_its_good_prefix(packer: str, tmp_path: Path) -> None:
+def test_truncated_stream_is_read_up_to_the_cut(packer: str, tmp_path: Path) -> None:
     noise = "".join(f"{zlib.crc32(str(n).encode()):08x}" * 9 + "\n" for n in range(20_000))
     data = _PACKERS[packer](_TEXT + noise.encode())
     (tmp_path / "a.log").write_bytes(data[: len(data) * 2 // 3])
@@ -247,7 +245,7 @@ def test_a_stream_that_breaks_off_keeps_its_good_prefix(packer: str, tmp_path: P
     assert ["partial" in problem for problem in _problems(scanned)] == [True]
 
 
-def test_a_wrong_checksum_keeps_the_data_and_says_so(tmp_path: Path) -> None:
+def test_wrong_checksum_keeps_the_data_and_reports_a_problem(tmp_path: Path) -> None:
     data = gzip.compress(_TEXT)
     (tmp_path / "a.log").write_bytes(data[:-8] + b"\0\0\0\0" + data[-4:])
     scanned = _scan(tmp_path)
@@ -265,7 +263,7 @@ def test_padding_behind_gzip_is_nothing_and_garbage_is_named(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("packer", sorted(_PACKERS))
-def test_a_bomb_stops_at_the_cap_and_keeps_the_good_prefix(packer: str, tmp_path: Path) -> None:
+def test_decompression_bomb_is_read_up_to_the_limit(packer: str, tmp_path: Path) -> None:
     data = _PACKERS[packer](_TEXT + b"a" * 20_000_000)
     (tmp_path / "a.log").write_bytes(data)
     scanned = _scan(tmp_path, limits=Settings(max_file_bytes=100_000))

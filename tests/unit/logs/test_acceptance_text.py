@@ -90,7 +90,7 @@ def test_byte_order_marks_hide_no_header(data: bytes, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig"])
-def test_what_powershell_writes_is_read(encoding: str, tmp_path: Path) -> None:
+def test_powershell_encodings_are_read(encoding: str, tmp_path: Path) -> None:
     scan = _read(_LOG.replace("\n", "\r\n").encode(encoding), tmp_path)
     assert _roots(scan) == _EXPECTED
 
@@ -125,7 +125,7 @@ def test_the_last_line_counts(end: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["message", "a line of its own", "before all else"])
-def test_a_line_without_end_is_cut_and_says_so(where: str, tmp_path: Path) -> None:
+def test_overlong_line_is_truncated_and_counted(where: str, tmp_path: Path) -> None:
     long = "x" * 5_000_000
     text = {
         "message": _LOG.replace("it failed", f"it failed {long}"),
@@ -147,7 +147,7 @@ def test_a_line_without_end_is_cut_and_says_so(where: str, tmp_path: Path) -> No
     ],
     ids=repr,
 )  # fmt: skip
-def test_terminal_codes_are_taken_out(escape: str, tmp_path: Path) -> None:
+def test_terminal_escape_codes_are_removed(escape: str, tmp_path: Path) -> None:
     text = _LOG.replace("ERROR", f"{escape}ERROR").replace("it failed", f"it{escape} failed")
     scan = _read(text, tmp_path)
     assert (_roots(scan), scan.events[0].message) == (_EXPECTED, "it failed")
@@ -158,7 +158,7 @@ def test_terminal_codes_are_taken_out(escape: str, tmp_path: Path) -> None:
     ["\u202e", "\u2066", "\u200b", "\u0430", "a" * 10_000, "Z\u0351\u036b" * 500],
     ids=ascii,
 )
-def test_tricks_with_text_are_no_problem_for_a_terminal(
+def test_bidirectional_and_control_characters_do_not_reach_a_terminal(
     trick: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.log").write_text(_LOG.replace("on device", f"on {trick} device \x1b[2J\x9b31m"))
@@ -213,7 +213,7 @@ def test_a_message_of_several_lines_stays_one(message: str, tmp_path: Path) -> N
     assert _roots(_read(text, tmp_path)) == [("java.io.IOException", message)]
 
 
-def test_two_streams_of_one_file_are_told_apart(tmp_path: Path) -> None:
+def test_interleaved_streams_of_one_file_are_separated(tmp_path: Path) -> None:
     """The lines of two pods alternate, and each stack trace is complete."""
     other = _LOG.replace("No space left on device", "Connection refused")
     pairs = zip(_LOG.split("\n")[:-1], other.split("\n")[:-1], strict=True)
@@ -258,7 +258,7 @@ def test_a_header_without_a_level_has_time_thread_and_logger() -> None:
         "[main] o.a.f.Foo - m",
     ],
 )
-def test_less_than_that_is_no_header(line: str) -> None:
+def test_line_with_too_few_parts_is_not_a_header(line: str) -> None:
     assert parse_header(line) is None
 
 
@@ -300,20 +300,22 @@ def test_less_than_that_is_no_header(line: str) -> None:
         ("0000-00-00 00:00:00,000 ERROR o.a.Foo - m", None, "ERROR", "m"),
     ],
 )  # fmt: skip
-def test_headers_of_every_house(line: str, at: datetime | None, level: str, message: str) -> None:
+def test_headers_of_custom_layouts(
+    line: str, at: datetime | None, level: str, message: str
+) -> None:
     header = parse_header(line)
     assert header is not None
     assert (header.logged_at, header.level, header.message) == (at, level, message)
 
 
-def test_without_a_time_there_is_none(tmp_path: Path) -> None:
+def test_log_without_times_has_events_without_times(tmp_path: Path) -> None:
     text = "".join(f"{line.partition(',468 ')[2] or line}\n" for line in _LOG.split("\n")[:-1])
     scan = _read(text, tmp_path)
     assert _roots(scan) == _EXPECTED
     assert [event.logged_at for event in scan.events] == [None]
 
 
-def test_a_clock_that_goes_back_reorders_nothing_in_a_file(tmp_path: Path) -> None:
+def test_backward_clock_does_not_reorder_events_of_a_file(tmp_path: Path) -> None:
     text = f"{_INFO}\n" * 3 + f"{_ERROR}\n{_TRACE}\n{_ERROR.replace('06:48', '05:48')}\n{_TRACE}\n"
     scan = _read(text, tmp_path)
     assert [e.logged_at.hour for e in scan.events if e.logged_at] == [6, 5]
@@ -337,7 +339,7 @@ def test_a_header_forged_inside_a_message_is_its_own_event_with_its_place(tmp_pa
         ("prose.md.txt", "# Title\n\nWe read logs; nothing failed here.\n" * 3),
     ],
 )  # fmt: skip
-def test_neighbours_of_logs_raise_no_alarm(name: str, text: str, tmp_path: Path) -> None:
+def test_other_files_beside_logs_match_no_signature(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
     assert [m for r in scanned.results for o in r.observations for m in o.matches] == []
@@ -346,7 +348,7 @@ def test_neighbours_of_logs_raise_no_alarm(name: str, text: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "html"])
-def test_our_own_report_is_no_log(form: str, tmp_path: Path) -> None:
+def test_report_of_the_tool_is_not_a_log(form: str, tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a.log").write_text(_LOG)
     arguments = ["diagnose", str(tmp_path), "--quiet", "--format", form]

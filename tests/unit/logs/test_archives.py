@@ -167,8 +167,8 @@ def test_hostile_members_are_refused_by_name(
     path.write_bytes(data)
     listing = list_inputs([str(path)])
     assert [file.path for file in listing.files] == [f"{path}!/ok.log"]
-    said = {q.path.removeprefix(f"{path}!/"): q.reason for q in listing.quarantined}
-    assert said == refused
+    reasons = {q.path.removeprefix(f"{path}!/"): q.reason for q in listing.quarantined}
+    assert reasons == refused
     assert _errors(listing) == ["it failed"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle"]
 
@@ -187,7 +187,7 @@ def test_counts_and_sizes_are_limited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.6, 0.75, 0.9])
-def test_a_truncated_bundle_keeps_its_good_prefix_and_says_so(share: float, tmp_path: Path) -> None:
+def test_truncated_bundle_is_read_up_to_the_cut_and_reported(share: float, tmp_path: Path) -> None:
     path = tmp_path / "bundle.tgz"
     data = gzip.compress(_tar({f"{n}.log": _TEXT for n in range(20)}))
     path.write_bytes(data[: int(len(data) * share)])
@@ -226,7 +226,7 @@ def test_a_damaged_member_is_partial_and_the_others_are_read(tmp_path: Path) -> 
         pytest.param(_zip({"a.zip": _zip(_FILES)}), "binary: zip archive", id="a zip in a zip"),
     ],
 )
-def test_what_is_not_opened_is_quarantined(data: bytes, problem: str, tmp_path: Path) -> None:
+def test_unsupported_archives_are_quarantined(data: bytes, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     path.write_bytes(data)
     listing = list_inputs([str(path)])
@@ -273,12 +273,12 @@ def test_sections_of_yarn_are_files_with_their_host_and_process(
     path.write_bytes(gzip.compress(data) if is_packed else data)
     listing = list_inputs([str(tmp_path)])
     profiles = [probe(file, DEFAULT_SETTINGS) for file in listing.files]
-    said = [
+    found = [
         (profile.path.rpartition("/")[2], profile.host, profile.process)
         for profile in profiles
         if not profile.path.endswith(".out")
     ]
-    assert said == [
+    assert found == [
         ("jobmanager.log", "node1.example.com", "jobmanager"),
         ("taskmanager.log", "node2.example.com", "taskmanager"),
     ]
@@ -329,7 +329,7 @@ def test_a_zip_member_without_a_name_is_read(tmp_path: Path) -> None:
         pytest.param(24, "continues after", id="stated size is too small"),
     ],
 )
-def test_a_member_that_is_not_what_the_directory_says_is_partial(
+def test_member_that_contradicts_the_central_directory_is_partial(
     at: int, problem: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "bundle.zip"
@@ -341,7 +341,7 @@ def test_a_member_that_is_not_what_the_directory_says_is_partial(
     assert problem in reason
 
 
-def test_what_follows_a_damaged_header_is_read(tmp_path: Path) -> None:
+def test_members_after_a_damaged_header_are_read(tmp_path: Path) -> None:
     path = tmp_path / "bundle.tar"
     data = bytearray(_tar({"a.log": _TEXT, "b.log": _TEXT, "c.log": _TEXT}))
     data[data.index(b"b.log")] = 0xFF

@@ -27,7 +27,7 @@ from flink_triage.traces import extract
 
 _LAYOUTS = Path(__file__).resolve().parents[2] / "logs" / "layouts"
 _GOLDEN = json.loads((_LAYOUTS.parents[1] / "golden" / "layouts.json").read_text(encoding="utf-8"))
-_SAID = "It failed with "
+_PREFIX = "It failed with "
 
 Chain = list[tuple[str, str, list[Any]]]
 
@@ -65,7 +65,7 @@ def _chains(path: Path) -> dict[str, Chain | None]:
     chains: dict[str, Chain | None] = {}
     for event in _events(path):
         message, trace = extract(event.message, event.continuation)
-        failure = message.partition("\n")[0].strip().removeprefix(_SAID)
+        failure = message.partition("\n")[0].strip().removeprefix(_PREFIX)
         chains[failure] = _parsed(trace.throwables) if trace is not None else None
     return chains
 
@@ -144,7 +144,7 @@ def _docker(number: int, line: str) -> str:
 def _two_pods(text: str) -> str:
     """Writes the same log for two pods. Only the failures of the first pod keep their names."""
     return _each(
-        lambda n, s: f"[pod/tm-1/main] {s}\n[pod/tm-2/main] {s.replace(_SAID, 'Elsewhere ')}"
+        lambda n, s: f"[pod/tm-1/main] {s}\n[pod/tm-2/main] {s.replace(_PREFIX, 'Elsewhere ')}"
     )(text)  # type: ignore[return-value]
 
 

@@ -87,7 +87,7 @@ def test_a_regex_that_misses_falls_back_to_the_folder() -> None:
     assert names(files, "no-such-(.+)") == ["a/orders", "b/orders"]
 
 
-def test_listed_inputs_are_told_apart(tmp_path: Path) -> None:
+def test_listed_inputs_with_the_same_name_are_separate_deployments(tmp_path: Path) -> None:
     for side in ("east", "west"):
         (tmp_path / side / "orders").mkdir(parents=True)
         (tmp_path / side / "orders" / "jm.log").write_text("x\n")

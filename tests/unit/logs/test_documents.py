@@ -95,12 +95,12 @@ def test_documents_explain_failures(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
-def test_reports_tell_of_one(name: str) -> None:
+def test_failure_reports_are_not_documents(name: str) -> None:
     assert not is_document(REPORTS[name].split("\n"))
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_a_document_is_no_log(tmp_path: Path, name: str) -> None:
+def test_document_is_not_a_log(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.log").write_text(DOCUMENTS[name])
     (incident,) = run_local([str(tmp_path)], Options()).incidents
     assert (incident.verdict, incident.diagnoses) == ("no-logs", ())
@@ -121,7 +121,7 @@ def test_a_document_is_no_log(tmp_path: Path, name: str) -> None:
         ("error: no route to host", True),
     ],
 )
-def test_what_mentions_a_failure(text: str, is_failure: bool) -> None:
+def test_mentions_of_a_failure_are_recognized(text: str, is_failure: bool) -> None:
     assert mentions_failure(text) is is_failure
 
 
@@ -136,5 +136,5 @@ def test_what_mentions_a_failure(text: str, is_failure: bool) -> None:
         ("the job says: No such file or directory", False),
     ],
 )
-def test_what_a_collector_says(text: str, is_collectors: bool) -> None:
+def test_collector_messages_are_recognized(text: str, is_collectors: bool) -> None:
     assert is_of_collector(text) is is_collectors

@@ -154,7 +154,7 @@ def _read(path: Path) -> list[Event]:
 
 
 @pytest.mark.parametrize("name", sorted(_DOCUMENTS))
-def test_an_export_says_what_the_log_said(name: str, tmp_path: Path) -> None:
+def test_export_yields_the_events_of_the_log(name: str, tmp_path: Path) -> None:
     path = tmp_path / "export.txt"
     path.write_text(_DOCUMENTS[name], encoding="utf-8", newline="")
     events = _read(path)
@@ -193,7 +193,7 @@ def test_a_document_that_breaks_off_loses_no_byte(name: str, cut: float, tmp_pat
         pytest.param('{"a": [\n', id="a broken object"),
     ],
 )
-def test_what_is_no_export_is_read_as_before(text: str, tmp_path: Path) -> None:
+def test_text_that_is_not_an_export_is_read_as_a_log(text: str, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(text)
     profile = probe(list_inputs([str(path)]).files[0], DEFAULT_SETTINGS)

@@ -29,19 +29,19 @@ _ID = "0515f4b78c443e06ea1d8be626fa474c"
         ),
     ],
 )
-def test_a_failed_task_is_told(
+def test_failed_task_is_recognized(
     message: str, task: str, subtask: int, from_state: str | None
 ) -> None:
-    told = parse_lifecycle(message)
-    assert told is not None
-    assert (told.kind, told.task, told.subtask) == ("task-failed", task, subtask)
-    assert (told.from_state, told.to_state) == (from_state, "FAILED")
+    found = parse_lifecycle(message)
+    assert found is not None
+    assert (found.kind, found.task, found.subtask) == ("task-failed", task, subtask)
+    assert (found.from_state, found.to_state) == (from_state, "FAILED")
 
 
-def test_clients_tell_the_state_of_the_job() -> None:
-    told = parse_lifecycle("04/12/2017 09:08:07\tJob execution switched to status FAILING.")
-    assert told is not None
-    assert (told.kind, told.to_state) == ("job-state", "FAILING")
+def test_job_state_is_read_from_client_output() -> None:
+    found = parse_lifecycle("04/12/2017 09:08:07\tJob execution switched to status FAILING.")
+    assert found is not None
+    assert (found.kind, found.to_state) == ("job-state", "FAILING")
 
 
 def test_other_states_of_a_task_are_no_failure() -> None:
@@ -49,10 +49,10 @@ def test_other_states_of_a_task_are_no_failure() -> None:
 
 
 def test_a_task_is_named_in_a_text() -> None:
-    told = (
+    text = (
         "Task name with subtask : Source: Orders (1/2)#3 Failure reason: Checkpoint was declined."
     )
-    assert task_in_text(told) == ("Source: Orders", 1, 2, 3)
+    assert task_in_text(text) == ("Source: Orders", 1, 2, 3)
     assert task_in_text("Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0") == (
         "Totals -> Sink",
         1,
@@ -98,10 +98,10 @@ def test_a_task_is_named_in_a_text() -> None:
         ),
     ],
 )
-def test_a_banner_tells_of_the_jvm(message: str, kind: str, value: str) -> None:
-    told = parse_lifecycle(message)
-    assert told is not None
-    assert (told.kind, told.value) == (kind, value)
+def test_jvm_details_are_read_from_the_banner(message: str, kind: str, value: str) -> None:
+    found = parse_lifecycle(message)
+    assert found is not None
+    assert (found.kind, found.value) == (kind, value)
 
 
 @pytest.mark.parametrize(
@@ -115,17 +115,17 @@ def test_a_banner_tells_of_the_jvm(message: str, kind: str, value: str) -> None:
         "JVM Overhead:          192.000mb (201326592 bytes)",
     ],
 )
-def test_other_lines_of_a_banner_tell_nothing(message: str) -> None:
+def test_other_banner_lines_are_ignored(message: str) -> None:
     assert parse_lifecycle(message) is None
 
 
 @pytest.mark.parametrize("attempt", ["", "#0"], ids=["JobManager", "TaskManager"])
-def test_the_first_subtask_that_runs_tells_the_parallelism(attempt: str) -> None:
+def test_parallelism_is_read_from_the_first_running_subtask(attempt: str) -> None:
     execution = f"{_ID}_bc764cd8ddf7a0cff126f51c16239658"
     message = "Source: Orders (1/4){} ({}_{}) switched from INITIALIZING to RUNNING."
-    told = parse_lifecycle(message.format(attempt, execution, "0_0"))
-    assert told is not None
-    assert (told.kind, told.value, told.key) == (
+    found = parse_lifecycle(message.format(attempt, execution, "0_0"))
+    assert found is not None
+    assert (found.kind, found.value, found.key) == (
         "task-running",
         "Source: Orders (1/4)",
         f"{execution}_0_0",

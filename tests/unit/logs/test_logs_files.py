@@ -104,7 +104,7 @@ def test_the_same_log_in_any_wrapping(tmp_path: Path, data: bytes, carrier: str)
         pytest.param(lambda data: data + b"garbage", "followed by", id="trailing garbage"),
     ],
 )
-def test_damaged_gzip_keeps_its_good_prefix(tmp_path, damage, reason) -> None:  # type: ignore[no-untyped-def]
+def test_damaged_gzip_is_read_up_to_the_damage(tmp_path, damage, reason) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "a.log.gz"
     path.write_bytes(damage(gzip.compress((_FAILURE + _STOCK).encode())))
     _, scan = _read(path)
@@ -112,7 +112,7 @@ def test_damaged_gzip_keeps_its_good_prefix(tmp_path, damage, reason) -> None:  
     assert [reason in problem.reason for problem in scan.problems] == [True]
 
 
-def test_a_bomb_is_cut_and_says_so(tmp_path: Path) -> None:
+def test_decompression_bomb_is_cut_and_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(gzip.compress(_STOCK.encode() * 50))
     _, scan = _read(path, Settings(max_file_bytes=10_000))
@@ -206,7 +206,7 @@ _FRAME = "\tat org.apache.flink.runtime.taskmanager.Task.run(Task.java:546) ~[{}
         ),
     ],
 )
-def test_without_a_banner_jars_tell_the_version(
+def test_version_comes_from_jars_if_there_is_no_banner(
     jars: list[str], version: str | None, tmp_path: Path
 ) -> None:
     trace = "java.io.IOException: x\n" + "".join(_FRAME.format(jar) for jar in jars)
@@ -303,7 +303,7 @@ def test_folders_that_no_path_reaches_are_named(nest: Callable[[int], int], tmp_
     assert (listing.files, [q.reason for q in listing.quarantined]) == ((), ["file name too long"])
 
 
-def test_a_listing_began_before_any_file_was_looked_at(tmp_path: Path) -> None:
+def test_listing_starts_before_any_file_is_examined(tmp_path: Path) -> None:
     """The quiet time of a file is measured from this time, even if a JVM then starts slowly."""
     (tmp_path / "jobmanager.log").write_text("2026-05-10 10:00:00,000 INFO  a.B [] - one\n")
     before = datetime.now(UTC)

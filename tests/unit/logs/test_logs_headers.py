@@ -154,7 +154,7 @@ def test_job_id_is_read_from_the_context() -> None:
     ],
 )
 @pytest.mark.timing
-def test_hostile_lines_take_no_time(line: str) -> None:
+def test_hostile_lines_are_parsed_quickly(line: str) -> None:
     begin = time.process_time()
     parse_header(line)
     assert time.process_time() - begin < 0.5
@@ -182,7 +182,7 @@ def test_hostile_lines_take_no_time(line: str) -> None:
         ),
     ],
 )
-def test_json_dialects_say_the_same(line: str) -> None:
+def test_json_dialects_give_the_same_header(line: str) -> None:
     header = parse_json_line(line)
     assert header is not None
     assert (header.logged_at, header.level, header.logger, header.thread, header.message) == (
@@ -200,7 +200,7 @@ def test_json_dialects_say_the_same(line: str) -> None:
         pytest.param("-1", id="before 1970"),
     ],
 )
-def test_a_json_time_that_is_none_leaves_the_event_without_one(number: str) -> None:
+def test_invalid_json_time_leaves_the_event_without_a_time(number: str) -> None:
     for field in (f'"timestamp": {number}', f'"instant": {{"epochSecond": {number}}}'):
         header = parse_json_line(f'{{{field}, "message": "x", "level": "ERROR"}}')
         assert header is not None
@@ -208,7 +208,7 @@ def test_a_json_time_that_is_none_leaves_the_event_without_one(number: str) -> N
 
 
 @pytest.mark.parametrize("year", ["0000", "0001", "1969", "2200", "9999"])
-def test_a_year_in_which_no_flink_ran_is_no_time(year: str) -> None:
+def test_implausible_year_is_not_a_time(year: str) -> None:
     header = parse_header(f"{year}-01-01 00:00:00,000 ERROR a.b.C [] - x")
     assert header is not None
     assert (header.logged_at, header.message) == (None, "x")
@@ -222,5 +222,5 @@ def test_the_kind_of_a_header_is_that_of_its_parts() -> None:
     assert len({kind.layout for line in lines if (kind := header_kind_of(line))}) > len(LAYOUTS)
     for line in lines:
         header, kind = parse_header(line), header_kind_of(line)
-        told = (header.layout, header.logger) if header is not None else None
-        assert kind == told, line
+        parts = (header.layout, header.logger) if header is not None else None
+        assert kind == parts, line

@@ -150,7 +150,7 @@ def test_the_prompt_of_the_sql_client_starts_an_event(tmp_path: Path) -> None:
         (f"{_FIRST} **now**", f"{_FIRST} **now**"),
     ],
 )
-def test_marks_of_markdown_are_no_words(tmp_path: Path, line: str, message: str) -> None:
+def test_markdown_markup_is_removed(tmp_path: Path, line: str, message: str) -> None:
     (event,) = _events(tmp_path, [line, f"{_FRAME}`"])
     assert (event.message, event.continuation) == (message, _FRAME)
 
@@ -169,7 +169,7 @@ _JUL = "org.apache.flink.runtime.executiongraph.ExecutionGraph transitionState"
     ],
     ids=["java.util.logging", "of a newer Java", "a layout that breaks the line", "and indents"],
 )
-def test_a_message_may_stand_below_its_header(
+def test_message_may_follow_on_the_line_after_its_header(
     tmp_path: Path, header: str, below: str, level: str, hour: int
 ) -> None:
     (event, after) = _events(tmp_path, [header, below, _FIRST, _FRAME, header, below])
@@ -181,7 +181,7 @@ def test_a_message_may_stand_below_its_header(
     assert (after.line, after.continuation) == (6, None)
 
 
-def test_a_trace_below_a_blank_message_is_no_message(tmp_path: Path) -> None:
+def test_trace_after_an_empty_message_is_not_the_message(tmp_path: Path) -> None:
     (event,) = _events(tmp_path, ["2026-11-21 06:47:23,000 WARN  a.b.C [] - ", _FIRST, _FRAME])
     assert (event.line, event.message, event.continuation) == (1, "", f"{_FIRST}\n{_FRAME}")
 
@@ -226,7 +226,7 @@ def _events(
     ],
     ids=["output", "rolled, no newline", "a log", "blank", "failure first", "failure last"],
 )
-def test_of_what_a_process_printed_the_last_line_is_kept(
+def test_last_line_of_process_output_is_kept(
     tmp_path: Path, name: str, text: str, kept: list[tuple[int, str]]
 ):
     path = tmp_path / name

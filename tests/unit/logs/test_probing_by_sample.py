@@ -28,7 +28,7 @@ def by_all(path: Path, monkeypatch: pytest.MonkeyPatch) -> FileProfile:
         return probed(path)
 
 
-def test_each_log_is_told_as_by_all_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sample_detects_the_same_profile_as_all_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     long = [
         path
         for path in sorted(LOGS.rglob("*.log"))
@@ -47,7 +47,7 @@ def test_each_log_is_told_as_by_all_its_lines(monkeypatch: pytest.MonkeyPatch) -
         pytest.param("prose without any header or indentation\n", id="prose"),
     ],
 )
-def test_what_comes_later_in_the_head_is_not_overlooked(
+def test_sample_detects_formats_later_in_the_head(
     later: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "taskmanager.log"

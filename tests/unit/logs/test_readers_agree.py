@@ -233,7 +233,7 @@ def test_json_in_blocks_equals_the_general_reader(
 
 
 @pytest.mark.parametrize("is_active", [False, True])
-def test_events_behind_a_giant_in_the_last_block_are_told_apart(
+def test_events_after_an_oversized_one_in_the_last_block_are_separated(
     tmp_path: Path, is_active: bool
 ) -> None:
     """The end of the oversized event is searched in separate blocks. The last one ends the file."""
@@ -320,7 +320,7 @@ def test_other_shapes_agree_too(tmp_path: Path, layout: str, line: str) -> None:
         assert _scan(profile, DEFAULT_SETTINGS, block_bytes) == expected
 
 
-def test_a_level_word_at_the_anchor_outweighs_the_layout(tmp_path: Path) -> None:
+def test_level_at_the_anchor_overrides_the_layout(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text("2026-11-21 06:54:27.012 [ERROR handler] INFO  org.apache.flink.Foo - m\n" * 3)
     profile = _profile(path, "logback <9999-99-99 99:99:99.999 > @25")
@@ -329,7 +329,7 @@ def test_a_level_word_at_the_anchor_outweighs_the_layout(tmp_path: Path) -> None
     assert _scan(profile, DEFAULT_SETTINGS, 64) == expected
 
 
-def test_of_completed_checkpoints_in_a_minute_the_first_and_the_last_are_kept(
+def test_first_and_last_completed_checkpoint_of_a_minute_are_kept(
     tmp_path: Path,
 ) -> None:
     def completed(second: int, number: int, job: str = _ONE_JOB) -> str:

@@ -68,7 +68,7 @@ def test_a_stated_encoding_is_read(
     assert scan.decode_errors == 0
 
 
-def test_without_it_what_is_no_utf8_is_replaced_and_counted(tmp_path: Path) -> None:
+def test_invalid_utf8_is_replaced_and_counted_by_default(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(_log("Gerät").encode("latin-1"))
     scan = _scan(path, Reading())
@@ -77,7 +77,7 @@ def test_without_it_what_is_no_utf8_is_replaced_and_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("bom", [True, False], ids=["with a byte order mark", "without"])
-def test_files_in_utf8_stay_so_whatever_is_stated(bom: bool, tmp_path: Path) -> None:
+def test_stated_encoding_does_not_affect_utf8_files(bom: bool, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(_log("Gerät").encode("utf-8-sig" if bom else "utf-8"))
     assert [e.message for e in _scan(path, Reading(encoding="gbk")).events] == ["Gerät"]
@@ -93,7 +93,7 @@ _OWN_LOG = (
 )
 
 
-def test_a_layout_of_ones_own_tells_events_apart(tmp_path: Path) -> None:
+def test_user_defined_layout_separates_events(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(_OWN_LOG)
     (event,) = _scan(path, Reading(layouts=(_OWN,))).events
@@ -273,7 +273,7 @@ def test_names_of_people_and_machines_are_masked(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", _NOT_PERSONAL)
-def test_what_diagnosis_needs_stays(text: str) -> None:
+def test_values_that_diagnosis_needs_are_not_masked(text: str) -> None:
     assert redact_personal(text) == (text, {})
 
 

@@ -67,7 +67,7 @@ CARRIERS: dict[str, Callable[[str, str], str]] = {
 
 @pytest.mark.parametrize("carrier", CARRIERS.values(), ids=CARRIERS.keys())
 @pytest.mark.parametrize("key", KEYS)
-def test_value_of_a_secret_key_is_gone(key: str, carrier: Callable[[str, str], str]) -> None:
+def test_value_of_a_secret_key_is_redacted(key: str, carrier: Callable[[str, str], str]) -> None:
     text = carrier(key, CANARY)
     redacted, count = redact(text)
     assert CANARY not in redacted
@@ -110,14 +110,14 @@ MUST_GO = (CANARY, "IOSFODNN7EXAMPLE", "a1B2a1B2", "0123456789abcdef", "abcdefgh
 
 
 @pytest.mark.parametrize("text", SHAPES.values(), ids=SHAPES.keys())
-def test_secret_known_by_its_shape_is_gone(text: str) -> None:
+def test_secret_with_a_known_shape_is_redacted(text: str) -> None:
     redacted, count = redact(text)
     assert sum(count.values()) == 1
     assert [secret for secret in MUST_GO if secret in redacted] == []
     assert redact(redacted) == (redacted, {})
 
 
-def test_pem_block_is_gone_and_its_lines_stay_countable() -> None:
+def test_pem_block_is_redacted_and_keeps_its_line_count() -> None:
     body = "\n".join(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"] * 30)
     text = f"key:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nnext"
     redacted, count = redact(text)
@@ -127,7 +127,7 @@ def test_pem_block_is_gone_and_its_lines_stay_countable() -> None:
     assert redacted.endswith("\nnext")
 
 
-def test_pem_block_that_is_cut_is_gone() -> None:
+def test_truncated_pem_block_is_redacted() -> None:
     redacted, _ = redact("-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nMIIE")
     assert "MIIE" not in redacted
 
@@ -157,7 +157,7 @@ HARMLESS = (
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_talk_of_secrets_stays(text: str) -> None:
+def test_text_about_secrets_is_not_redacted(text: str) -> None:
     assert redact(text) == (text, {})
 
 

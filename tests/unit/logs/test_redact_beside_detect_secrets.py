@@ -51,7 +51,7 @@ def test_each_form_belongs_to_a_detector() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(DETECTORS))
-def test_what_the_detector_finds_is_masked(name: str) -> None:
+def test_secrets_found_by_the_detector_are_masked(name: str) -> None:
     detector = DETECTORS[name]()
     draw = rstr.Rstr(random.Random(name))
     forms = [re.compile(ISSUED[name])] if name in ISSUED else detector.denylist

@@ -19,7 +19,7 @@ def test_there_are_shapes_and_carriers_enough() -> None:
 
 
 @pytest.mark.parametrize("name", SECRETS)
-def test_the_secret_is_gone(name: str) -> None:
+def test_secret_is_masked(name: str) -> None:
     secret = SECRETS[name]
     redacted, count = redact(secret.text)
     assert [canary for canary in secret.canaries if canary in redacted] == []
@@ -29,12 +29,12 @@ def test_the_secret_is_gone(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", HARMLESS)
-def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+def test_harmless_lookalikes_are_not_masked(text: str) -> None:
     assert redact(text) == (text, {})
 
 
 @pytest.mark.parametrize("carrier", CARRIERS)
-def test_no_carrier_brings_a_secret_through(carrier: str, tmp_path: Path) -> None:
+def test_no_carrier_leaks_a_secret(carrier: str, tmp_path: Path) -> None:
     texts = [secret.text for secret in SECRETS.values()]
     tmp_path.joinpath("taskmanager.log").write_text(log_of(CARRIERS[carrier], texts))
     scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)

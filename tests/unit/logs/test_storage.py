@@ -33,7 +33,7 @@ pa = pytest.importorskip("pyarrow")
         ("a folder: with://in it", False),
     ],
 )
-def test_a_uri_is_told_from_a_path(path: str, expected: bool) -> None:
+def test_uri_is_distinguished_from_a_path(path: str, expected: bool) -> None:
     assert is_uri(path) is expected
 
 

@@ -71,7 +71,7 @@ def test_not_a_header(line: str) -> None:
     assert not grammar.is_throwable_header(line)
 
 
-def test_words_of_a_chain() -> None:
+def test_markers_of_a_cause_chain() -> None:
     assert grammar.is_cause("Caused by: java.io.IOException: x")
     assert grammar.is_cause("Wrapped by: java.io.IOException: x")
     assert grammar.is_suppressed("\tSuppressed: java.io.IOException: x")
@@ -85,10 +85,10 @@ def test_words_of_a_chain() -> None:
 @pytest.mark.parametrize(
     "line", ["...", "\t…", "[...]", "......", "... omitted ...", "// ...", "<snip>", "...省略..."]
 )
-def test_dots_for_lines_that_a_person_left_out(line: str) -> None:
+def test_elisions_of_omitted_lines(line: str) -> None:
     assert grammar.is_elision(line)
 
 
 @pytest.mark.parametrize("line", ["", "]", "more", "... 3 more", "and so on ...", "---", "." * 90])
-def test_no_such_dots(line: str) -> None:
+def test_lines_that_are_not_elisions(line: str) -> None:
     assert not grammar.is_elision(line)

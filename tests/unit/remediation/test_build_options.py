@@ -84,7 +84,7 @@ def test_the_command_writes_both_tables(source: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b", "c"], ["/no/such/folder", "/tmp/x-unused"]])
-def test_wrong_use_is_said(arguments: list[str], tmp_path: Path) -> None:
+def test_wrong_arguments_raise_a_usage_error(arguments: list[str], tmp_path: Path) -> None:
     arguments = [a.replace("/tmp", str(tmp_path)) for a in arguments]
     with pytest.raises(UsageError):
         main(arguments)

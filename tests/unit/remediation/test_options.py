@@ -229,7 +229,7 @@ def test_the_names_of_an_option_start_with_the_newest() -> None:
     assert TABLE.names_of("akka.ask.timeout") == ("pekko.ask.timeout", "akka.ask.timeout")
 
 
-def test_a_name_that_only_stands_in_is_none_of_the_names() -> None:
+def test_fallback_key_is_not_a_name_of_the_option() -> None:
     assert "web.address" not in TABLE.names_of("rest.bind-address")
 
 

@@ -39,7 +39,7 @@ def test_a_version_has_its_own_file(version: str | None, form: PatchForm) -> Non
     assert default_form(version) == form
 
 
-def test_flink_conf_is_flat_and_says_what_runs() -> None:
+def test_flink_conf_is_flat_and_shows_current_values() -> None:
     changes = [_change("20 min", current="10 min"), _change("3", "a.b", "raise")]
     assert render_patch(changes, "1.16.0", "flink-conf.yaml") == (
         "execution.checkpointing.timeout: 20 min   # now 10 min\na.b: 3\n"
@@ -117,7 +117,7 @@ COMMENTS = [
 @pytest.mark.parametrize(
     ("change", "line"), [case[1:] for case in COMMENTS], ids=[case[0] for case in COMMENTS]
 )
-def test_what_does_not_belong_into_the_file_is_a_comment(change: ConfigChange, line: str) -> None:
+def test_changes_outside_the_file_are_comments(change: ConfigChange, line: str) -> None:
     assert render_patch([change], "1.16.0", "flink-conf.yaml") == line + "\n"
 
 
@@ -135,7 +135,7 @@ def test_comments_alone_are_no_patch(form: PatchForm) -> None:
         (None, "config.yaml", "version is unknown"),
     ],
 )
-def test_a_file_that_the_version_does_not_read_says_so(
+def test_file_that_the_version_does_not_read_starts_with_a_comment(
     version: str | None, form: PatchForm, words: str
 ) -> None:
     first, _, rest = render_patch([_change("1 h")], version, form).partition("\n")
@@ -159,7 +159,7 @@ def test_secrets_inside_values_do_not_reach_the_patch() -> None:
         assert "hunter2" not in render_patch(changes, "2.1.0", form)
 
 
-def test_no_change_is_no_text() -> None:
+def test_patch_without_changes_is_empty() -> None:
     assert render_patch([], "2.1.0") == ""
 
 

@@ -128,7 +128,7 @@ def test_a_computed_value_starts_from_what_runs(
     assert (change.value, change.action) == (text, "raise")
 
 
-def test_a_bound_is_no_value_where_the_present_one_was_not_read() -> None:
+def test_bound_is_not_a_value_if_the_current_one_is_unknown() -> None:
     size = ConfigSpec("taskmanager.memory.process.size", ComputedValue(1.25, "1728 mb"), "raise")
     unread = _only(_resolved(size, effective={}))
     assert unread.value == "<1.25 times the current value, at least 1728 mb>"
@@ -217,14 +217,14 @@ UNCHECKED = [
     [case[1:] for case in UNCHECKED],
     ids=[case[0] for case in UNCHECKED],
 )
-def test_a_condition_that_the_log_does_not_answer_is_put_into_words(
+def test_unverifiable_condition_is_stated_as_text(
     when: When, version: str | None, effective: dict[str, str], words: str
 ) -> None:
     entry = ConfigSpec(TOLERABLE, "3", "raise", when=when)
     assert words in _only(_resolved(entry, version=version, effective=effective)).reason
 
 
-def test_of_two_entries_that_come_to_the_same_change_one_is_kept() -> None:
+def test_entries_that_give_the_same_change_are_merged() -> None:
     by_name = ConfigSpec(RETAINED, "3", "raise", when=When(captures={"option": "state.*"}))
     by_process = ConfigSpec(RETAINED, "3", "raise", when=When(captures={"process": "taskmanager"}))
     captures = {"option": OLD_RETAINED, "process": "taskmanager"}
@@ -246,23 +246,25 @@ NOTES = [
 @pytest.mark.parametrize(
     ("key", "version", "note"), [case[1:] for case in NOTES], ids=[case[0] for case in NOTES]
 )
-def test_an_option_that_the_line_lacks_becomes_a_step(key: str, version: str, note: str) -> None:
+def test_option_missing_from_the_release_line_becomes_a_step(
+    key: str, version: str, note: str
+) -> None:
     remediation = _resolved(ConfigSpec(key, "x"), version=version)
     assert (remediation.config, remediation.steps) == ((), (note,))
 
 
-def test_an_unknown_version_prints_the_newest_name_and_says_the_older() -> None:
+def test_unknown_version_uses_the_newest_key_and_mentions_the_older() -> None:
     change = _only(_resolved(ConfigSpec(RETAINED, "3", "raise"), version=None, effective={}))
     assert change.key == RETAINED
     assert f"In Flink 1.13 to 1.19 the key is {OLD_RETAINED}" in change.reason
 
 
-def test_a_version_newer_than_known_is_said_in_a_step() -> None:
+def test_version_newer_than_known_adds_a_step() -> None:
     remediation = _resolved(ConfigSpec(RETAINED, "3"), version="3.1.0")
     assert "Flink 3.1 is newer" in remediation.steps[-1]
 
 
-def test_a_default_is_no_proof_where_no_configuration_was_read() -> None:
+def test_default_is_not_assumed_without_a_configuration() -> None:
     entry = ConfigSpec("execution.checkpointing.unaligned.enabled", "false")
     assert _only(_resolved(entry, effective={})).action == "set"
     assert _only(_resolved(entry, effective=OTHER)).action == "already-set"
@@ -331,12 +333,12 @@ def test_a_secret_is_left_to_the_reader_in_the_patch_too() -> None:
     assert patch == "# choose a value: s3.secret-key: <secret>\n"
 
 
-def test_a_switch_whose_name_holds_the_word_token_is_no_secret() -> None:
+def test_switch_with_token_in_its_name_is_not_a_secret() -> None:
     entry = ConfigSpec("security.delegation.tokens.enabled", "false")
     assert _only(_resolved(entry, version="2.1.0")).value == "false"
 
 
-def test_a_value_that_flink_hid_is_not_taken_for_satisfied() -> None:
+def test_value_hidden_by_flink_does_not_count_as_set() -> None:
     entry = ConfigSpec("security.delegation.tokens.enabled", "false")
     hidden = {"security.delegation.tokens.enabled": "******"}
     assert _only(_resolved(entry, version="2.1.0", effective=hidden)).action == "set"
@@ -413,13 +415,13 @@ AKKA = [
 
 
 @pytest.mark.parametrize(("text", "key"), [c[1:] for c in AKKA], ids=[c[0] for c in AKKA])
-def test_a_text_of_akka_gets_the_keys_of_its_flink(text: str, key: str) -> None:
+def test_akka_or_pekko_text_selects_the_key(text: str, key: str) -> None:
     spec = RemediationSpec("s", config=(ConfigSpec(FRAMESIZE, "20971520b", "raise"),))
     resolved = resolve(spec, flink_version=None, effective={}, captures={}, text=text)
     assert _only(resolved).key == key
 
 
-def test_what_only_prevents_is_a_sentence_beside_the_block_to_paste() -> None:
+def test_preventive_option_is_a_step_outside_the_patch() -> None:
     entry = ConfigSpec(RETAINED, "3", "raise", "An older one must exist.", purpose="prevent")
     resolved = _resolved(entry, version="1.20.1")
     assert resolved.config == ()

@@ -190,7 +190,7 @@ def test_a_duration_is_turned_into_the_number_that_older_lines_want(
     ("number", "duration", "unit"),
     [("30000", "30 s", "ms"), ("15", "15 s", "s"), ("0", "0 ms", None), ("x", "1 s", None)],
 )
-def test_two_defaults_tell_the_unit_of_a_number(
+def test_unit_of_a_number_is_derived_from_two_defaults(
     number: str, duration: str, unit: str | None
 ) -> None:
     assert unit_of(number, duration) == unit

@@ -38,7 +38,7 @@ def test_a_version_string_answers_with_the_line_whose_options_are_known(
     ("version", "words"),
     [("2.9.0", "newer"), ("1.12.7", "1.12"), ("1.21", "keys are those of 1.20")],
 )
-def test_a_line_that_stands_in_for_another_says_so(version: str, words: str) -> None:
+def test_substituted_release_line_has_a_note(version: str, words: str) -> None:
     note = line_note(version)
     assert note is not None
     assert words in note
@@ -83,11 +83,11 @@ def test_a_range_lets_lines_through(text: str | None, lines: tuple[str, ...]) ->
         ("<2", (1, 20, 0), True),
     ],
 )
-def test_patch_releases_are_told_apart(text: str, version: tuple[int, ...], holds: bool) -> None:
+def test_patch_releases_are_distinguished(text: str, version: tuple[int, ...], holds: bool) -> None:
     assert version_in(text, version) is holds
 
 
 @pytest.mark.parametrize("text", ["newest", ">=", "1.15 or so", "~1.15", ""])
-def test_a_range_that_is_none_is_refused(text: str) -> None:
+def test_invalid_version_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not like"):
         version_in(text, (1, 15))

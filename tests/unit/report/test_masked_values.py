@@ -88,7 +88,7 @@ def test_values_are_counted_by_kind(result: Result) -> None:
     } <= coverage.redactions_by_kind.keys()
 
 
-def test_the_report_says_how_many_of_each_kind_were_masked() -> None:
+def test_report_counts_masked_values_by_kind() -> None:
     coverage = Coverage(redactions=12, redactions_by_kind={"key": 1, "password": 9, "token": 2})
     assert "12 values masked (9 password, 2 token, 1 key)" in coverage_line(coverage)
 

@@ -13,7 +13,7 @@ from tests.unit.report import examples
 from tests.unit.report.test_report_similar import shown
 
 HEADING = "hanged since the last healthy start (JobManager, 05:40:12 -> 05:52:02)"
-SAID = (
+EXPECTED_LINES = (
     "version of Flink: 1.16.0 -> 1.17.1",
     "option rest.flamegraph.enabled: removed, was true",
     "option state.backend.type: added, rocksdb",
@@ -55,25 +55,25 @@ def unescaped(text: str) -> str:
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "github", "notebook"])
 @pytest.mark.parametrize("example", [examples.diagnosed, examples.undetermined])
-def test_each_is_told_under_the_starts_that_it_lies_between(name: str, example) -> None:
+def test_changes_are_listed_under_the_starts_they_lie_between(name: str, example) -> None:
     text = unescaped(shown(changed(example()), name))
     assert HEADING in text
     assert "(job submitted, 05:40:30 -> 05:52:20)" in text
     at = text.index(HEADING)
-    for said in SAID:
-        assert said in text
-        assert text.index(said) > at
-        at = text.index(said)
+    for line in EXPECTED_LINES:
+        assert line in text
+        assert text.index(line) > at
+        at = text.index(line)
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "github", "notebook", "sarif"])
-def test_without_any_nothing_is_said(name: str) -> None:
+def test_section_is_left_out_without_changes(name: str) -> None:
     text = shown(changed(examples.diagnosed(), 0), name)
     assert "hanged since" not in text
 
 
 @pytest.mark.parametrize("name", ["markdown", "html"])
-def test_what_is_left_out_is_counted(name: str) -> None:
+def test_omitted_changes_are_counted(name: str) -> None:
     text = shown(changed(examples.diagnosed(), left_out=13), name)
     assert "13 more changes" in text
     assert "not necessarily the cause" in text
@@ -87,9 +87,9 @@ def test_a_terminal_shows_the_first_ones() -> None:
 
 def test_sarif_has_them_as_properties_of_the_root_cause() -> None:
     run = json.loads(render(changed(examples.diagnosed()), "sarif"))["runs"][0]
-    told = [found["properties"].get("changes") for found in run["results"]]
-    assert [one["name"] for one in told[0]] == [change.name for change in changes()]
-    assert not any(told[1:])
+    listed = [found["properties"].get("changes") for found in run["results"]]
+    assert [one["name"] for one in listed[0]] == [change.name for change in changes()]
+    assert not any(listed[1:])
 
 
 def test_json_keeps_them_and_reads_documents_from_before() -> None:

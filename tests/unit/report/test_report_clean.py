@@ -36,7 +36,7 @@ def test_clean(raw: str, shown: str) -> None:
 
 
 @given(st.text(st.characters()))
-def test_nothing_that_is_left_controls_anything(raw: str) -> None:
+def test_cleaned_text_has_no_control_characters(raw: str) -> None:
     kinds = {unicodedata.category(character) for character in clean(raw) if character not in "\n\t"}
     assert not kinds & {"Cc", "Zl", "Zp", "Cs"}
 

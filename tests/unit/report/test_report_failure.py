@@ -35,7 +35,7 @@ def _result(text: str) -> tuple[Result, Incident]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "told"),
+    ("lines", "expected"),
     [
         pytest.param(
             [
@@ -139,24 +139,24 @@ def _result(text: str) -> tuple[Result, Incident]:
         ),
     ],
 )
-def test_what_a_trace_tells(lines: list[str], told: dict[str, str]) -> None:
+def test_failure_lines_of_a_stack_trace(lines: list[str], expected: dict[str, str]) -> None:
     failure = of("\n".join(lines))
     assert failure is not None
-    assert dict(failure.lines()) == told
+    assert dict(failure.lines()) == expected
 
 
-def test_a_trace_without_its_beginning_tells_its_place_all_the_same() -> None:
+def test_trace_without_its_beginning_still_has_a_location() -> None:
     failure = of(f"{RECORDS}\n{RUN}")
     assert failure is not None
-    told = dict(failure.lines())
-    assert list(told) == ["at", "belongs to", "cut off", "search for"]
-    assert told["belongs to"] == "the Kafka connector"
-    assert told["cut off"].startswith("the trace begins in the middle of its frames")
-    assert told["search for"] == "KafkaRecordEmitter.emitRecord"
+    lines = dict(failure.lines())
+    assert list(lines) == ["at", "belongs to", "cut off", "search for"]
+    assert lines["belongs to"] == "the Kafka connector"
+    assert lines["cut off"].startswith("the trace begins in the middle of its frames")
+    assert lines["search for"] == "KafkaRecordEmitter.emitRecord"
 
 
 @pytest.mark.parametrize("text", ["", "nothing was thrown"])
-def test_nothing_is_told_where_there_is_no_trace(text: str) -> None:
+def test_text_without_a_trace_has_no_failure_lines(text: str) -> None:
     assert of(text) is None
 
 

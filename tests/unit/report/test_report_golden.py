@@ -30,7 +30,7 @@ def _checked(path: Path, text: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "form", "extension"), REPORTS)
-def test_the_report_is_as_it_was(name: str, form: Format, extension: str) -> None:
+def test_report_matches_the_golden_file(name: str, form: Format, extension: str) -> None:
     text = render(examples.ALL[name](), form)
     assert text == _checked(GOLDEN / f"{name}.{extension}", text)
 

@@ -32,20 +32,20 @@ def columns(of: Incident) -> dict[int, int]:
     return {node.rank: steps.index(node.x) for node in graph.nodes}
 
 
-def test_what_a_longer_way_says_too_is_not_drawn() -> None:
+def test_edge_implied_by_a_longer_path_is_not_drawn() -> None:
     chain = incident(a=("b", "c"), b=("c",), c=())
     assert edges(chain) == ["1 led to 2", "2 led to 3"]
     assert columns(chain) == {1: 0, 2: 1, 3: 2}
 
 
-def test_two_effects_of_one_cause_stand_below_each_other() -> None:
+def test_effects_of_one_cause_are_drawn_below_each_other() -> None:
     graph = graph_of(incident(a=("b", "c"), b=(), c=()))
     assert graph is not None
     assert columns(incident(a=("b", "c"), b=(), c=())) == {1: 0, 2: 1, 3: 1}
     assert len({(node.x, node.y) for node in graph.nodes}) == 3
 
 
-def test_a_circle_is_drawn_and_does_not_hang() -> None:
+def test_cycle_is_drawn_and_does_not_hang() -> None:
     circle = incident(a=("b",), b=("c",), c=("a",))
     assert len(edges(circle)) == 3
     graph = graph_of(circle)

@@ -77,7 +77,7 @@ def test_hostile_text_reaches_no_link_handler_or_style(text: str) -> None:
     page.encode("utf-8")
 
 
-def test_the_words_of_the_log_are_all_there() -> None:
+def test_log_text_is_shown_unchanged() -> None:
     text = "a <b> & 'c' \"d\" {{ e }}"
     shown = _Page(render(hostile.filled(examples.diagnosed(), text), "html"))
     assert text in shown.texts["pre"]
@@ -126,7 +126,7 @@ def test_anchors_stay_unique_when_incident_ids_do_not() -> None:
 
 def test_the_first_section_is_the_answer() -> None:
     page = render(examples.diagnosed(), "html")
-    told = [
+    expected = [
         "Checkpoint storage is full",
         "97 % sure",
         "2026-11-21 05:52:20 UTC",
@@ -137,12 +137,12 @@ def test_the_first_section_is_the_answer() -> None:
         "tolerable-failed-checkpoints: 3   # now 0",
     ]
     body = page[page.index("<main") :]
-    places = [body.index(words) for words in told]
+    places = [body.index(words) for words in expected]
     assert places == sorted(places)
     assert places[-1] < body.index(">Timeline<")
 
 
-def test_a_fleet_starts_with_a_table_that_leads_to_each_trouble() -> None:
+def test_fleet_report_starts_with_a_table_of_incidents() -> None:
     page = _Page(render(examples.fleet(), "html"))
     rows = [a for tag, a in page.elements if tag == "tr" and "data-row" in a]
     assert len(rows) == 4
@@ -150,7 +150,7 @@ def test_a_fleet_starts_with_a_table_that_leads_to_each_trouble() -> None:
     assert "36 healthy" in page.texts["span"]
 
 
-def test_a_page_too_large_is_rendered_with_less_and_says_so() -> None:
+def test_oversized_page_is_shortened_and_counts_omitted_incidents() -> None:
     incident = examples.diagnosed_incident()
     incidents = tuple(replace(incident, deployment=f"d{n}", incident_id=str(n)) for n in range(400))
     result = replace(examples.diagnosed(), incidents=incidents)
@@ -159,10 +159,10 @@ def test_a_page_too_large_is_rendered_with_less_and_says_so() -> None:
     assert re.search(r"3\d\d more incidents without a section", page)
 
 
-def test_what_the_limits_leave_out_is_counted() -> None:
+def test_entries_beyond_the_limits_are_counted() -> None:
     limits = Limits(diagnoses=1, evidence=1, excerpt_chars=40, entries=2, options=3, marks=2)
     page = render_html(examples.diagnosed(), limits=limits)
-    for said in (
+    for words in (
         "2 more: see the JSON output (--format json).",
         "1 more piece of evidence",
         "characters omitted",
@@ -170,7 +170,7 @@ def test_what_the_limits_leave_out_is_counted() -> None:
         "4 more: see the JSON output (--format json).",
         "11 not drawn",
     ):
-        assert said in page
+        assert words in page
 
 
 def test_the_patch_of_an_injected_renderer_is_shown() -> None:

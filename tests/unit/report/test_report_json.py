@@ -135,7 +135,7 @@ def test_the_schema_has_the_fields_of_the_model_and_describes_each() -> None:
         ("Remediation", "risk", get_args(model.Risk)),
     ],
 )
-def test_the_schema_allows_the_words_of_the_model(
+def test_schema_allows_the_values_of_the_model(
     definition: str, name: str, allowed: tuple[str, ...]
 ) -> None:
     assert SCHEMA["$defs"][definition]["properties"][name]["enum"] == list(allowed)
@@ -180,7 +180,7 @@ def test_a_bad_document_is_refused_with_its_place(
     assert list(VALIDATOR.iter_errors(document)) != []
 
 
-def test_what_is_no_object_is_refused() -> None:
+def test_json_other_than_an_object_is_refused() -> None:
     with pytest.raises(CorruptStateError, match="allowed: a JSON object"):
         from_json([])  # type: ignore[arg-type]
 
@@ -191,7 +191,7 @@ def test_fields_of_a_later_version_are_ignored_and_defaults_may_be_missing() -> 
     assert from_json(document) == examples.diagnosed()
 
 
-def test_json_lines_hold_one_incident_each_and_say_of_which_run() -> None:
+def test_json_lines_hold_one_incident_each_with_its_run_id() -> None:
     result = examples.fleet()
     lines = [json.loads(line) for line in render(result, "jsonl").split("\n")[:-1]]
     incidents = to_json(result)["incidents"]

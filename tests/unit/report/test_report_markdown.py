@@ -99,7 +99,7 @@ def test_a_fence_ends_only_at_its_end(text: str) -> None:
     assert all(len(line) < len(last) or set(line) != {"`"} for line in block[1:-1])
 
 
-def test_a_huge_result_fits_into_an_issue_and_says_what_is_left_out() -> None:
+def test_huge_result_fits_into_an_issue_and_counts_omitted_deployments() -> None:
     incident = examples.diagnosed_incident()
     incidents = tuple(replace(incident, deployment=f"d{n}", incident_id=str(n)) for n in range(300))
     text = render(replace(examples.diagnosed(), incidents=incidents), "markdown")

@@ -24,7 +24,7 @@ def tags(fragment: str) -> list[str]:
     return re.findall(r"<(/?\w+)", fragment)
 
 
-def test_whoever_uses_the_package_gets_objects_that_show_themselves() -> None:
+def test_public_objects_have_notebook_representations() -> None:
     assert ft.Result is Result
     for kind in (Result, Incident, Diagnosis):
         assert callable(kind._repr_html_)  # type: ignore[attr-defined]
@@ -44,14 +44,14 @@ def test_whoever_uses_the_package_gets_objects_that_show_themselves() -> None:
         ("a diagnosis", ["Checkpoint storage is full", "disk/full", "came first"]),
     ],
 )
-def test_it_says_what_the_report_says_first(name: str, words: list[str]) -> None:
+def test_notebook_shows_the_summary_of_the_report(name: str, words: list[str]) -> None:
     shown = html_of(VALUES[name]())
     words = [w.replace("num-failed", "tolerable-failed-checkpoints: 3   # now 0") for w in words]
     assert [word for word in words if word not in shown] == []
 
 
 @pytest.mark.parametrize("text", hostile.STRINGS.values(), ids=hostile.STRINGS)
-def test_hostile_words_stay_words_and_nothing_in_it_is_active(text: str) -> None:
+def test_hostile_text_stays_inactive_text(text: str) -> None:
     for value in (
         hostile.filled(examples.diagnosed(), text),
         hostile.filled(examples.diagnosed(), text).incidents[0],

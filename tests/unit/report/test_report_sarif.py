@@ -30,13 +30,13 @@ def test_sarif_is_valid_by_the_published_schema(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", hostile.STRINGS.values(), ids=hostile.STRINGS)
-def test_sarif_of_hostile_words_is_valid_and_ascii(text: str) -> None:
+def test_sarif_with_hostile_text_is_valid_and_ascii(text: str) -> None:
     rendered = render(hostile.filled(examples.diagnosed(), text), "sarif")
     assert rendered.isascii()
     assert problems(json.loads(rendered)) == []
 
 
-def test_the_schema_refuses_what_is_no_sarif() -> None:
+def test_schema_rejects_invalid_sarif() -> None:
     document = json.loads(render(examples.diagnosed(), "sarif"))
     document["runs"][0]["results"][0]["level"] = "critical"
     assert problems(document) != []
@@ -96,7 +96,7 @@ COMMAND = re.compile(r"::(error|warning|notice) \w+=[^,:]*(?:,\w+=[^,:]*)*::.*")
 
 
 @pytest.mark.parametrize("text", hostile.STRINGS.values(), ids=hostile.STRINGS)
-def test_hostile_words_make_no_workflow_command(text: str) -> None:
+def test_hostile_text_creates_no_workflow_command(text: str) -> None:
     lines = render(hostile.filled(examples.diagnosed(), text), "github").split("\n")
     harmless = render(hostile.filled(examples.diagnosed(), hostile.HARMLESS), "github").split("\n")
     assert len(lines) == len(harmless)
@@ -105,7 +105,7 @@ def test_hostile_words_make_no_workflow_command(text: str) -> None:
     assert [line.split(" ")[0] for line in lines] == [line.split(" ")[0] for line in harmless[:-1]]
 
 
-def test_annotations_stand_at_the_line_with_the_words_escaped() -> None:
+def test_annotations_have_a_line_and_escaped_text() -> None:
     first = render(examples.diagnosed(), "github").split("\n")[0]
     assert first.startswith(
         f"::error file={examples.JOBMANAGER},line=253,"

@@ -25,7 +25,7 @@ def shown(result: Result, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "github", "notebook"])
-def test_each_is_named_under_a_heading_that_says_what_it_is_not(name: str) -> None:
+def test_similar_failures_are_listed_under_a_disclaimer_heading(name: str) -> None:
     text = shown(examples.unnamed(), name)
     assert NOT_DIAGNOSES in text
     for one in examples.similar_failures():
@@ -34,7 +34,7 @@ def test_each_is_named_under_a_heading_that_says_what_it_is_not(name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "notebook"])
-def test_what_agrees_what_differs_and_where_to_read_on_is_told(name: str) -> None:
+def test_similarities_differences_and_references_are_shown(name: str) -> None:
     text = shown(examples.unnamed(), name)
     assert "NotLeaderException; the words broker, partition" in text
     assert "is not the leader" in text
@@ -43,7 +43,7 @@ def test_what_agrees_what_differs_and_where_to_read_on_is_told(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "github", "notebook", "sarif"])
-def test_without_any_nothing_is_said(name: str) -> None:
+def test_section_is_left_out_without_similar_failures(name: str) -> None:
     (incident,) = examples.unnamed().incidents
     bare = replace(examples.unnamed(), incidents=(replace(incident, similar=()),), unknown=())
     text = shown(bare, name)
@@ -52,7 +52,7 @@ def test_without_any_nothing_is_said(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "markdown", "html", "github"])
-def test_those_of_an_unknown_failure_beside_an_incident_are_named(name: str) -> None:
+def test_similar_failures_of_an_unknown_failure_are_shown(name: str) -> None:
     (failure,) = examples.unnamed().unknown
     beside = replace(examples.diagnosed(), unknown=(failure,))
     text = shown(beside, name)

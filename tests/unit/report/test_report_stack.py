@@ -56,7 +56,7 @@ def test_frames_of_the_user_and_the_first_stay_in_sight_a_long_run_of_others_is_
     assert [frame.origin for frame in middle.runs[2].frames] == ["user"]
 
 
-def test_more_stands_for_the_last_frames_of_the_throwable_around_it() -> None:
+def test_more_line_expands_to_the_frames_of_the_enclosing_throwable() -> None:
     assert [(block.more, lines(block.omitted)) for block in blocks_of(TRACE)] == [
         (None, []),
         ("... 2 more", ["org.apache.flink.B.b", "java.lang.Thread.run"]),
@@ -70,12 +70,12 @@ def test_text_without_frames_has_no_blocks(text: str) -> None:
     assert blocks_of(text) == ()
 
 
-def test_more_without_frames_around_it_is_told_and_not_made_up() -> None:
+def test_more_line_without_enclosing_frames_is_kept_but_not_expanded() -> None:
     (block,) = blocks_of("java.lang.Exception: x\n\tat com.acme.A.a(A.java:1)\n\t... 9 more")
     assert (block.more, block.omitted) == ("... 9 more", ())
 
 
-def test_a_long_trace_keeps_its_root_cause_and_says_how_much_is_missing() -> None:
+def test_long_trace_keeps_its_root_cause_and_counts_omitted_characters() -> None:
     text = "\n".join(["head", *(f"\tat com.acme.A.a(A.java:{n})" for n in range(900)), "root"])
     cut = cut_trace(text, 2000)
     assert len(cut) < 2100

@@ -20,7 +20,9 @@ def test_the_status_is_shown_where_runs_are_kept(
     name: str, status: Literal["new", "ongoing", "worse", "resolved"], format_: Format
 ) -> None:
     result = examples.ALL[name]()
-    told = replace(result, incidents=tuple(replace(i, status=status) for i in result.incidents))
+    with_status = replace(
+        result, incidents=tuple(replace(i, status=status) for i in result.incidents)
+    )
     shown = f'<span class="status">{status}</span>' if format_ == "html" else f"{status} · "
-    assert shown in " ".join(render(told, format_).split())
+    assert shown in " ".join(render(with_status, format_).split())
     assert shown not in " ".join(render(result, format_).split())

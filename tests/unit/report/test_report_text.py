@@ -65,7 +65,7 @@ def test_the_verdict_comes_first() -> None:
     )
 
 
-def test_the_option_can_be_pasted_and_tells_what_runs_now() -> None:
+def test_option_can_be_pasted_and_shows_the_current_value() -> None:
     text = render(examples.diagnosed(), "text")
     assert f"{OPTION}: 3   # now 0" in [line.strip() for line in text.split("\n")]
     assert "state.checkpoints.num-retained is already 1" in text
@@ -89,14 +89,14 @@ def test_verbose_adds_reasons_advice_and_references() -> None:
         assert words in verbose
 
 
-def test_an_undetermined_incident_says_what_is_missing() -> None:
+def test_undetermined_incident_lists_missing_evidence() -> None:
     text = render(examples.undetermined(), "text")
     assert "cause undetermined" in text
     assert "?  A task failed with an exception whose cause these logs do not hold." in text
     assert "missing evidence: the TaskManager's log of 06:58:55 to 06:59:05" in text
 
 
-def test_healthy_is_said_together_with_how_much_was_read() -> None:
+def test_healthy_verdict_shows_the_amount_of_data_read() -> None:
     lines = render(examples.healthy(), "text").split("\n")
     assert lines[0].endswith("· healthy")
     assert lines[1].strip() == "no failure found · last checkpoint 58 at 06:20:00"
@@ -118,7 +118,7 @@ def test_blind_spots_are_named() -> None:
     assert "1 failure without a signature" in text
 
 
-def test_a_result_without_incidents_is_no_silence() -> None:
+def test_result_without_incidents_has_a_message() -> None:
     text = render(replace(examples.healthy(), incidents=()), "text")
     assert text.startswith("nothing to diagnose")
 
@@ -160,7 +160,7 @@ def test_an_unknown_format_is_refused() -> None:
         render(examples.healthy(), "pdf")  # type: ignore[arg-type]
 
 
-def test_what_holds_already_is_said_once() -> None:
+def test_already_set_option_is_stated_once() -> None:
     done = ConfigChange(OPTION, "3", "already-set", f"{OPTION} is already 3: look elsewhere")
     assert already(done) == done.reason
     assert already(replace(done, reason="Not that.")) == f"{OPTION} is already 3: Not that."

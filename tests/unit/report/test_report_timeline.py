@@ -62,5 +62,5 @@ def test_any_span_gets_few_ticks(seconds: float) -> None:
     assert len(chart.marks) == 2
 
 
-def test_one_moment_is_no_timeline() -> None:
+def test_single_point_in_time_has_no_timeline() -> None:
     assert chart_of(_incident(TimelineEntry(examples.at("05:00:00"), "fault", "x")), 9) is None

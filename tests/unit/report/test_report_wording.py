@@ -29,7 +29,7 @@ def test_where(subtasks: tuple[str, ...], hosts: tuple[str, ...], places: tuple[
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "said"),
+    ("start", "end", "expected"),
     [
         ("05:00:00", "05:00:34", "34 s"),
         ("05:00:00", "05:02:05", "2 min 5 s"),
@@ -38,8 +38,8 @@ def test_where(subtasks: tuple[str, ...], hosts: tuple[str, ...], places: tuple[
         ("05:00:10", "05:00:00", "0 s"),
     ],
 )
-def test_duration(start: str, end: str, said: str) -> None:
-    assert wording.duration(examples.at(start), examples.at(end)) == said
+def test_duration(start: str, end: str, expected: str) -> None:
+    assert wording.duration(examples.at(start), examples.at(end)) == expected
 
 
 def test_duration_is_unknown_when_an_end_is() -> None:
@@ -55,7 +55,7 @@ def test_consequences_follow_the_chain_and_name_what_the_log_does_not_show() -> 
     ]
 
 
-def test_a_circle_of_explanations_ends() -> None:
+def test_cycle_of_explanations_terminates() -> None:
     first = replace(examples.disk_full(), explains=("checkpoint/async-phase-failed",))
     second = replace(examples.async_failed(), explains=("disk/full",))
     incident = replace(examples.diagnosed_incident(), diagnoses=(first, second))
@@ -97,7 +97,7 @@ def test_since_is_the_first_fault_not_the_start_of_the_job() -> None:
     assert wording.since(replace(incident, first_fault=None, diagnoses=())) == incident.started_at
 
 
-def test_the_worst_comes_first() -> None:
+def test_incidents_are_ordered_by_urgency() -> None:
     ordered = wording.by_urgency(reversed(examples.fleet(8).incidents))
     assert [incident.deployment for incident in ordered][:5] == [
         "orders-prod",
@@ -108,7 +108,7 @@ def test_the_worst_comes_first() -> None:
     ]
 
 
-def test_a_diagnosed_minor_failure_stands_before_an_undetermined_critical_one() -> None:
+def test_diagnosed_minor_failure_precedes_an_undetermined_critical_one() -> None:
     """A verdict is actionable, but a critical symptom without a known cause is not."""
     minor = replace(examples.diagnosed_incident(), diagnoses=(examples.async_failed(),))
     undetermined = replace(examples.undetermined_incident(), diagnoses=(examples.disk_full(),))
@@ -116,5 +116,5 @@ def test_a_diagnosed_minor_failure_stands_before_an_undetermined_critical_one() 
 
 
 def test_the_overview_counts_deployments_and_verdicts() -> None:
-    said = "40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy"
-    assert wording.overview(examples.fleet()) == said
+    overview = "40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy"
+    assert wording.overview(examples.fleet()) == overview

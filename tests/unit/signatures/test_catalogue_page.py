@@ -41,7 +41,7 @@ def test_the_same_pack_gives_the_same_page() -> None:
     assert render_catalogue(pack) == render_catalogue(load_pack([SMALL_PACK]))
 
 
-def test_texts_are_no_markup() -> None:
+def test_texts_are_escaped() -> None:
     odd = signature(
         title="A <script> | in a title",
         remediation=RemediationSpec("x", config=(ConfigSpec("k", "<a|b>", reason="c|d <b>"),)),
@@ -52,7 +52,7 @@ def test_texts_are_no_markup() -> None:
     assert "| `k` | `<a\\|b>` | c\\|d &lt;b> |" in page
 
 
-def test_quality_counts_what_was_shown_and_what_went_wrong() -> None:
+def test_quality_counts_examples_and_errors() -> None:
     good = signature("a/good", examples=Examples(("lost it",), ("kept it",)))
     bad = replace(good, id="a/bad", examples=Examples(("lost it", "kept it"), ("lost it too",)))
     rows = measure_quality(build_pack([good, bad]), healthy=["all well", "lost it and healthy"])

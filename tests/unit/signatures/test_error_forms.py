@@ -99,7 +99,7 @@ def test_each_form_is_found_by_what_it_shows(name: str, form: Form) -> None:
     assert not any(shows(asked, form) for asked in OTHERS[name])
 
 
-def test_a_form_that_does_not_print_what_is_asked_is_left_out() -> None:
+def test_form_without_all_requested_fields_is_left_out() -> None:
     both = expand({"of": "aws", "service": "s3", "status": "503", "code": "SlowDown"})
     assert both
     assert all({"(?P<code>", "(?P<status>"} <= set(_groups(c["regex"])) for c in both)
@@ -109,7 +109,7 @@ def _groups(pattern: str) -> list[str]:
     return re.findall(r"\(\?P<\w+>", pattern)
 
 
-def test_the_document_of_azure_is_no_error_of_s3() -> None:
+def test_azure_error_document_is_not_an_s3_error() -> None:
     document = "<Error><Code>InternalError</Code><Message>Internal.{}</Message></Error>"
     of_s3 = expand({"of": "aws", "service": "s3", "code": "InternalError"})
     found = {
@@ -119,7 +119,7 @@ def test_the_document_of_azure_is_no_error_of_s3() -> None:
     assert list(found.values()) == [True, False]
 
 
-def test_what_a_client_asks_again_for_is_a_failure_only_as_an_exception() -> None:
+def test_retriable_error_is_a_failure_only_as_an_exception() -> None:
     retried = expand({"of": "kafka", "code": "NOT_ENOUGH_REPLICAS"})
     assert [form["throwable"][0].rpartition(".")[2] for form in retried] == [
         "NotEnoughReplicasException"
@@ -153,7 +153,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize(("error", "problem"), PROBLEMS.items(), ids=PROBLEMS)
-def test_an_error_that_cannot_be_meant_is_refused(error: str, problem: tuple[str, str]) -> None:
+def test_invalid_error_definition_is_refused(error: str, problem: tuple[str, str]) -> None:
     schema = load_schema(builtin_pack_directory() / SCHEMA_FILE)
     signature, (found, *_) = parse_signature(SIGNATURE.replace("{ERROR}", error), "a/b", schema)
     assert signature is None
@@ -243,5 +243,5 @@ def test_a_form_that_no_example_shows_is_named(text: str, signature: str) -> Non
         "Call to nn1 failed: org.apache.hadoop.ipc.StandbyException, failing over",
     ],
 )
-def test_what_is_asked_again_names_nothing(text: str) -> None:
+def test_retried_error_matches_no_signature(text: str) -> None:
     assert not Matcher(load_pack((builtin_pack_directory(),))).match(event(text), text, None, None)

@@ -48,7 +48,7 @@ LOGGED = Alternative(literals=("lost it",), loggers=("org.x",))
         ),
     ],
 )
-def test_what_a_throwable_does_not_show_is_left_out_with_its_reason(
+def test_conditions_not_visible_in_a_throwable_are_left_out_with_a_reason(
     alternative: Alternative, reason: str
 ) -> None:
     beside = failure_enricher(pack_of(TEXT, alternative))
@@ -79,9 +79,7 @@ def test_a_signature_that_one_throwable_cannot_show_is_left_out(
     assert (rules.left_out, dict(rules.pack.signatures)) == ({"a/b": reason}, {})
 
 
-def test_a_failure_has_the_levels_of_a_failure_and_no_logger_that_could_save_it_from_a_veto() -> (
-    None
-):
+def test_levels_processes_and_loggers_are_dropped_on_export() -> None:
     warned = Alternative(literals=("lost it",), levels=("INFO", "WARN"), process="jobmanager")
     asked = failure_enricher(pack_of(warned, vetoes=(LOGGED,))).pack.signatures["a/b"]
     assert (asked.alternatives, asked.vetoes) == ((TEXT,), (TEXT,))
@@ -92,7 +90,7 @@ def test_a_veto_on_the_header_line_never_holds() -> None:
     assert failure_enricher(pack_of(TEXT, vetoes=(veto,))).pack.signatures["a/b"].vetoes == ()
 
 
-def test_nearly_all_of_the_pack_can_be_asked() -> None:
+def test_nearly_the_whole_pack_is_exported() -> None:
     pack = load_pack([builtin_pack_directory()])
     rules = failure_enricher(pack)
     assert len(rules.pack.signatures) > len(pack.signatures) * 0.95
@@ -132,7 +130,7 @@ def test_the_file_holds_each_condition_in_its_own_record() -> None:
     ]
 
 
-def test_the_file_says_whose_code_a_frame_is() -> None:
+def test_file_maps_package_prefixes_to_origins() -> None:
     text = render_rules(failure_enricher(load_pack([SMALL_PACK])))
     origins = {fields[1]: fields[2:] for fields in records(text) if fields[0] == "origin"}
     assert set(origins) == {"jdk", "connector", "example", "library"}
@@ -141,7 +139,7 @@ def test_the_file_says_whose_code_a_frame_is() -> None:
 
 
 @pytest.mark.parametrize("kind", EXPORT_KINDS)
-def test_an_export_goes_to_a_file_or_into_a_directory(kind: ExportKind, tmp_path: Path) -> None:
+def test_export_is_written_to_a_file_or_into_a_directory(kind: ExportKind, tmp_path: Path) -> None:
     pack = load_pack([SMALL_PACK])
     named = export(pack, kind, tmp_path / "new" / "file")
     placed = export(pack, kind, tmp_path)
@@ -204,5 +202,5 @@ def test_a_regex_that_java_would_read_otherwise_is_refused(pattern: str) -> None
         to_java(pattern)
 
 
-def test_a_hostile_pattern_is_translated_in_no_time() -> None:
+def test_hostile_pattern_is_translated_quickly() -> None:
     assert len(to_java("[" + "a" * 100_000 + "]" + "{" * 100_000)) == 300_002

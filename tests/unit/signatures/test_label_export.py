@@ -48,7 +48,7 @@ def test_flink_reads_back_the_labels_that_were_written() -> None:
     assert dict(pairs) == labels
 
 
-def test_both_configuration_files_say_the_same() -> None:
+def test_both_configuration_files_hold_the_same_labels() -> None:
     labels = {r"a \[colon\]: and, comma": "a/b"}
     new = yaml.safe_load(render_label_mapper(labels, "config.yaml"))
     old = render_label_mapper(labels, "flink-conf.yaml").rstrip("\n").partition(": ")[2]
@@ -85,7 +85,7 @@ def test_several_literals_may_come_in_any_order_and_a_veto_is_kept() -> None:
     assert not re.search(pattern, "second words, first long words, on purpose")
 
 
-def test_what_needs_repetition_or_a_logger_is_left_out() -> None:
+def test_signatures_that_need_repetition_or_a_logger_are_left_out() -> None:
     text = Alternative(literals=("a long enough text",))
     pack = build_pack(
         [
@@ -114,7 +114,7 @@ def test_a_signature_is_one_entry_whatever_its_alternatives() -> None:
     ] == [True, True, True, False]
 
 
-def test_a_regex_is_asked_beside_its_literal() -> None:
+def test_regex_is_combined_with_its_literal() -> None:
     pack = pack_of(Alternative(literals=("long enough words",), regex=r"words (?P<count>\d+)"))
     (pattern,) = label_mapper(pack).labels
     flags, pattern = pattern[:5], pattern[5:]
@@ -123,6 +123,6 @@ def test_a_regex_is_asked_beside_its_literal() -> None:
     assert not re.search(pattern, "long enough words twelve")
 
 
-def test_a_regex_without_a_java_form_is_no_label() -> None:
+def test_regex_without_a_java_form_is_left_out() -> None:
     pack = pack_of(Alternative(literals=("long enough words",), regex=r"\m(?:words)"))
     assert label_mapper(pack).left_out == {"a/b": "cannot be recognized by a message alone"}

@@ -185,13 +185,13 @@ UNSTATED = {
 @pytest.mark.parametrize(
     ("alternative", "fields", "process", "holds"), UNSTATED.values(), ids=UNSTATED.keys()
 )
-def test_what_an_event_does_not_state_refutes_nothing(
+def test_missing_event_fields_do_not_rule_out_a_match(
     alternative: Alternative, fields: dict[str, object], process: Process | None, holds: bool
 ) -> None:
     assert bool(found(pack_of(alternative), "lost it", None, process, **fields)) is holds
 
 
-def test_a_suppressed_throwable_stands_behind_all_causes() -> None:
+def test_suppressed_throwable_ranks_behind_all_causes() -> None:
     suppressed = (Throwable("S", "lost it", relation="suppressed"),)
     trace = StackTrace((Throwable("A", "a", suppressed=(suppressed,)), Throwable("B", "b")))
     assert [match.depth_from_root for match in found(pack_of(TEXT), "", trace)] == [2]
@@ -233,7 +233,7 @@ def test_captures_of_other_alternatives_are_added_to_those_of_the_best() -> None
     assert (match.alternative, match.captures) == (0, {"what": "files", "host": "h1"})
 
 
-def test_of_two_captures_of_one_name_the_one_nearest_to_the_root_stays() -> None:
+def test_capture_nearest_to_the_root_cause_wins() -> None:
     pack = pack_of(
         Alternative(literals=("lost",), regex=r"lost (?P<what>\w+)"),
         Alternative(literals=("missing",), regex=r"missing (?P<what>\w+)"),
@@ -270,7 +270,7 @@ def test_a_sequence_reports_each_alternative_by_itself() -> None:
     assert {m.alternative for m in found(pack, "lost it, found it")} == {0, 1}
 
 
-def test_user_code_is_where_the_first_own_frame_is_the_users() -> None:
+def test_user_code_condition_checks_the_first_own_frame() -> None:
     pack = pack_of(Alternative(is_user_frame=True))
     thrown_by_user = chain("A: a", "B: b", frames=(JDK, USER, FLINK))
     thrown_by_flink = chain("A: a", "B: b", frames=(JDK, FLINK, USER))
@@ -280,7 +280,7 @@ def test_user_code_is_where_the_first_own_frame_is_the_users() -> None:
     assert found(pack, "no trace") == ()
 
 
-def test_matches_come_named_before_generic_deep_before_far_specific_before_vague() -> None:
+def test_matches_are_ordered_by_generality_depth_and_specificity() -> None:
     pack = build_pack(
         [
             signature("a/generic", alternatives=(Alternative(is_user_frame=True),)),
@@ -312,7 +312,7 @@ EVIL = Alternative(literals=("evil",), regex=r"evil (?:a|aa)+$")
 EVIL_TEXT = "evil " + "a" * 60 + "b"
 
 
-def test_a_regex_out_of_time_is_no_match_and_is_told() -> None:
+def test_regex_timeout_is_no_match_and_is_reported() -> None:
     settings = Settings(regex_timeout_seconds=0.01)
     matcher = Matcher(build_pack([signature("z/evil", alternatives=(EVIL,))]), settings)
     assert matcher.match(event(EVIL_TEXT), EVIL_TEXT, None, None) == ()
@@ -356,13 +356,13 @@ def test_a_pack_without_signatures_matches_nothing() -> None:
     assert found(build_pack([]), "anything", chain("A: a")) == ()
 
 
-def test_an_event_is_left_as_it_was() -> None:
+def test_matching_does_not_modify_the_event() -> None:
     given = Event("f", 0, 1, 1, None, None, None, None, "lost it", "tail")
     Matcher(pack_of(TEXT)).match(given, "lost it", None, None)
     assert given == Event("f", 0, 1, 1, None, None, None, None, "lost it", "tail")
 
 
-def test_the_frame_that_held_is_captured_where_the_remedy_asks_for_it() -> None:
+def test_matching_frame_is_captured_if_the_remediation_uses_it() -> None:
     asking = RemediationSpec(
         "x", config=(ConfigSpec("k", "v", when=When(captures={"frame": "acme"})),)
     )

@@ -42,7 +42,7 @@ def test_a_sample_without_header_is_all_message() -> None:
     assert event.continuation == "\tat a.B.c(B.java:1)"
 
 
-def test_the_small_pack_keeps_its_word() -> None:
+def test_examples_of_the_small_pack_match() -> None:
     pack = load_pack([SMALL_PACK])
     assert check_examples(pack) == ()
     sample = pack.signatures["rocksdb/bad-table-magic"].examples.match[0]
@@ -56,10 +56,10 @@ def test_the_small_pack_keeps_its_word() -> None:
     }
 
 
-def test_missed_examples_and_taken_near_misses_are_told() -> None:
+def test_missed_examples_and_matched_near_misses_are_reported() -> None:
     wrong = signature(examples=Examples(("we kept it", "we lost it"), ("they lost it",)))
-    told = [(problem.field, problem.reason) for problem in check_examples(build_pack([wrong]))]
-    assert told == [
+    problems = [(problem.field, problem.reason) for problem in check_examples(build_pack([wrong]))]
+    assert problems == [
         ("examples.match[0]", "does not match"),
         ("examples.no_match[0]", 'matches alternative 0: "they lost it"'),
     ]
@@ -105,7 +105,7 @@ def test_a_symptom_beats_no_trigger() -> None:
     ]
 
 
-def test_what_explains_the_owner_may_stand_before_it() -> None:
+def test_cause_of_the_owner_may_rank_before_it() -> None:
     cause = replace(EXACT, explains=("a/vague",))
     assert [overlap.beaten_by for overlap in overlap_matrix(build_pack([VAGUE, cause]))] == [(), ()]
 

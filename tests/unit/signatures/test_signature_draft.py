@@ -46,12 +46,12 @@ def test_a_draft_loads_and_matches_where_it_came_from(text: str) -> None:
     assert signature.examples != Examples()
 
 
-def test_literals_are_what_does_not_vary() -> None:
+def test_literals_are_the_constant_parts() -> None:
     message = "chunk 17 of /data/a-1/f.bin has 99 bytes"
     assert constant_parts(message) == ["chunk", "bytes"]
 
 
-def test_a_regex_captures_what_varies() -> None:
+def test_regex_captures_the_variable_parts() -> None:
     assert masked_regex("chunk 17 of /data/f.bin is bad") == (
         r"chunk (?P<value1>\S+?) of (?P<value2>\S+?) is bad"
     )

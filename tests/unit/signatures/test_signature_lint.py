@@ -167,9 +167,9 @@ def test_problems_of_loading_of_linting_and_of_options_come_in_one_list() -> Non
     def no_such_option(pack: SignaturePack) -> list[str]:
         return [f"{id}: no such option" for id in pack.signatures]
 
-    told = lint([DATA / "team"], no_such_option)
+    problems = lint([DATA / "team"], no_such_option)
     path = DATA / "team" / "rocksdb" / "bad-table-magic.yaml"
-    assert set(told) == {
+    assert set(problems) == {
         f"{path}:1: examples.match: is missing: give at least one whole real event",
         f"{path}:1: examples.no_match: is missing: give at least one near miss",
         f"{path}:8: cause: is too short for an explanation",
@@ -178,7 +178,7 @@ def test_problems_of_loading_of_linting_and_of_options_come_in_one_list() -> Non
     }
 
 
-def test_an_example_that_is_missed_is_told_with_its_line() -> None:
+def test_examples_keep_their_line_numbers() -> None:
     pack = load_pack([SMALL_PACK])
     threshold = pack.signatures["checkpoint/threshold-exceeded"]
     assert threshold.lines["examples.match[0]"] == 14

@@ -191,7 +191,7 @@ def test_the_schema_file_is_a_json_schema() -> None:
 PAGE = (Path(__file__).parents[3] / "docs" / "signature-format.md").read_text(encoding="utf-8")
 
 
-def test_the_signature_on_the_format_page_loads_and_keeps_its_word() -> None:
+def test_signature_on_the_format_page_loads_and_matches_its_examples() -> None:
     text = PAGE.split("```yaml\n")[2].partition("```")[0]
     signature, problems = parse_signature(text, "rocksdb/bad-table-magic", SCHEMA)
     assert problems == ()
@@ -199,7 +199,7 @@ def test_the_signature_on_the_format_page_loads_and_keeps_its_word() -> None:
     assert check_examples(build_pack([signature])) == ()
 
 
-def test_the_format_page_names_every_field_and_every_allowed_word() -> None:
+def test_format_page_lists_every_field_and_allowed_value() -> None:
     words = set(_words(SCHEMA))
     shapes = ("`{}", "{}:", " {}`")
     missing = {w for w in words if not any(shape.format(w) in PAGE for shape in shapes)}

@@ -64,7 +64,7 @@ def test_a_later_directory_replaces_a_signature_and_keeps_the_others() -> None:
     assert pack.signatures["rocksdb/bad-table-magic"].title.startswith("Our own words")
 
 
-def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_problems_of_all_files_are_reported_together(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -76,8 +76,8 @@ def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
             "a/Upper.yaml": GOOD,
         },
     )
-    told = problems_of(tmp_path)
-    assert [problem.partition(": ")[0] for problem in told] == [
+    found = problems_of(tmp_path)
+    assert [problem.partition(": ")[0] for problem in found] == [
         "a/Upper.yaml:1",
         "a/bad.yaml:2",
         "a/other.yml:1",
@@ -86,7 +86,7 @@ def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_reading_keeps_what_is_good(tmp_path: Path) -> None:
+def test_reading_keeps_valid_signatures(tmp_path: Path) -> None:
     write(tmp_path, {"a/good.yaml": GOOD, "a/bad.yaml": "title: ["})
     pack, problems = read_pack([tmp_path])
     assert list(pack.signatures) == ["a/good"]
@@ -100,12 +100,12 @@ def test_an_unknown_explained_signature_is_a_problem_with_a_hint(tmp_path: Path)
     ]
 
 
-def test_what_a_broken_file_would_define_is_not_unknown(tmp_path: Path) -> None:
+def test_signature_of_a_broken_file_is_not_unknown(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.yaml": GOOD + "explains: [a/two]\n", "a/two.yaml": "title: ["})
     assert [problem.partition(":")[0] for problem in problems_of(tmp_path)] == ["a/two.yaml"]
 
 
-def test_a_circle_of_explanations_is_printed(tmp_path: Path) -> None:
+def test_cycle_of_explanations_is_printed(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -135,7 +135,7 @@ def test_cycles(edges: dict[str, list[str]], cycle: tuple[str, ...]) -> None:
     assert find_cycle(edges) == cycle
 
 
-def test_a_thousand_million_ways_without_a_circle_take_no_time() -> None:
+def test_acyclic_graph_with_many_paths_is_checked_quickly() -> None:
     edges = {f"{row}{side}": [f"{row + 1}a", f"{row + 1}b"] for row in range(30) for side in "ab"}
     assert find_cycle(edges) == ()
 
@@ -190,7 +190,9 @@ def test_a_pack_can_be_sent_to_another_process() -> None:
     ],
     ids=["a literal that says enough", "one that counts with its class only"],
 )
-def test_what_a_scanner_looks_for(literals: tuple[str, ...], anchors: tuple[str, ...]) -> None:
+def test_literals_that_the_scanner_searches_for(
+    literals: tuple[str, ...], anchors: tuple[str, ...]
+) -> None:
     alternative = Alternative(literals=literals, throwables=("java.io.FileNotFoundException",))
     assert alternative.anchors == anchors
 
@@ -223,7 +225,7 @@ def test_a_pack_is_used_without_the_files_that_have_problems(tmp_path: Path) -> 
     assert pack.ignored == built_in.ignored
 
 
-def test_what_is_wrong_with_the_first_directory_or_a_missing_one_is_raised(tmp_path: Path) -> None:
+def test_broken_first_directory_or_missing_directory_raises(tmp_path: Path) -> None:
     broken = write(tmp_path / "broken", {"a/bad.yaml": "title: ["})
     for directories in ([broken], [broken, SMALL_PACK], [SMALL_PACK, tmp_path / "none"]):
         with pytest.raises(SignaturePackError):

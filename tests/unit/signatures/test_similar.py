@@ -37,7 +37,7 @@ def similar(pack: SignaturePack, trace: str) -> tuple[SimilarFailure, ...]:
 
 
 @pytest.mark.parametrize("left_out", ["the example itself", "all examples of the signature"])
-def test_the_right_signature_is_among_three_without_what_is_looked_for(
+def test_correct_signature_is_in_the_top_three_without_its_own_examples(
     pack: SignaturePack, left_out: str
 ) -> None:
     looked = list(look(pack, left_out, every=31))
@@ -45,11 +45,11 @@ def test_the_right_signature_is_among_three_without_what_is_looked_for(
     assert sum(one.is_right for one in looked) >= 0.6 * len(looked)
 
 
-def test_failures_of_own_code_have_no_neighbours(pack: SignaturePack) -> None:
+def test_user_code_failures_have_no_similar_failures(pack: SignaturePack) -> None:
     assert neighbours_of_own_failures(pack) == {}
 
 
-def test_what_agrees_and_what_differs_is_told(pack: SignaturePack) -> None:
+def test_similarities_and_differences_are_listed(pack: SignaturePack) -> None:
     first, *others = similar(pack, NOT_LEADER)
     assert len(others) <= 2
     assert first.signature == "kafka/not-leader"
@@ -59,20 +59,20 @@ def test_what_agrees_and_what_differs_is_told(pack: SignaturePack) -> None:
     assert any("is not in the message" in differs for differs in first.differs)
 
 
-def test_a_failure_of_another_part_says_whose_it_is(pack: SignaturePack) -> None:
+def test_failure_of_another_component_names_both_components(pack: SignaturePack) -> None:
     found = similar(pack, NOT_LEADER.replace("org.apache.kafka.common.errors", "io.grpc"))
-    told = [differs for one in found for differs in one.differs]
-    assert "it is a failure of the Kafka client, but this one is of gRPC" in told
+    differences = [differs for one in found for differs in one.differs]
+    assert "it is a failure of the Kafka client, but this one is of gRPC" in differences
 
 
-def test_a_wrapper_around_it_changes_nothing(pack: SignaturePack) -> None:
+def test_wrapper_does_not_change_the_similar_failures(pack: SignaturePack) -> None:
     bare = similar(pack, NOT_LEADER)
     wrapped = similar(pack, CHAINED + NOT_LEADER)
     assert [one.signature for one in wrapped] == [one.signature for one in bare]
     assert similar(pack, CHAINED.removesuffix("\nCaused by: ")) == ()
 
 
-def test_what_is_shown_already_is_not_given(pack: SignaturePack) -> None:
+def test_signatures_already_shown_are_not_suggested(pack: SignaturePack) -> None:
     observation = observe(f"failed\n{NOT_LEADER}")
     first = similar_failures(observation, pack)[0].signature
     without = similar_failures(observation, pack, without={first})
@@ -80,7 +80,7 @@ def test_what_is_shown_already_is_not_given(pack: SignaturePack) -> None:
     assert first not in {one.signature for one in without}
 
 
-def test_what_a_team_ignores_is_not_given(pack: SignaturePack) -> None:
+def test_ignored_signatures_are_not_suggested(pack: SignaturePack) -> None:
     observation = observe(f"failed\n{NOT_LEADER}")
     first = similar_failures(observation, pack)[0].signature
     ignored = replace(pack.signatures[first], role="benign")
@@ -97,8 +97,8 @@ def test_the_order_of_the_signatures_does_not_matter(pack: SignaturePack) -> Non
     assert SimilarIndex(terms).nearest(failure) == SimilarIndex(turned).nearest(failure)
 
 
-def test_of_a_huge_message_only_the_beginning_counts(pack: SignaturePack) -> None:
+def test_only_the_beginning_of_a_huge_message_counts(pack: SignaturePack) -> None:
     observation = observe(f"failed\n{NOT_LEADER}")
-    said = f"{observation.root_cause_message} " + " checksum mismatch of a block" * 10**5
-    padded = replace(observation, root_cause_message=said[:3000])
-    assert terms_of_failure(replace(padded, root_cause_message=said)) == terms_of_failure(padded)
+    message = f"{observation.root_cause_message} " + " checksum mismatch of a block" * 10**5
+    padded = replace(observation, root_cause_message=message[:3000])
+    assert terms_of_failure(replace(padded, root_cause_message=message)) == terms_of_failure(padded)

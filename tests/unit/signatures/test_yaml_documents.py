@@ -48,7 +48,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "problem"), REFUSED.values(), ids=REFUSED.keys())
-def test_what_signatures_do_not_need_is_refused_with_its_line(text: str, problem: str) -> None:
+def test_unsupported_yaml_features_are_refused_with_a_line(text: str, problem: str) -> None:
     _, problems = parse_document(text, "f")
     assert [str(found) for found in problems] == [problem]
 
@@ -62,7 +62,7 @@ def test_what_signatures_do_not_need_is_refused_with_its_line(text: str, problem
         pytest.param("a: 1\nb: c: d", 2, id="two colons on one line"),
     ],
 )
-def test_what_is_no_yaml_is_a_problem_with_its_line(text: str, line: int) -> None:
+def test_invalid_yaml_is_a_problem_with_a_line(text: str, line: int) -> None:
     node, problems = parse_document(text, "f")
     assert node is None
     assert [(problem.line, problem.field) for problem in problems] == [(line, "yaml")]

@@ -27,7 +27,7 @@ LARGE = "The message is 9 bytes"
         ("com.acme.LargeExceptionHandler", []),
     ],
 )
-def test_what_a_sentence_mentions(text: str, expected: list[tuple[str, str]]) -> None:
+def test_throwables_mentioned_in_a_sentence(text: str, expected: list[tuple[str, str]]) -> None:
     found = mentioned(text)
     throwables = found.throwables if found is not None else ()
     assert [(t.type, t.message) for t in throwables] == expected

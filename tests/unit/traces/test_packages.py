@@ -18,7 +18,7 @@ def test_prefixes_are_sorted_and_each_stands_once() -> None:
     assert sorted(set(PREFIXES)) == PREFIXES
 
 
-def test_every_row_says_something_in_known_words() -> None:
+def test_every_row_classifies_its_prefix_with_known_values() -> None:
     assert [row["prefix"] for row in ROWS if not any([*row.values()][1:5])] == []
     assert ORIGINS.keys() == {*get_args(Origin)} - {"native"}
     assert PRODUCTS.keys() == {"other", "server"}
@@ -29,12 +29,12 @@ def test_every_row_says_something_in_known_words() -> None:
 
 
 @pytest.mark.parametrize("origin", ORIGINS)
-def test_a_package_has_its_origin_whatever_shorter_prefixes_say(origin: Origin) -> None:
+def test_longest_prefix_determines_the_origin(origin: Origin) -> None:
     wrong = {p: origin_of(f"{p}X") for p in ORIGINS[origin] if origin_of(f"{p}X") != origin}
     assert wrong == {}
 
 
-def test_a_package_has_its_name_whatever_shorter_prefixes_say() -> None:
+def test_longest_prefix_determines_the_part() -> None:
     wrong = {p: part_of(f"{p}X") for p, name in PARTS.items() if part_of(f"{p}X") != name}
     assert wrong == {}
 

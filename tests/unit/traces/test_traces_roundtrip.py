@@ -99,7 +99,7 @@ def test_expanded_frames_start_with_the_printed_ones(trace: StackTrace) -> None:
 
 @FEW
 @given(st.text(st.sampled_from("at (.)\n\tCaused by:Exception|\\>x1~[]"), max_size=300))
-def test_nothing_makes_it_raise(text: str) -> None:
+def test_no_text_makes_extraction_raise(text: str) -> None:
     message, trace = extract(text[:20], text[20:])
     assert isinstance(message, str)
     if trace is not None:
