@@ -195,13 +195,7 @@ class Matcher:
         if not (_header_holds(alternative, text) and _trace_holds(alternative, text)):
             return None
         for piece in _pieces(alternative, text):
-            held = self._search(
-                signature_id,
-                alternative,
-                piece,
-                is_elided=text.is_elided,
-                may_be_cut=text.is_written,
-            )
+            held = self._search(signature_id, alternative, piece, text)
             if held is not None:
                 position, captures = held
                 depth = piece.depth if piece.depth is not None else _depth(alternative, text)
@@ -210,17 +204,11 @@ class Matcher:
         return None
 
     def _search(
-        self,
-        signature_id: str,
-        alternative: Alternative,
-        piece: Piece,
-        *,
-        is_elided: bool,
-        may_be_cut: bool,
+        self, signature_id: str, alternative: Alternative, piece: Piece, text: EventText
     ) -> tuple[int, Mapping[str, str]] | None:
-        """The position of the alternative in a text, and its captures.
+        """The position of the alternative in a piece of the text, and its captures.
 
-        If the text may be cut, it may end where the regex expects a value.
+        A text that a user may have typed may end where the regex expects a value.
         """
         positions = [piece.text.find(literal) for literal in alternative.literals]
         if any(position < 0 for position in positions):
@@ -228,14 +216,14 @@ class Matcher:
         position = min(positions, default=0)
         if alternative.regex is None:
             return position, {}
-        if is_elided:
+        if text.is_elided:
             is_sufficient = says_enough(alternative) and signature_id not in self._slow
             return (position, {}) if is_sufficient else None
         search = self._search_frames if alternative.scope == "frame" else self._run_regex
         found = search(signature_id, alternative.regex, piece.text, position)
         if found is None:
-            is_cut = may_be_cut and says_enough(alternative) and self._is_cut(alternative, piece)
-            return (position, {}) if is_cut else None
+            may_be_cut = text.is_written and says_enough(alternative)
+            return (position, {}) if may_be_cut and self._is_cut(alternative, piece) else None
         captures = {
             name: value[: self._settings.max_excerpt_chars]
             for name, value in found.groupdict().items()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from flink_triage.logs.readers.block_arrays import windows_at
 from flink_triage.logs.readers.event_builder import MESSAGE_FOLLOWS, ShapedEvents
+from flink_triage.logs.readers.quoted_text import INDICATIONS
 from flink_triage.logs.readers.repeated_events import (
     LAST_TEN_SECONDS,
     MET_FROM,
@@ -27,16 +28,6 @@ from flink_triage.logs.readers.repeated_events import (
 from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.logs.text.secret_forms import MAYBE, MAYBE_CASED
-from flink_triage.logs.text.trace_lines import TRACE_WORDS
-
-# Indications of a subtask, an ID, characters to clean, or a stack trace.
-_INDICATIONS = (
-    rb"\([0-9]{1,6}/[0-9]{1,6}\)",
-    rb"[0-9a-f]{32}",
-    rb"[\x00\x1b\r&\x80-\xff]",
-    rb" by:|at[ \t]",
-    "|".join(word.replace(".", r"\.") for word in TRACE_WORDS).encode(),
-)
 
 # Events with a longer header are not grouped.
 _MAX_HEADER_BYTES = 128
@@ -157,6 +148,6 @@ def _bytes_at(data: bytes, starts: npt.NDArray[np.int64], width: int) -> npt.NDA
 
 @lru_cache(maxsize=1)
 def _database() -> tuple[Any, Any]:
-    cased = (*MAYBE_CASED, *_INDICATIONS)
+    cased = (*MAYBE_CASED, *INDICATIONS, rb" by:|at[ \t]")
     flags = [hyperscan.HS_FLAG_CASELESS] * len(MAYBE) + [0] * len(cased)
     return database_of([*MAYBE, *cased], flags, literal=False)

@@ -41,15 +41,15 @@ _CLASSES = re.compile(rb"(?:[A-Za-z_$][\w$.]{0,255}:(?: |$)){1,5}")
 _MAX_EVENT_BYTES = 16 * 1024
 # Headlines whose text is not the class and the message of the throwable.
 _REWRITTEN = re.compile(rb"SerializedThrowable|: \(message:|^([\w$.]+: )\1")
-# Quoted text with a task, an ID, a character to clean, or a part of a stack trace.
-_INDICATIONS = (
+# A subtask, an ID, a character to clean, or a word of a stack trace.
+INDICATIONS = (
     rb"\([0-9]{1,6}/[0-9]{1,6}\)",
     rb"[0-9a-f]{32}",
     rb"[\x00\x1b\r&\x80-\xff]",
-    rb"#01|<br",
-    rb" by:|at[ \t]+[^ \n]*\(",
     "|".join(word.replace(".", r"\.") for word in TRACE_WORDS).encode(),
 )
+# The same in quoted text, which may also contain a stack trace on one line.
+_QUOTED_INDICATIONS = (*INDICATIONS, rb"#01|<br", rb" by:|at[ \t]+[^ \n]*\(")
 
 _LINE_END = re.compile(r"\(\?:\\n\|\\Z\)")
 _EXCLUDED = re.compile(r"\[\^(?:[^\]\\]|\\.)*\]")
@@ -215,7 +215,7 @@ def _compiled(pattern: str) -> Any:
 
 @lru_cache(maxsize=1)
 def _indication_database() -> tuple[Any, Any]:
-    return database_of(_INDICATIONS, literal=False)
+    return database_of(_QUOTED_INDICATIONS, literal=False)
 
 
 def may_cross_lines(pattern: str) -> bool:
