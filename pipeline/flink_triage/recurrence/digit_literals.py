@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
+from functools import cached_property, partial
 
 from flink_triage.logs.lifecycle import LITERALS
 from flink_triage.logs.readers.event_form_details import SensitiveDigits
@@ -15,11 +16,16 @@ from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.conditions import simple_name
 from flink_triage.signatures.signature import Alternative
 
+Scan = Callable[[bytes, Callable[..., None]], None]
 _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]+$|[0-9]")
 
 
 def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
     """Counts repeated events; it treats two events alike only if they match ``pack`` alike."""
+    return Repeats(partial(_effects, pack, settings))
+
+
+def _effects(pack: SignaturePack, settings: Settings) -> tuple[SensitiveDigits, QuotedText]:
     every = _alternatives(pack)
     literals = (*_literals(every), *LITERALS, *pack.anchors)
     searching = [(a, a.regex) for a in every if a.regex is not None]
@@ -28,7 +34,7 @@ def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
         (a.scope, a.literals, [simple_name(c) for c in a.throwables or a.root_causes], regex)
         for a, regex in searching
     ]
-    return Repeats(sensitive_digits, QuotedText(literals, searches, settings))
+    return sensitive_digits, QuotedText(literals, searches, settings)
 
 
 def _alternatives(pack: SignaturePack) -> list[Alternative]:
@@ -47,9 +53,19 @@ class Sensitive:
     """Finds literals with digits, or with letters that may be part of an ID, or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:
-        literals = _literals(_alternatives(pack))
-        self._all = _scanner(literals)
-        self._at_an_edge = _scanner({text for text in literals if _AT_AN_EDGE.search(text)})
+        self._pack = pack
+
+    @cached_property
+    def _literals(self) -> set[str]:
+        return _literals(_alternatives(self._pack))
+
+    @cached_property
+    def _all(self) -> Scan | None:
+        return _scanner(self._literals)
+
+    @cached_property
+    def _at_an_edge(self) -> Scan | None:
+        return _scanner({text for text in self._literals if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
         """The literals found and their end positions, in any order.
@@ -67,7 +83,7 @@ class Sensitive:
         return found
 
 
-def _scanner(literals: Collection[str]) -> Callable[[bytes, Callable[..., None]], None] | None:
+def _scanner(literals: Collection[str]) -> Scan | None:
     if not literals:
         return None
     database, scratch = database_of([literal.encode() for literal in sorted(literals)])

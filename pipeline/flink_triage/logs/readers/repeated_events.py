@@ -8,9 +8,10 @@ first few and the last of each portion. The events between them are only counted
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, period_of
 from flink_triage.logs.readers.event_builder import ShapedEvents
@@ -136,11 +137,13 @@ class Repeats:
 
     ``known_events`` is the number of notable events recognized by their form; ``other_events`` is
     the number of those that had to be parsed.
+
+    ``load`` returns what numbers and quoted text affect. It takes 30 ms, so it is called on first
+    use, which a small log does not reach.
     """
 
-    def __init__(self, sensitive_digits: SensitiveDigits, quoted_text: QuotedText) -> None:
-        self._sensitive_digits = sensitive_digits
-        self.quoted_text = quoted_text
+    def __init__(self, load: Callable[[], tuple[SensitiveDigits, QuotedText]]) -> None:
+        self._load = load
         self._tables: dict[Hashable, dict[bytes, _Form]] = {}
         self._forms: dict[bytes, _Form] = {}
         self._made = 0
@@ -150,6 +153,18 @@ class Repeats:
         self.known_events = 0
         self.other_events = 0
         self._counted_bytes = 0
+
+    @cached_property
+    def _effects(self) -> tuple[SensitiveDigits, QuotedText]:
+        return self._load()
+
+    @property
+    def quoted_text(self) -> QuotedText:
+        return self._effects[1]
+
+    @property
+    def _sensitive_digits(self) -> SensitiveDigits:
+        return self._effects[0]
 
     def forget_range(self) -> None:
         """Discard the state of the range; learned forms are kept."""
