@@ -66,6 +66,8 @@ _NAMES_OTHER = re.compile(
     # Build tools, and Flume and Spark threads, which some layouts print in the message.
     r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
     r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
+    # Hive's command line.
+    r"|^(?:hive|\d: jdbc:hive2:\S{0,200})> |\bFAILED: Execution Error, return code \d"
     # dbt.
     r"|\[(?:ERROR|FAIL \d{1,9}) in \d{1,6}\.\d\ds\]"
     r"|\bDatabase Error in (?:model|test|snapshot|seed) \w"
@@ -84,6 +86,7 @@ _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
+    *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
 )
 # Fixed layouts of servers, which print no class names, each with a word that every line contains.
 _LINES_OF_SERVERS = (

@@ -73,6 +73,9 @@ _REPORT_WORDING = re.compile(
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
 _BULLETS = "\t *-"
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
+_THROWABLE_HEADING = re.compile(
+    r"\s*#{1,6} (?:Caused by: )?(?:[a-z]\w{0,60}\.){1,12}[A-Z]\w{0,80}(?:Exception|Error)\b"
+)
 _UNDERLINE = re.compile(r"[=\-~^]{4,}\s*")
 _QUESTION = re.compile(r"\s*#{1,6} (?:Q\d{0,3}\s?[:.]|.*\?\s*$)")
 # Section labels of a troubleshooting guide: symptoms and solutions, also in Chinese, Japanese,
@@ -93,7 +96,7 @@ _SOLUTION = re.compile(
     rf"(?: (?:steps?|plan))?{_LABEL_END}",
     re.IGNORECASE,
 )
-_MIN_SOLUTIONS = 2
+_MIN_SOLUTIONS = _MIN_THROWABLE_HEADINGS = 2
 # A release note entry: a list item that starts with an issue key.
 _RELEASE_NOTE = re.compile(r"\s*(?:<li>|[-*+])\s*\[?(?:<a [^>]{1,200}>|\[)?[A-Z]{3,12}-\d{1,6}\b")
 _MANUAL_HEADINGS = 3
@@ -158,6 +161,7 @@ def _is_reference(lines: Sequence[str]) -> bool:
     return (
         _count(_QUESTION, lines) >= _MIN_QUESTIONS
         or _count(_RELEASE_NOTE, lines) >= _MIN_NOTES
+        or _count(_THROWABLE_HEADING, lines) >= _MIN_THROWABLE_HEADINGS
         or _count(_HEADING, list(filter(_THROWABLE.search, lines))) >= _MIN_REFERENCES
     )
 
