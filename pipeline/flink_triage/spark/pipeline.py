@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
@@ -48,6 +50,7 @@ from flink_triage.spark.tables.published_runs import (
     newest_of,
     published_runs,
 )
+from flink_triage.spark.tables.table_names import BATCHES
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
@@ -66,13 +69,14 @@ def run(
     listing: Listing | None = None,
     skipped_batch: int | None = None,
 ) -> str:
-    """Read new events of ``inputs``, diagnose their deployments, publish; return the run's id.
+    """Read new events of ``inputs``, diagnose their deployments, and publish; return the run's id.
 
-    ``listing`` is the listing of the inputs, if the caller has it. Without new events nothing is
-    written, and the id is the id of the last published run. ``skipped_batch`` is the number of a
-    committed batch that cannot be finished: it is skipped, and its files are read again. Raises
-    ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``, ``OutputHeldError``,
-    ``EnvironmentProblem`` or ``CorruptStateError``.
+    Batches that were committed but not published are finished first. If there is then no new input
+    and no failed diagnosis to retry, the id is that of the newest published run. ``listing`` is the
+    listing of the inputs, if the caller has it. ``skipped_batch`` is the number of a committed
+    batch that cannot be finished: it is skipped, and its files are read again if they still exist.
+    Raises ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``,
+    ``OutputHeldError``, ``EnvironmentProblem`` or ``CorruptStateError``.
     """
     options = with_layouts(options or Options())
     warehouse = Warehouse.at(warehouse)
@@ -87,7 +91,8 @@ def run(
     def attempt() -> str:
         runs = _finished(spark, warehouse, pack, options, progress, skipped_batch)
         # The plan is discarded before the batch is opened: both are large if there are many files.
-        header = read_new(runs)
+        with _creating_tables(spark, warehouse, is_new=not runs):
+            header = read_new(runs)
         if header is None:
             return newest_of(warehouse, runs).run_id
         batch = open_own(spark, warehouse, header)
@@ -174,16 +179,19 @@ def _finished(
     progress: Progress,
     skipped: int | None = None,
 ) -> tuple[PublishedRun, ...]:
-    """Publish the batches that were committed but not published; return the published runs."""
+    """Bring the tables up to date, publish the committed batches, and return the published runs.
+
+    In a new warehouse, only `batches` is created.
+    """
     runs = published_runs(spark, warehouse)
     added = warehouse.bring_up_to_date(spark)
     # Before tables are created: a table that was just created has no batches.
     waiting = committed_after(spark, warehouse, runs[-1].batch if runs else 0)
-    if added or not runs or runs[-1].tool_version != __version__:
-        warehouse.create(spark)
-        failpoint("created")
-        if warehouse.directory is None:
-            warehouse.create_views(spark)
+    if not (runs or waiting):
+        # The other tables of a new warehouse are created while the logs are read.
+        warehouse.create(spark, (BATCHES,))
+    elif added or not runs or runs[-1].tool_version != __version__:
+        _create_tables(spark, warehouse)
     if skipped is not None and skipped not in {*waiting, *(run.batch for run in runs)}:
         allowed = ", ".join(map(str, waiting)) or "none, all batches are published"
         raise UsageError(f"--skip-batch: got {skipped}, allowed: {allowed}")
@@ -206,6 +214,24 @@ def _finished(
         runs = (*runs, done)
     failpoint("recovered")
     return runs
+
+
+@contextmanager
+def _creating_tables(spark: SparkSession, warehouse: Warehouse, *, is_new: bool) -> Iterator[None]:
+    """Create the tables of a new warehouse during the block."""
+    with ThreadPoolExecutor(1) as beside:
+        created = beside.submit(_create_tables, spark, warehouse) if is_new else None
+        yield
+        if created is not None:
+            created.result()
+
+
+def _create_tables(spark: SparkSession, warehouse: Warehouse) -> None:
+    """Create the missing tables and, in a catalog, the views."""
+    warehouse.create(spark)
+    failpoint("created")
+    if warehouse.directory is None:
+        warehouse.create_views(spark)
 
 
 def _tried_again(runs: Sequence[PublishedRun], options: Options, pack: SignaturePack) -> set[str]:

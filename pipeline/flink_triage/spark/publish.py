@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from flink_triage import __version__
 from flink_triage.errors import CorruptStateError
 from flink_triage.local import Options, ignored_in
 from flink_triage.signatures import SignaturePack
-from flink_triage.spark.diagnose.diagnose_batch import diagnose_batch, failed_diagnoses
+from flink_triage.spark.diagnose.diagnose_batch import diagnose_batch
 from flink_triage.spark.diagnose.rematch import rematch_batch
 from flink_triage.spark.failpoints import failpoint
 from flink_triage.spark.ingest import derive
@@ -52,30 +51,32 @@ def finish_batch(
     """Derive all rows from the batch and publish its run."""
     failpoint("opened")
     notes: dict[str, object] = {}
-    written: list[Table] = []
+    counts: dict[str, int] = {}
+    failed: Sequence[FailedDiagnosis] = ()
     if work.header.work == "rematch":
         rematched = rematch_batch(spark, warehouse, work)
         notes["rematched"] = asdict(rematched)
-        written.append(REMATCHES)
+        counts[REMATCHES.name] = _count(spark, warehouse, work, REMATCHES)
         progress(rematched.sentence)
     # The append of the read rows and the diagnosis run in parallel.
     with ThreadPoolExecutor(1) as beside:
         appended = beside.submit(_append_read, spark, warehouse, work)
         if work.header.deployments:
             progress(f"diagnosing {len(work.header.deployments)} deployments")
-            diagnose_batch(spark, warehouse, work)
-            written.append(DIAGNOSED)
-        written += appended.result()
-    counts = _verified(spark, warehouse, work, written)
+            counts[DIAGNOSED.name], failed = diagnose_batch(spark, warehouse, work)
+        counts |= appended.result()
+    _verify(warehouse, work, counts)
     failpoint("verified")
-    failed = failed_diagnoses(spark, warehouse, work) if DIAGNOSED in written else []
     for one in failed:
         progress(f"{one.deployment}: {one.reason}")
     return _publish(spark, warehouse, work, counts, notes, failed)
 
 
-def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> list[Table]:
-    """Append the read rows to several tables in parallel: latency dominates small commits."""
+def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, int]:
+    """Append the read rows to several tables in parallel, because small commits mostly wait.
+
+    Returns the rows of this run per table, counted in the tables.
+    """
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
     if len(batch.files):
@@ -85,45 +86,35 @@ def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> list[
         rows[STACK_TRACES] = derive.stack_traces(batch)
         rows[LOG_VOLUME] = derive.log_volume(batch)
 
-    def append(item: tuple[Table, DataFrame]) -> None:
+    def append(item: tuple[Table, DataFrame]) -> tuple[str, int]:
         table, frame = item
         warehouse.append(
             frame.withColumn("run_id", F.lit(work.header.run_id)), table, work.header.batch
         )
+        return table.name, _count(spark, warehouse, work, table)
 
     with ThreadPoolExecutor(max_workers=max(1, len(rows))) as pool:
-        for done in [pool.submit(append, item) for item in rows.items()]:
-            done.result()
-    return list(rows)
+        return dict(pool.map(append, rows.items()))
 
 
-def _verified(
-    spark: SparkSession, warehouse: Warehouse, work: Work, written: list[Table]
-) -> dict[str, int]:
-    """Rows of this run per table, counted in the tables.
+def _count(spark: SparkSession, warehouse: Warehouse, work: Work, table: Table) -> int:
+    """The number of rows of this run in the table."""
+    return warehouse.read(spark, table).where(F.col("run_id") == work.header.run_id).count()
 
-    Raises ``CorruptStateError`` if a count differs from the workers' count, because a commit was
-    skipped or lost.
+
+def _verify(warehouse: Warehouse, work: Work, found: Mapping[str, int]) -> None:
+    """Compare the counts in the tables with those of the workers.
+
+    Raises ``CorruptStateError`` if they differ, because a commit was skipped or lost.
     """
-    run_id = work.header.run_id
-    counted = [
-        warehouse.read(spark, table)
-        .where(F.col("run_id") == run_id)
-        .agg(F.count(F.lit(1)).alias("count"))
-        .withColumn("name", F.lit(table.name))
-        for table in written
-    ]
-    rows = reduce(DataFrame.unionByName, counted).toArrow().to_pylist() if counted else []
-    found = {str(row["name"]): int(row["count"]) for row in rows}
     wanted = {LOG_FILES.name: len(work.batch.files), EVENTS.name: work.batch.total_of("event_rows")}
     for name, count in wanted.items():
         if name in found and found[name] != count:
             raise CorruptStateError(
-                f"{warehouse.location(name)}: found {found[name]} rows of run {run_id}, expected "
-                f"{count}; a commit was lost or another writer changed the table; the run was not "
-                "published"
+                f"{warehouse.location(name)}: found {found[name]} rows of run "
+                f"{work.header.run_id}, expected {count}; a commit was lost or another writer "
+                "changed the table; the run was not published"
             )
-    return found
 
 
 def _publish(

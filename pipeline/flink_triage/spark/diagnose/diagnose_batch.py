@@ -1,9 +1,9 @@
 """Diagnoses the deployments of a batch and appends the results to `diagnosed`.
 
 A diagnosis continues from the state that the newest published run of the deployment stored in
-`deployments`, and reads only the new events. It reads all events of the deployment if there is no
-usable state, if the signatures, options or program version differ, or if the new events affect
-closed incidents.
+`diagnosed` (read as `deployments`), and reads only the new events. It reads all events of the
+deployment if there is no usable state, if the signatures, options or program version differ, or if
+the new events affect closed incidents.
 """
 
 from __future__ import annotations
@@ -63,18 +63,34 @@ class _Left:
     run_id: str
 
 
-def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> None:
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The rows of a run for one deployment.
+
+    ``is_attempted`` is false if its new events do not suffice, and a full diagnosis is required.
+    """
+
+    deployment: str
+    row_count: int
+    is_attempted: bool
+    failure: str | None
+
+
+def diagnose_batch(
+    spark: SparkSession, warehouse: Warehouse, work: Work
+) -> tuple[int, list[FailedDiagnosis]]:
     """Diagnose the deployments of the batch and append the rows to `diagnosed`.
 
-    If the batch read no log, all events of each deployment are diagnosed. New events are read from
-    the batch, so their append to `events` may still be running. The appended rows are read back to
-    find the deployments that still require a full diagnosis.
+    Returns the number of rows and the deployments that could not be diagnosed, as read back from
+    the table. If the batch read no log, all events of each deployment are diagnosed. New events are
+    read from the batch, so their append to `events` may still be running.
     """
     header, basis = work.header, basis_of(work.header.options, work.pack)
     is_news = header.work == "read"
     witnesses = _witnesses(spark, warehouse, work)
     going = {one.deployment: one for one in _left(spark, warehouse, work, basis)} if is_news else {}
     whole = set(header.deployments) - set(going)
+    results: list[_Result] = []
 
     def append(rows: DataFrame, before: DataFrame | None, part: str) -> None:
         warehouse.append(_rows(rows, before, basis, header.run_id), DIAGNOSED, header.batch, part)
@@ -85,8 +101,10 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
         before = _rows_of(spark, warehouse.read(spark, INCIDENTS), list(going.values()))
         append(_by_news(work, states, len(going), witnesses), before, "news")
     if going or work.is_resumed:
+        results = _results(spark, warehouse, header.run_id)
         # Exclude deployments that were diagnosed from their new events alone.
-        whole = set(header.deployments) - _attempted_deployments(spark, warehouse, header.run_id)
+        attempted = {one.deployment for one in results if one.is_attempted}
+        whole = set(header.deployments) - attempted
     if whole:
         names = spark.createDataFrame(pa.table({"deployment": pa.array(sorted(whole), TEXT)}))
         states = names.withColumn("state", F.lit(None).cast(spark_type(STATE)))
@@ -100,6 +118,13 @@ def diagnose_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Non
             incidents = warehouse.current(spark, INCIDENTS.name, frame_of(spark, work.run_ids))
             known = incidents.join(F.broadcast(names), "deployment", "left_semi")
         append(rows, known, "whole")
+        results = _results(spark, warehouse, header.run_id)
+    failed = [
+        FailedDiagnosis(one.deployment, one.failure, basis)
+        for one in sorted(results, key=lambda one: one.deployment)
+        if one.failure is not None
+    ]
+    return sum(one.row_count for one in results), failed
 
 
 def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
@@ -125,24 +150,17 @@ def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[st
     return found
 
 
-def _attempted_deployments(spark: SparkSession, warehouse: Warehouse, run_id: str) -> set[str]:
-    """Deployments for which the run wrote a state or a diagnosis failure."""
+def _results(spark: SparkSession, warehouse: Warehouse, run_id: str) -> list[_Result]:
+    """What the run wrote to `diagnosed`, by deployment."""
     if not warehouse.exists(spark, DIAGNOSED):
-        return set()
+        return []
     rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
-    attempted = rows.where("state IS NOT NULL OR failure IS NOT NULL")
-    return set(attempted.select("deployment").toArrow().column(0).to_pylist())
-
-
-def failed_diagnoses(
-    spark: SparkSession, warehouse: Warehouse, work: Work
-) -> list[FailedDiagnosis]:
-    """The deployments that the run could not diagnose."""
-    rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == work.header.run_id)
-    failed = rows.where("failure IS NOT NULL").select("deployment", "failure")
-    basis = basis_of(work.header.options, work.pack)
-    found = failed.orderBy("deployment").toArrow().to_pylist()
-    return [FailedDiagnosis(row["deployment"], row["failure"], basis) for row in found]
+    by_deployment = rows.groupBy("deployment").agg(
+        F.count(F.lit(1)).alias("row_count"),
+        F.bool_or(F.expr("state IS NOT NULL OR failure IS NOT NULL")).alias("is_attempted"),
+        F.max("failure").alias("failure"),
+    )
+    return [_Result(**row) for row in by_deployment.toArrow().to_pylist()]
 
 
 def basis_of(options: Mapping[str, str | None], pack: SignaturePack) -> str:
@@ -170,7 +188,11 @@ def _history(spark: SparkSession, warehouse: Warehouse, work: Work) -> DataFrame
 
 
 def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> list[_Left]:
-    """Usable states of the deployments of the batch, from the newest published run of each."""
+    """For each deployment of the batch with a usable state, the run that wrote this state.
+
+    A state is usable if its basis is equal, it has ``in_time_from``, and the last diagnosis of its
+    deployment did not fail.
+    """
     if not work.runs or not warehouse.exists(spark, DEPLOYMENTS):
         return []
     rows = warehouse.current(spark, DEPLOYMENTS.name, frame_of(spark, work.run_ids))
@@ -293,12 +315,15 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Enough partitions that two deployments, each taking seconds, rarely share one."""
+    """Enough partitions, up to ``MAX_PARTITIONS``, that two deployments rarely share one.
+
+    Diagnosing a deployment may take seconds.
+    """
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
 
 def partitions_for_news(deployments: int, events: int) -> int:
-    """Fewer partitions than ``partitions_for``, because the number of events is known."""
+    """At most as many partitions as ``partitions_for``, because the number of events is known."""
     work = events + DEPLOYMENT_EVENTS * deployments
     return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 

@@ -205,9 +205,9 @@ class Warehouse:
                 gone=gone.select(*by).distinct(),
             )
 
-    def create(self, spark: SparkSession) -> None:
-        """Create the missing stored tables in parallel, without rows."""
-        missing = [table for table in STORED.values() if not self.exists(spark, table)]
+    def create(self, spark: SparkSession, tables: Iterable[Table] = tuple(STORED.values())) -> None:
+        """Create the missing ones of the stored ``tables`` in parallel, without rows."""
+        missing = [table for table in tables if not self.exists(spark, table)]
 
         def create_one(table: Table) -> None:
             _with_retries(lambda: spark.sql(create_statement(table, self.identifier(table))))
