@@ -104,8 +104,10 @@ def test_history_distinguishes_new_from_known_causes(
 @pytest.mark.parametrize(
     ("deployment", "run_id", "words"),
     [
-        pytest.param("payments", None, "'payments' has no logs here", id="another deployment"),
-        pytest.param("orders", "0" * 16, "no published run", id="another run"),
+        pytest.param(
+            "payments", None, "'payments' has no logs in either period", id="another deployment"
+        ),
+        pytest.param("orders", "0" * 16, "is not published", id="another run"),
     ],
 )
 def test_unknown_deployment_or_run_is_refused_by_name(

@@ -11,15 +11,20 @@ _MAX_CAPTURE_CHARS = 300
 
 
 def fill(text: str, captures: Mapping[str, str]) -> str:
-    """``text`` with the name of every capture replaced by its value; other names are kept.
+    """``text`` with each ``{name}`` of a capture replaced by its value; other names are kept.
 
-    Only complete names are looked up; nothing is formatted, indexed, or evaluated.
+    A value is put on one line and cut to 300 characters. Only complete names are looked up; nothing
+    is formatted, indexed, or evaluated.
     """
     return _NAME.sub(lambda found: _printable(captures.get(found[1], found[0])), text)
 
 
 def one_line(text: str) -> str:
-    """``text`` on one line; each run of spaces and unprintable characters becomes one space."""
+    """``text`` on one line.
+
+    A run of spaces and unprintable characters becomes one space, or is removed at the start and
+    end.
+    """
     if not text.isprintable():
         text = "".join(char if char.isprintable() else " " for char in text)
     return " ".join(text.split())

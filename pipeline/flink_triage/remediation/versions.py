@@ -62,12 +62,12 @@ def line_note(version: str | None) -> str | None:
     asked = ".".join(str(number) for number in numbers[:2])
     if numbers[:2] > _numbers(NEWEST):
         return (
-            f"Flink {asked} is newer than the options known here: "
-            f"keys are those of {NEWEST}, check them before use."
+            f"Flink {asked} is newer than the newest known line: "
+            f"the keys are those of {NEWEST}; check them before use."
         )
     return (
-        f"The options of Flink {asked} are not known here: "
-        f"keys are those of {flink_line(version)}, check them before use."
+        f"The options of Flink {asked} are unknown: "
+        f"the keys are those of {flink_line(version)}; check them before use."
     )
 
 

@@ -14,7 +14,8 @@ def builtin_pack_directory() -> Path:
     """``flink_triage/_patterns`` in the wheel, or ``patterns`` in the source tree.
 
     If the wheel is imported as an archive (as with ``spark-submit --py-files``), the signatures are
-    unpacked next to it, once.
+    unpacked next to it, once. If that folder is not writable, each process unpacks them into a
+    temporary folder.
     """
     package = Path(__file__).resolve().parents[1]
     installed = package / "_patterns"
@@ -28,7 +29,7 @@ def builtin_pack_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def _unpacked(archive: Path, prefix: str) -> Path:
-    """The files of ``archive`` under ``prefix``, in a folder shared by all local processes."""
+    """The files of ``archive`` under ``prefix``, in a folder for all processes if possible."""
     status = archive.stat()
     home = archive.with_name(f".{archive.name}-{status.st_size}-{status.st_mtime_ns}")
     if home.is_dir():

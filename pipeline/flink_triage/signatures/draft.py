@@ -1,4 +1,4 @@
-"""Drafts a signature for an unknown failure, which the user must complete."""
+"""Drafts a signature for an unknown failure; the user must complete the draft."""
 
 from __future__ import annotations
 

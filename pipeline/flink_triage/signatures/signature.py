@@ -109,9 +109,10 @@ class When:
 class ComputedValue:
     """A new value: ``factor`` times the larger of the effective value and the value in the log.
 
-    ``stated`` contains sums and products of captures (``(total + missing) * segment_bytes``). The
-    suffix of a name (``_bytes``, ``_ms``, or ``_seconds``) specifies its unit. The bounds limit the
-    result, but never to less than the value in the log.
+    ``stated`` contains sums, differences, and products of captures, such as
+    ``(total + missing) * segment_bytes``. The suffix of a name (``_bytes``, ``_ms``, or
+    ``_seconds``) specifies its unit. The bounds limit the result, but never to less than the value
+    in the log.
     """
 
     factor: float

@@ -14,6 +14,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Amount, Amount], Amount]] = {
     ast.Sub: lambda left, right: left - right,
     ast.Mult: lambda left, right: left * right,
 }
+_NOT_COMPUTED = '"{}" is not a sum, difference, or product of captures'
 
 
 def capture_names(expression: str) -> tuple[str, ...]:
@@ -21,7 +22,9 @@ def capture_names(expression: str) -> tuple[str, ...]:
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        raise ValueError(f'"{expression}" is not a sum or product of captures') from error
+        raise ValueError(
+            f'"{expression}" is not a sum, difference, or product of captures'
+        ) from error
     names = []
     for node in ast.walk(tree.body):
         if isinstance(node, ast.Name):
@@ -29,7 +32,7 @@ def capture_names(expression: str) -> tuple[str, ...]:
         elif isinstance(node, ast.operator) and type(node) not in _OPERATORS:
             raise ValueError(f'"{expression}" has an operator other than + - *')
         elif not isinstance(node, ast.BinOp | ast.expr_context | ast.operator):
-            raise ValueError(f'"{expression}" is not a sum or product of captures')
+            raise ValueError(_NOT_COMPUTED.format(expression))
     return tuple(names)
 
 

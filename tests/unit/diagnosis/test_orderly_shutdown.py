@@ -193,7 +193,7 @@ def test_end_of_the_process_determines_the_outcome(diagnose, ending, outcome):
 
 
 def test_stop_is_recognized_across_runs(diagnose, observe, pack):
-    """One run reads the signal, and the next run reads its effects."""
+    """The result is the same wherever the first run ends: before, between, or after the signals."""
     events = observe(jobmanager=WELL + loop(NPE, 1, 20) + ENDS, taskmanager=TASKMANAGER_ENDS)
     whole = diagnose(events).incidents
     begun = events[0].event.logged_at

@@ -106,7 +106,9 @@ def compare(
     unknown = wanted - (seen[0] | seen[1])
     if unknown:
         known = ", ".join(sorted(seen[0] | seen[1])) or "none"
-        raise UsageError(f"--deployment: {min(unknown)!r} has no logs here, allowed: {known}")
+        raise UsageError(
+            f"--deployment: {min(unknown)!r} has no logs in either period, allowed: {known}"
+        )
     titles = {row["cause"]: row["title"] for row in _rows(_titles(spark, warehouse))}
     changes = []
     for deployment, cause in sorted({*sides[0], *sides[1]}):
@@ -308,4 +310,4 @@ def _need_run(spark: SparkSession, warehouse: Warehouse, period: Period) -> None
     is_known = F.col("run_id") == period.run_id
     if not warehouse.read(spark, RUNS).where(is_known).limit(1).toArrow().num_rows:
         newest = ", ".join(row["run_id"] for row in _rows(runs))
-        raise UsageError(f"compare: no published run {period.run_id!r}, the newest are {newest}")
+        raise UsageError(f"compare: run {period.run_id!r} is not published; newest runs: {newest}")

@@ -84,9 +84,9 @@ def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
 
 
 def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The Delta JARs on disk, fetched by Ivy if they are not cached.
+    """The Delta JARs on disk; Ivy fetches those that are missing or damaged.
 
-    Raises ``EnvironmentProblem`` if they are not cached and cannot be fetched.
+    Raises ``EnvironmentProblem`` if they cannot be fetched.
     """
     home = directory or jar_directory()
     found = cached_jars(home)
@@ -107,7 +107,7 @@ def _make(home: Path) -> None:
 
 
 def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The JARs of Hadoop's S3A for a warehouse in S3, fetched by Ivy if they are not cached.
+    """The JARs of Hadoop's S3A for a warehouse in S3; Ivy fetches missing or damaged ones.
 
     Their total size is 18 MB; that of the SDK bundle on which hadoop-aws depends is 600 MB. Raises
     ``EnvironmentProblem`` for an untested Hadoop version, and if the JARs cannot be fetched.
@@ -228,8 +228,8 @@ def _check_fetched(path: Path, folder: Path, output: str) -> None:
     remedy = f"copy the JAR to {folder}, or set {IVY_SETTINGS_VARIABLE} to an Ivy settings file"
     if not path.exists():
         raise EnvironmentProblem(
-            f"{path.name}: not in {folder}, and Ivy could not fetch it ({_reason(output)}); "
-            f"{remedy}"
+            f"{path.name}: missing or damaged in {folder}, and Ivy could not fetch it "
+            f"({_reason(output)}); {remedy}"
         )
     expected = _expected_digest(path)
     if expected is None:
