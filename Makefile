@@ -29,7 +29,7 @@ CRASH_BACKEND ?= local
 CLASSES := $(VENV)/classes.jsa
 WITH_CLASSES := FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))"
 
-.PHONY: help demo test crash unit check lint timing calibrate eval ablate left-out closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
+.PHONY: help demo test crash unit integration check lint timing calibrate eval ablate left-out closest fuzz bench bench-incremental profile catalogue wheel release matrix newest clean java
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,7 @@ demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
 # Files with few tests take longest. By default they are scheduled last, and one worker is idle.
-test: java unit $(CLASSES) ## every test, with real Spark and Delta
+test: java unit integration $(CLASSES) ## every test, with real Spark and Delta
 	$(WITH_CLASSES) $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
 	  --no-loadscope-reorder
 
@@ -67,8 +67,11 @@ crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
 
-unit: $(STAMP) ## the tests without a JVM, in seconds
+unit: $(STAMP) ## the tests of the modules, in a minute
 	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
+
+integration: $(STAMP) ## the tests of processes and of whole logs, without a JVM
+	$(BIN)/python -m pytest tests/integration -n 2 --dist worksteal
 
 check: lint unit ## the checks that take seconds: format, lint, types, the signature pack, unit tests
 
@@ -83,7 +86,7 @@ lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/flink-triage signatures test
 
 timing: $(STAMP) ## test that time is linear in the length of hostile input; needs an idle machine
-	$(BIN)/python -m pytest tests/unit -m timing
+	$(BIN)/python -m pytest tests/unit tests/integration -m timing
 
 calibrate: $(STAMP) ## fit the confidence to the labelled logs
 	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs %/shared/failing,$(EVAL_TREES))
@@ -154,7 +157,7 @@ matrix: ## the tests without a JVM on every Python of PYTHONS
 	  folder=build/matrix/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	  $$python -m venv $$folder && $$folder/bin/pip install --quiet --disable-pip-version-check \
 	    '.[compression,completion]' detect-secrets hypothesis jsonschema pyarrow pytest pytest-xdist rstr types-PyYAML || exit 1; \
-	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/signatures -n 2 || exit 1; \
+	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/integration tests/signatures -n 2 || exit 1; \
 	done
 
 # Always a new environment, because an existing one does not have the newest releases.

@@ -39,10 +39,10 @@ def test_the_front_of_the_package_starts_nothing() -> None:
     assert not [node for node in at_import if isinstance(node, ast.Import)]
 
 
-def test_unit_tests_need_no_spark() -> None:
+def test_tests_outside_of_spark_need_no_spark() -> None:
     found = {
         str(test.relative_to(PROJECT)): roots
-        for folder in ("tests/unit", "tests/signatures")
+        for folder in ("tests/unit", "tests/integration", "tests/signatures")
         for test in (PROJECT / folder).rglob("*.py")
         if (roots := roots_of(test.read_text(encoding="utf-8")) & SPARK_PACKAGES)
     }

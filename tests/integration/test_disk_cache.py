@@ -12,7 +12,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 from flink_triage.signatures import builtin_pack_directory, pack
 from flink_triage.signatures.pack import load_usable_pack
 
-SMALL_PACK = Path(__file__).parent / "signatures" / "data" / "small"
+SMALL_PACK = Path(__file__).parents[1] / "unit" / "signatures" / "data" / "small"
 EXAMPLE = "kafka/broker-disconnects.yaml"
 
 
