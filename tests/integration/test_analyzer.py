@@ -6,39 +6,26 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flink_triage.analyzer import Analyzer
 from flink_triage.diagnosis.timeline.fold import fold
-from flink_triage.logs.detect.profile import probe
-from flink_triage.logs.inputs.byte_ranges import plan_ranges
-from flink_triage.logs.inputs.files import InputFile
 from flink_triage.logs.readers import byte_account as tally
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Event, FileProfile, TraceCount
 from flink_triage.recurrence import Recurrences, outline_of
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.pack import build_pack
 from flink_triage.signatures.signature import Alternative, RemediationSpec, Signature
+from tests.integration.ranges import range_of
 
 LOGS = Path(__file__).parents[1] / "logs"
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9]+")
 _DIGITS = re.compile(r"[0-9]")
 _HEX = re.compile(r"[0-9a-f]")
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
-
-
-def _range_of(path: Path) -> ByteRange:
-    file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
-    return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
 
 
 def _other_numbers(text: str, chance: random.Random) -> str:
@@ -71,7 +58,7 @@ def _like(event: Event, chance: random.Random) -> Iterator[Event]:
 
 
 def _some_of_each_kind(analyzer: Analyzer, path: Path, seen: set[str]) -> Iterator[Event]:
-    for event in analyzer.events(_range_of(path)):
+    for event in analyzer.events(range_of(path)):
         kind = re.sub(r"[0-9a-f]|\tat .*", "", f"{event.message}{event.continuation}")
         if kind not in seen:
             seen.add(kind)
@@ -87,7 +74,7 @@ def test_recalled_analyses_equal_full_ones_on_real_logs(pack: SignaturePack) -> 
     count = 0
     # Every third file: they contain two thirds of the kinds. All files would take six seconds.
     for path in sorted(LOGS.rglob("*.log"))[::3]:
-        byte_range = _range_of(path)
+        byte_range = range_of(path)
         for event in _some_of_each_kind(full, path, seen):
             recalling.observe(event, byte_range)
             for similar in _like(event, chance):
@@ -307,7 +294,7 @@ def test_learning_stops_when_shapes_are_not_reused(
 
 
 def test_already_reported_traces_are_only_counted(pack: SignaturePack) -> None:
-    byte_range = _range_of(next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log")))
+    byte_range = range_of(next(LOGS.rglob("npe-then-disk-full-2.1.1/logs/*taskexecutor*.log")))
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
     names = [row.fingerprint.full for row in whole.traces]
     assert len(names) > 1
@@ -332,7 +319,7 @@ def test_range_read_in_portions_gives_the_same_result(
     path.write_text(
         "".join(prefix + line for line in lines * (1 + 3 * 2**20 // log.stat().st_size))
     )
-    byte_range = _range_of(path)
+    byte_range = range_of(path)
     assert (byte_range.profile.carrier == "none") == (not prefix)
     whole = Analyzer(pack, DEFAULT_SETTINGS).analyze(byte_range)
     monkeypatch.setattr(tally, "PORTION_EVENTS", 100)

@@ -18,7 +18,7 @@ from flink_triage.logs.layouts.header_shape import is_json
 from flink_triage.match_stored import KnownTrace, rematch
 from flink_triage.model import Match, Observation
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.signatures import Matcher, SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.signatures.pack import build_pack
 
 LOGS = Path(__file__).parents[1] / "logs"
@@ -26,11 +26,6 @@ LOGS = Path(__file__).parents[1] / "logs"
 FILES = sorted(p for p in LOGS.rglob("*") if p.is_file() and p.suffix in (".log", ".txt", ".json"))[
     ::3
 ]
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,14 +16,12 @@ from benchmarks.floods import FLOODS, write_flood
 from flink_triage.analyzer import Analyzer
 from flink_triage.diagnosis.timeline.fold import fold
 from flink_triage.fold_grains import grains_of
-from flink_triage.logs.detect.profile import probe
-from flink_triage.logs.inputs.byte_ranges import plan_ranges
-from flink_triage.logs.inputs.files import InputFile
 from flink_triage.logs.readers import repeated_events as repeats
 from flink_triage.logs.readers.byte_account import Tally
 from flink_triage.model import ByteRange, Observation, RangeScan
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
+from tests.integration.ranges import range_of
 
 LOGS = Path(__file__).parents[1] / "logs"
 GRAINS = len(grains_of(DEFAULT_SETTINGS.max_observations_per_key))
@@ -32,11 +30,6 @@ _FRAME = re.compile(r"\s+at ")
 # On a busy machine, a regex may wait for CPU time.
 PATIENT = replace(DEFAULT_SETTINGS, regex_timeout_seconds=60, signature_budget_seconds=3_600)
 _TIME_CHARS = len("2026-11-21 06:47:23,468")
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +44,11 @@ def learning_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "MET_FROM", 2)
 
 
-def range_of(path: Path) -> ByteRange:
-    file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
-    return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]
+def written(folder: Path, lines: Iterable[str]) -> Path:
+    """Writes the log of a TaskManager, and returns its path."""
+    path = folder / "flink-flink-taskexecutor-0-vm.log"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
 
 
 # The observations, the count of each stack trace, and the accounting of a range.
@@ -158,8 +153,7 @@ def test_facts_within_free_text_are_read_as_by_the_full_analyzer(
         tick = number - set_back * (number % 500 > 450)
         at = f"2026-11-21 06:{tick // 600:02}:{tick // 10 % 60:02},{tick % 10:03}"
         lines.append(f"{at} {head}{message}\n")
-    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
-    path.write_text("".join(lines), encoding="utf-8")
+    path = written(tmp_path, lines)
     columns = Analyzer(pack, block_bytes=1 << 14)
     assert_equal_reading(full, columns, path, (coarseness,))
     assert columns.repeats is not None
@@ -177,8 +171,7 @@ def test_lines_without_a_separator_are_read_as_by_the_full_analyzer(
         thread = chance.choice(["main", "worker-1", "Source: Orders"])
         separator = " -" if number % 100 < 50 else ""
         lines.append(f"{at} [{thread}] ERROR a.B{separator} shelf {chance.choice('xyz')} waits\n")
-    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
-    path.write_text("".join(lines))
+    path = written(tmp_path, lines)
     columns = Analyzer(pack, block_bytes=1 << 14)
     assert_equal_reading(full, columns, path, (0, GRAINS - 1))
     assert columns.repeats is not None
@@ -237,8 +230,7 @@ def test_quoted_words_are_read_as_by_the_full_analyzer(
             word = chance.choice(chance.choice([ODD_WORDS, literals]))
         at = f"2026-11-21 06:{number // 30:02}:{number % 30:02},000"
         lines.append(f"{at} {template.format(word=word, number=number % 90 + 10)}")
-    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
-    path.write_text("".join(lines), encoding="utf-8")
+    path = written(tmp_path, lines)
     columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
     assert_equal_reading(full, columns, path, (0, GRAINS - 1))
     found = read(columns, range_of(path), None)[0]
@@ -299,8 +291,7 @@ def test_quoted_texts_are_read_as_by_the_full_analyzer(
             text = f"{text}{chance.choice(['', ' '])}{odd}{chance.choice(['', text])}".lstrip(" ")
         at = f"2026-11-21 06:{number // 60:02}:{number % 60:02},000"
         lines.append(f"{at} {template.format(text=text, number=number % 80 + 10)}")
-    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
-    path.write_text("".join(lines), encoding="utf-8")
+    path = written(tmp_path, lines)
     columns = Analyzer(pack, PATIENT, block_bytes=1 << 15)
     assert_equal_reading(full, columns, path, (0, GRAINS - 1))
     assert columns.repeats is not None
@@ -420,8 +411,7 @@ def test_a_secret_in_a_repeated_event_reaches_no_observation(
             words |= dict.fromkeys(("word", "digits", "id", "upper"), "******")
         at = f"2026-11-21 06:{number // 600:02}:{number // 10 % 60:02},{number % 10:03}"
         lines.append(f"{at} ERROR com.example.Shop [] - {template.format(**words)}\n")
-    path = tmp_path / "flink-flink-taskexecutor-0-vm.log"
-    path.write_text("".join(lines))
+    path = written(tmp_path, lines)
     columns = Analyzer(pack, block_bytes=1 << 14)
     grains = (0, 10, GRAINS - 1)
     readings = assert_equal_reading(full, columns, path, grains)

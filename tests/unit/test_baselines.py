@@ -5,20 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pytest
-
 from benchmarks.baselines import grep_and_count, most_frequent_exception, text_of
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 
 FULL = "Caused by: java.io.IOException: No space left on device"
 EXPIRED = (
     "org.apache.flink.runtime.checkpoint.CheckpointException: Checkpoint expired before completing."
 )
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
 
 
 def test_grep_ranks_by_frequency(pack: SignaturePack) -> None:

@@ -56,16 +56,16 @@ class Sensitive:
         self._pack = pack
 
     @cached_property
-    def _literals(self) -> set[str]:
+    def _known(self) -> set[str]:
         return _literals(_alternatives(self._pack))
 
     @cached_property
     def _all(self) -> Scan | None:
-        return _scanner(self._literals)
+        return _scanner(self._known)
 
     @cached_property
     def _at_an_edge(self) -> Scan | None:
-        return _scanner({text for text in self._literals if _AT_AN_EDGE.search(text)})
+        return _scanner({text for text in self._known if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
         """The literals found and their end positions, in any order.

@@ -22,9 +22,7 @@ def capture_names(expression: str) -> tuple[str, ...]:
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
-        raise ValueError(
-            f'"{expression}" is not a sum, difference, or product of captures'
-        ) from error
+        raise ValueError(_NOT_COMPUTED.format(expression)) from error
     names = []
     for node in ast.walk(tree.body):
         if isinstance(node, ast.Name):

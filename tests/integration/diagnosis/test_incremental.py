@@ -18,7 +18,7 @@ from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Incident, Lifecycle, Observation, UnknownFailure
 from flink_triage.remediation import OptionTable
 from flink_triage.settings import DEFAULT_SETTINGS
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 
 LOGS = Path(__file__).resolve().parents[2] / "logs"
 HEALTHY = "healthy/orders-1.16.0"
@@ -41,11 +41,6 @@ HOUR = timedelta(hours=1)
 
 OPTIONS = OptionTable.load()
 Parts = tuple[tuple[Incident, ...], tuple[UnknownFailure, ...]]
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
 
 
 @cache

@@ -11,15 +11,10 @@ from flink_triage.diagnosis import DeploymentDiagnosis, diagnose_deployment
 from flink_triage.local import Options, scan_inputs
 from flink_triage.model import Observation
 from flink_triage.remediation import OptionTable
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 
 Diagnose = Callable[..., DeploymentDiagnosis]
 Observe = Callable[..., list[Observation]]
-
-
-@pytest.fixture(scope="session")
-def pack() -> SignaturePack:
-    return load_pack((builtin_pack_directory(),))
 
 
 @pytest.fixture

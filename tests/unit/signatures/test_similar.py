@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.closest import look, neighbours_of_own_failures, observe
 from flink_triage.model import SimilarFailure
-from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_pack
+from flink_triage.signatures import SignaturePack
 from flink_triage.signatures.similar import SimilarIndex, similar_failures, terms_of_pack
 from flink_triage.signatures.terms import terms_of_failure
 
@@ -24,11 +24,6 @@ org.apache.flink.streaming.runtime.tasks.ExceptionInChainedOperatorException: \
 Could not forward element to next operator
 \tat org.apache.flink.streaming.runtime.tasks.CopyingChainingOutput.pushToOperator(C.java:92)
 Caused by: """
-
-
-@pytest.fixture(scope="module")
-def pack() -> SignaturePack:
-    return load_pack([builtin_pack_directory()])
 
 
 def similar(pack: SignaturePack, trace: str) -> tuple[SimilarFailure, ...]:
