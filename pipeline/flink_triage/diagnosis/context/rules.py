@@ -53,13 +53,13 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "read-from-text",
         mark_text,
-        "A line without a log header or stack trace is prose and lowers the confidence.",
+        "A line without a log header, a stack trace or a lifecycle event is prose.",
         "issues, chat messages, documents",
     ),
     ContextRule(
         "adaptive-restarts",
         find_adaptive_restarts,
-        "A job that is canceled and recreated right after a task failure is restarted.",
+        "The cancellation of a job that is recreated right after a task failure is a restart.",
         "AdaptiveScheduler",
     ),
     ContextRule(
@@ -71,19 +71,19 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "omitted-stacks",
         complete_stacks,
-        "An exception without a stack trace is the same as the last one of its class with one.",
+        "An exception without a trace gets the matches of the last one of its class with a trace.",
         "HotSpot, OmitStackTraceInFastThrow",
     ),
     ContextRule(
         "orderly-shutdown",
         mark_stop,
-        "Errors after a SIGTERM to the JobManager are effects of the stop.",
+        "After a SIGTERM to the JobManager, errors of the processes that stop are not faults.",
         "SignalHandler",
     ),
     ContextRule(
         "unmet-slot-requests",
         ignore_met_slot_requests,
-        "A request for a TaskManager counts only if a job was refused slots meanwhile.",
+        "A request for a TaskManager counts only if a job did not get its slots in the meantime.",
         "ActiveResourceManager",
     ),
     ContextRule(
@@ -95,25 +95,25 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "unknown-job-requests",
         ignore_unknown_job_requests,
-        "REST requests for an unknown job do not count in the log of a running process.",
+        "REST requests for an unknown job do not count if the logs contain a lifecycle event.",
         "AbstractHandler",
     ),
     ContextRule(
         "stopped-taskmanagers",
         find_stopped_taskmanagers,
-        "A lost TaskManager that received a signal was stopped.",
+        "If a lost TaskManager received a signal before, it was stopped.",
         "SignalHandler",
     ),
     ContextRule(
         "lost-jobmanager",
         find_lost_jobmanagers,
-        "A JobManager that starts while a job was running replaces one that was killed.",
+        "If a JobManager starts while a job was running, the previous JobManager was killed.",
         "EnvironmentInformation",
     ),
     ContextRule(
         "system-exit",
         find_exits,
-        "A TaskManager that shuts down without a signal or fatal error called System.exit.",
+        "A TaskManager that shuts down without a signal or a fatal error called System.exit.",
         "shutdown hooks, .out files",
     ),
 )
