@@ -77,7 +77,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "orderly-shutdown",
         mark_stop,
-        "After a SIGTERM to the JobManager, errors of the processes that stop are not faults.",
+        "For a minute after a SIGTERM to the JobManager, lines of stopped processes are no faults.",
         "SignalHandler",
     ),
     ContextRule(
@@ -89,7 +89,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "handled-exceptions",
         mark_handled_exceptions,
-        "An exception that user code logs is not a failure if the job continues.",
+        "An exception that user code logs is not a failure if jobs continue without a failure.",
         "loggers of user code",
     ),
     ContextRule(
@@ -107,7 +107,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "lost-jobmanager",
         find_lost_jobmanagers,
-        "If a JobManager starts while a job was running, the previous JobManager was killed.",
+        "If a job was running and no shutdown was logged, a new JobManager replaces a killed one.",
         "EnvironmentInformation",
     ),
     ContextRule(
