@@ -77,7 +77,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "orderly-shutdown",
         mark_stop,
-        "For a minute after a SIGTERM to the JobManager, lines of stopped processes are no faults.",
+        "For a minute after SIGTERM to the JobManager, lines of stopped processes are not faults.",
         "SignalHandler",
     ),
     ContextRule(
