@@ -14,12 +14,12 @@ TABLES = "--warehouse=s3a://lake/flink-triage"
 RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
 REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
 MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
-# The environment failed, or another run held the table lock: a retry may help.
+# The environment failed, or another run was active: a retry may help.
 RETRIED = (4, 5)
 
 
 def call(*arguments: str) -> None:
-    """Run the command; raise ``AirflowFailException`` if a retry would not help."""
+    """Run the command. For an exit code that a retry cannot fix, raise ``AirflowFailException``."""
     code = subprocess.run(["flink-triage", *arguments], check=False).returncode
     message = f"flink-triage {arguments[0]} ended with exit code {code}"
     if code < 0 or code in RETRIED:
