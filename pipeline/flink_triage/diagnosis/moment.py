@@ -17,17 +17,19 @@ _MAX_EXCERPT_CHARS = 400
 class Moment:
     """An observation with the time that orders it and its job.
 
-    ``at`` is the time of the event, or of the nearest timed event before it in its file; if the
-    file's clock is known to be wrong, it is converted to the JobManager's clock. It is ``NO_TIME``
-    if the file has no timestamps.
+    ``at`` is the time of the event. An event without a time takes that of the nearest timed event
+    before it in its file, or else that of the first timed event. If the file's clock is known to be
+    wrong, ``at`` is converted to the JobManager's clock. It is ``NO_TIME`` if the file has no
+    timestamps.
 
-    A witness (``occurrences`` is 0) replaces events of an earlier, finished diagnosis. It carries a
-    fact about the whole deployment, such as a job's name, and is not an event itself.
+    A witness (``occurrences`` is 0) is not counted as an event. It carries a fact about the whole
+    deployment, such as a job's name, or stands for events that were not read.
 
-    Context rules (``diagnosis/context``) set the other fields. ``withheld`` contains the original
-    matches if a rule replaced them; later lines may restore them. ``is_stop``: the line is an
-    effect of an orderly shutdown, not a fault. ``is_handled``: user code logged an exception and
-    continued, so no job failed. ``is_text``: a person wrote the line; it is not a log line.
+    Context rules (``diagnosis/context``) set the fields after ``job_id``. ``withheld`` contains the
+    original matches if a rule replaced them; the next diagnosis starts with them again.
+    ``is_stop``: the line is an effect of an orderly shutdown, not a fault. ``is_handled``: user
+    code logged an exception and continued, so no job failed. ``is_text``: the line is prose, not a
+    log line.
     """
 
     observation: Observation

@@ -16,7 +16,7 @@ from flink_triage.signatures import SignaturePack
 
 
 def find_adaptive_restarts(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Turn a change to CANCELLING that follows a failure into a change to RESTARTING."""
+    """Turn a change to CANCELLING into RESTARTING if the job restarts right after a failure."""
     failed: dict[str, datetime] = {}
     restarting: set[str] = set()
     changed: dict[int, Moment] = {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from flink_triage.model import Observation
 
 FAILING_STATES = frozenset({"RESTARTING", "FAILING", "FAILED"})
-# Kinds of lines that report the end of the JobManager or of the application in it.
+# Kinds of lines that report the end of the JobManager, or a state change of its application.
 ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-fatal"})
 
 
 def failure_rank(observation: Observation) -> int | None:
-    """The rank of a line's form of failure report, from 0 (best); ``None`` if it reports none."""
+    """The rank of the line as a source of failure times, 0 is best; ``None`` without a failure."""
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

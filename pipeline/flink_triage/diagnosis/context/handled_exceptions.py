@@ -1,8 +1,8 @@
 """Finds exceptions that user code logged and handled.
 
 User code that falls back to a default may log each exception at ERROR with its stack trace, and may
-quote any failure message. Such a line is not a failure: no task fails soon after it, and the job
-later completes a checkpoint or finishes.
+quote any failure message. Such a line is not a failure if nothing fails within ``TASK_FAILS`` after
+it, and a line of a healthy job (``is_well``) follows within ``WELL_WITHIN``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
 def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of lines that log an exception of user code, if nothing failed afterwards.
+    """Remove the matches of lines of user code that no failure follows, and mark the lines.
 
-    If a job handled an exception once, this exception does not cause the job to fail. The same
-    exception is therefore also ignored near a failure: the failure has a different cause, or
-    reports the exception itself.
+    If a job handled an exception once, other lines of user code with the same fingerprint are also
+    marked, even near a failure. The failure has a different cause, or reports the exception itself.
     """
     generic = {id_ for id_, signature in pack.signatures.items() if signature.is_generic}
     found: set[int] = set()

@@ -1,7 +1,7 @@
 """Infers that a JobManager was killed from the startup banner of its successor.
 
-A process that is killed (by SIGKILL, the kernel, or the loss of its node) does not log its end. Its
-log, or the log of its successor, continues with a startup banner while a job was still running.
+A process that is killed (by SIGKILL, the kernel, or the loss of its node) does not log its end. The
+only sign is the next startup banner, in its own log or in another one, while a job was running.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ _Process = tuple[str, str | None]
 def find_lost_jobmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
     """Add matches with ``meaning: jobmanager-lost`` to banners, and remove them elsewhere.
 
-    A banner matches if the previous JobManager ended while a job was running. Lines of TaskManagers
-    that look for a JobManager keep their matches near such a banner, if they are quoted without
-    their header, or if the inputs contain no JobManager log and the TaskManagers look for a long
-    time.
+    A banner matches if the previous JobManager ended while a job was running. Lines of processes
+    that look for a JobManager keep their matches only near such a banner, in prose, or if the
+    inputs contain no JobManager log and the process looks for longer than ``MASTER_SOUGHT``.
     """
     lost = pack.with_meaning("jobmanager-lost")
     if not lost:

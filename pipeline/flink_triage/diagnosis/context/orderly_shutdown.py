@@ -2,7 +2,7 @@
 
 When a cluster is shut down, its processes receive SIGTERM at nearly the same time. Tasks then fail,
 connections break, and threads find their class loader closed. These are effects of the shutdown,
-not failures. Lines before the first signal are not affected.
+not failures. Lines before the first signal or shutdown notice are not affected.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class _End:
 
 
 def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Mark the lines from the first signal on if the JobManager also received a signal.
+    """Mark the lines of each process from the first signal of the cluster on.
 
-    Before its own signal, a process may still fail independently and log an error; such errors are
-    not marked. Neither are lines of a process without a signal, or lines after a restart in the
-    same file.
+    The JobManager must have received a signal. Errors that a process logs before its own signal are
+    not marked, because the process may have failed independently. Neither are lines of a process
+    without a signal, and lines after its next banner or more than ``SHUTDOWN`` after its signal.
     """
     ends = _ends(moments)
     if not ends:

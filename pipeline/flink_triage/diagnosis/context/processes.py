@@ -10,7 +10,7 @@ from flink_triage.model import Observation
 
 # Kinds of lifecycle lines: a shutdown signal, a startup banner, the start of a TaskManager.
 SIGNAL, BANNER, STARTED = "signal", "version", "taskmanager-started"
-# TaskExecutor.onStop: the message with which a TaskManager unregisters from the JobManager.
+# The message with which a TaskManager unregisters from the JobManager (TaskExecutor.onStop).
 SHUTTING_DOWN = "The TaskExecutor is shutting down"
 # "jobmanager.out" and "jobmanager.log.1" belong to the same process as "jobmanager.log".
 _SUFFIX = re.compile(r"\.(?:log|out|err)(?:\.[\w.-]{1,40})?\Z")
@@ -19,7 +19,7 @@ _MAX_MESSAGE_CHARS = 8192
 
 
 def process_of(observation: Observation) -> str:
-    """The path of the process's log without suffixes; two processes never share one."""
+    """The path of the log without suffixes, which identifies the process that wrote it."""
     return process_at(observation.event.path)
 
 

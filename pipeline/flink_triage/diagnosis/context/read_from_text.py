@@ -1,7 +1,7 @@
 """Marks moments that are prose instead of log lines.
 
-Prose is less reliable than a log line: it lowers the confidence of a diagnosis, and prose alone
-cannot prove that a job is healthy.
+Prose is less reliable than a log line. A diagnosis that was found only in prose has a lower
+confidence, and prose alone does not show that a job is healthy.
 """
 
 from __future__ import annotations

@@ -24,7 +24,10 @@ _RPC_LOGGERS = (
 
 
 def find_registration_retries(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of lookups if the same process connects within ``REGISTRATION``."""
+    """Remove the matches of lookups if the same process connects within ``REGISTRATION``.
+
+    The matches of RPC lines within ``CONNECTION_ATTEMPT`` before such a lookup are removed as well.
+    """
     found: dict[str, datetime] = {}
     tried: dict[str, datetime] = {}
     changed: dict[int, Moment] = {}

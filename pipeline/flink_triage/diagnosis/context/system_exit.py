@@ -1,8 +1,8 @@
 """Finds TaskManagers that ended because user code called ``System.exit``.
 
 The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
-JobManager as in an orderly shutdown. However, its log contains neither a signal nor a fatal Flink
-error. Only the output of the user code contains the reason: the last line of the ``.out`` file.
+JobManager as in an orderly shutdown. However, its log contains neither a signal nor an error of
+Flink. The reason, if any, is in the output of the user code: the last line of the ``.out`` file.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ _MAX_MESSAGE_CHARS = 8192
 def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
     """Add matches with ``meaning: system-exit`` to the lines about such an exit.
 
-    These lines are the first line of the shutdown hooks, the JobManager's line about a task that
-    failed because of the exit (where the match replaces ``taskmanager-stopped``), and the last line
-    of the process's output, which is assigned the time of the exit. Lines from a cluster shutdown
-    are excluded.
+    An exit counts only if a line outside the TaskManager logs reports the shutdown or the loss of
+    the TaskManager. The matches are added to the first line of the shutdown hooks, and to the last
+    line of the process's output, which is assigned the time of the exit. In the line that reports
+    the exit, they replace matches with ``meaning: taskmanager-stopped``. Lines from a cluster
+    shutdown are excluded.
     """
     exited = pack.with_meaning("system-exit")
     closings = _unasked_closings(moments) if exited else []
@@ -73,7 +74,7 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
 def _replaced(
     matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
 ) -> tuple[Match, ...]:
-    """Replace the stop by the exit, without a depth, because it did not throw the trace."""
+    """Replace matches of ``stopped`` with ``exited``; they have no depth in the stack trace."""
     result: list[Match] = []
     for match in matches:
         if match.signature in stopped:
@@ -85,13 +86,13 @@ def _replaced(
 
 
 def is_last_output(observation: Observation) -> bool:
-    """Whether a program printed the line to ``.out`` or ``.err`` without a logger."""
+    """Whether the line is prose in a ``.out`` or ``.err`` file, and not a log line."""
     return is_output(observation.event.path) and is_prose(observation)
 
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The first shutdown hook line of a TaskManager that did not receive a request to stop."""
+    """The first shutdown hook line of a TaskManager that logged no signal and no fatal error."""
 
     index: int
     at: datetime

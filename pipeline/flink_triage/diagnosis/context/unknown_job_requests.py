@@ -16,10 +16,10 @@ _REST_HANDLERS = ("org.apache.flink.runtime.rest.handler.", "o.a.f.r.r.h.")
 def ignore_unknown_job_requests(
     moments: Sequence[Moment], pack: SignaturePack
 ) -> dict[int, Moment]:
-    """Remove the matches in REST handler replies.
+    """Remove the matches of lines in which a REST handler reports an unknown job.
 
-    If the logs contain no lifecycle line of a process or job, the matches are kept: in that case,
-    the replies are all that a diagnosis can explain.
+    They are kept if the logs contain no lifecycle line of a process or job, because the replies are
+    then the only evidence.
     """
     unknown = pack.with_meaning("job-unknown")
     if not any(moment.observation.event.lifecycle is not None for moment in moments):

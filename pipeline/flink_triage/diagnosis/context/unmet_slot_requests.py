@@ -1,8 +1,8 @@
 """Ignores requests for TaskManagers that left no job without slots.
 
 On YARN and native Kubernetes, the ResourceManager requests a container or pod when slots are
-missing. A request is routine. It is a symptom only if a slot request of a job failed before the
-TaskManager started.
+missing. Such a request is routine. It is a symptom only if a job does not get its slots before the
+TaskManager registers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableEx
 
 
 def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of requests that were fulfilled, or on which no job depended.
+    """Remove the matches of requests during which no job was refused slots.
 
-    A TaskManager that registers for the first time counts as the answer to the oldest request,
-    because no Flink version logs the request that a TaskManager answers.
+    A TaskManager that registers for the first time, or after more than ``SLOTS_MISSED``, counts as
+    the answer to the oldest request. An unanswered request is dropped after ``SLOTS_MISSED``.
     """
     waiting: deque[tuple[int, int]] = deque()
     requests: set[int] = set()
