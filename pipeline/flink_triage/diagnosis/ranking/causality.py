@@ -88,7 +88,11 @@ def causes_of(
     afterwards: Container[str],
     overcome: Container[str],
 ) -> dict[str, set[str]]:
-    """The signatures of this episode that explain each signature, directly or indirectly."""
+    """The signatures of this episode that explain each signature, directly or indirectly.
+
+    ``afterwards`` and ``overcome`` contain the ids for which ``came_afterwards`` and
+    ``was_overcome`` are true.
+    """
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}
     for candidate in candidates:
@@ -139,8 +143,8 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
     """Whether ``candidate`` is an orderly stop that occurred after the failures began.
 
-    The failures began earlier if the job had already failed, or if a different candidate had
-    occurred repeatedly.
+    The failures began earlier if a different candidate occurred before it, and the job had already
+    failed or that candidate had occurred over more than ``STOP_EFFECT``.
     """
     if not candidate.signature.is_order:
         return False
@@ -196,8 +200,8 @@ def was_beside(
 ) -> bool:
     """Whether ``candidate`` was only logged, and a different trigger failed the job each time.
 
-    The trace of the failure contains the root cause, and the causal graph contains the triggers
-    that lead to it. Faults of the whole cluster are excluded, because they may be logged anywhere.
+    The other trigger must be the root cause of a failed task or job, and not an effect of
+    ``candidate``. Faults of the whole cluster are excluded, because any process may log them.
     """
     signature = candidate.signature
     if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:
@@ -217,7 +221,7 @@ def was_beside(
 
 
 def has_stopped_something(moment: Moment) -> bool:
-    """Whether the line reports a failed task or job."""
+    """Whether the line reports a failed task, a lost TaskManager, or a state of the job."""
     return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 

@@ -50,7 +50,7 @@ class Property:
 def confidence(candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome) -> float:
     """The probability that ``candidate`` is the root cause; in (0, 1), two decimals.
 
-    ``outcome`` is that of the job; it is unknown for an excerpt.
+    ``outcome`` is that of the job; it is ``unknown`` if the logs do not show it.
     """
     properties = properties_of(candidate, ranked, outcome)
     log_odds = sum(_log_odds().get(each, 0.0) for each in properties)

@@ -21,7 +21,7 @@ from flink_triage.diagnosis.ranking.causality import (
 from flink_triage.diagnosis.ranking.scoring import Case, score
 from flink_triage.signatures import SignaturePack, episode_match
 
-# The id of the rule that ranks a cause before its effects, regardless of their points.
+# The id of the rule that ranks a serious cause before its effects, regardless of their points.
 BEHIND_CAUSE = "behind-cause"
 
 

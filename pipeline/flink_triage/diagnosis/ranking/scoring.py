@@ -149,7 +149,7 @@ def _takes_turns(case: Case) -> bool:
 
 
 def _only_warned(case: Case) -> Points | None:
-    """Whether it was only a warning, and an exception with a different cause followed."""
+    """Applies to a candidate that was only a warning, before an exception with another cause."""
     observed = [hit.moment.observation for hit in case.candidate.hits]
     levels = {observation.event.level for observation in observed}
     if not case.episode.has_failed or "WARN" not in levels or levels & {"ERROR", "FATAL"}:

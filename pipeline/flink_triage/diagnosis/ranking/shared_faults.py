@@ -29,7 +29,7 @@ Ranked = tuple[Episode, list[Candidate]]
 # Symptoms that only show that a different process is or was unavailable.
 _MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
-# Two hours show how the failure began and spread; the tables contain the rest.
+# The first minutes with faults show how the failure began and spread.
 _MAX_MINUTES = 120
 # Execution.transitionState: "... switched from RUNNING to FAILED on <resource id> @ <host> (...)".
 _FAILED_ON = re.compile(r" to FAILED on (?P<id>\S{1,300}) @ (?P<host>\S{1,300})")
@@ -71,7 +71,7 @@ def rank_episodes(
 def _with_aftermath(episodes: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
     """Merge each episode with the minor symptoms that follow it without failing a job.
 
-    For example, a process may look for a lost TaskManager long after the job has recovered.
+    For example, a process may look for a lost TaskManager after the job has recovered.
     """
     kept: list[Ranked] = []
     # Positions of episodes that ended shortly before.
@@ -194,7 +194,7 @@ def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
 
 
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
-    """The affected jobs in time order, their hosts, and the faults per minute."""
+    """The affected jobs in time order, the hosts and TaskManagers, and the faults per minute."""
     parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults
     hosts = {o.host for moment in faults if (o := moment.observation).host}
