@@ -86,7 +86,7 @@ class Episode:
 
 
 def find_episodes(timeline: DeploymentTimeline, pack: SignaturePack) -> list[Episode]:
-    """All episodes of a deployment, in time order; empty if the deployment is healthy.
+    """All episodes of a deployment, in time order; empty if it has no faults.
 
     Exceptions that user code handled have separate episodes, so that they are never the first fault
     of a failure and never join two failures.
@@ -144,7 +144,12 @@ class _History:
 
 
 def is_fault(moment: Moment, pack: SignaturePack) -> bool:
-    """Whether a moment reports a failure, and not only a benign match or a warning."""
+    """Whether a moment is a fault.
+
+    Faults are lines with a match that is not benign. Among lines without a match, failures of
+    tasks and jobs and stack traces at level ERROR and above, or without a level, are faults.
+    Witnesses and effects of an orderly shutdown are not.
+    """
     observation = moment.observation
     if moment.is_witness or moment.is_stop:
         return False
@@ -183,7 +188,7 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """The failure times of the job, from its states, or else its restarts, or else its tasks."""
+    """The failure times of the job: of its states, or else its restarts, or else its tasks."""
     ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
     if not ranked:
         return []
@@ -260,7 +265,7 @@ def _has_same_cause(
 
 
 def _cause_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
-    """The identity of the cause: its signatures, or else the fingerprints of its root causes."""
+    """The cause: the signatures of each fault, or else the fingerprint of its root cause."""
     keys: set[str] = set()
     for moment in attempt.faults:
         answers = [
@@ -318,8 +323,8 @@ def _attach(
 ) -> tuple[list[Episode], list[Moment]]:
     """Add faults without a job to the episodes near them; return the others separately.
 
-    Such a fault belongs to the jobs that report the same failure. If no job does, it belongs to
-    every job: a lost TaskManager affects all jobs that ran on it.
+    Such a fault is added to the nearby episodes that report the same failure. If there are none, it
+    is added to all nearby episodes: a lost TaskManager affects all jobs that ran on it.
     """
     left: list[Moment] = []
     given: dict[int, list[Moment]] = {}

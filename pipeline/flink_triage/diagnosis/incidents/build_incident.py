@@ -30,7 +30,7 @@ from flink_triage.settings import Settings
 from flink_triage.signatures import Signature, SignaturePack
 from flink_triage.signatures.similar import similar_failures
 
-IS_TEXT = "It was found in prose, not in a log line, and is therefore less certain."
+IS_TEXT = "The failure was found in prose, not in a log line, and is therefore less certain."
 # Limit of a message in a summary; the evidence contains the whole message.
 MAX_QUOTED_CHARS = 200
 
@@ -45,7 +45,8 @@ def build_incident(
 ) -> Incident | None:
     """The incident of ``episode`` with its ``ranked`` candidates.
 
-    ``None`` if no action is required: no job failed, and no serious problem is ongoing.
+    ``None`` if user code handled all faults, or if no job failed and the faults require no action
+    (see ``_matters``).
     """
     answers = [c for c in ranked if c.signature.is_answer]
     unknown = first_unknown(episode, pack)
@@ -117,8 +118,8 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether an episode without a job failure is an incident.
 
-    An exception without a signature that a running job logs is only listed as an unknown failure.
-    A minor contributing fault is not an incident if the job recovered.
+    Faults with severity ``info`` are not. If the job recovered, neither are faults without a
+    diagnosis, which are only listed as unknown failures, and minor contributing faults.
     """
     is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
     if answers:
@@ -128,7 +129,7 @@ def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[C
 
 
 def _jobs_continued(timeline: DeploymentTimeline, episode: Episode) -> bool:
-    """Whether a completed checkpoint or the end of any job followed faults without a job."""
+    """Whether a line of a healthy job (`is_well`) followed faults that belong to no job."""
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     after = episode.last_fault.at + timedelta.resolution
@@ -161,7 +162,7 @@ def _is_minor(signature: Signature) -> bool:
 
 
 def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature | None:
-    """The wrapper at the end of the first unknown fault's trace; its cause was not logged."""
+    """The wrapper that is the last throwable of the unknown fault; its cause was not logged."""
     for candidate in wrappers:
         if any(h.moment is unknown and h.match.depth_from_root == 0 for h in candidate.hits):
             return candidate.signature
@@ -169,7 +170,7 @@ def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature 
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    """The first evidence of the cause, or the first fault if the job had failed before."""
+    """The first evidence of the cause; the first fault if none is known or a failure came first."""
     if not answers or _had_failed_before(episode, answers[0]):
         return episode.first_fault
     return answers[0].hits[0].moment
@@ -293,7 +294,7 @@ def _summary(
 
 
 def _thrown(observation: Observation) -> str:
-    """The innermost throwable with its message, as one line; empty if neither was logged."""
+    """The innermost throwable with its message, as one line, or else the message of the event."""
     if not observation.root_cause_type:
         wrapped_in = observation.exception_type
         if wrapped_in:

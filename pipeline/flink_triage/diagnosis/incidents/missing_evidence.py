@@ -1,6 +1,6 @@
 """Lists the missing evidence and the other possible causes of an episode.
 
-If a diagnosis is only a symptom, the report lists the logs that should contain the cause.
+If a diagnosis is only a symptom, the report lists the logs that may contain the cause.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _places(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> list[str]:
-    """Logs to check: those of the TaskManagers in the faults, up to the first fault."""
+    """The logs to check: those of the TaskManagers that the faults mention, or else others."""
     if not answers and unknown is not None and _is_in_taskmanager_log(unknown, episode):
         when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
         return [
@@ -128,7 +128,7 @@ def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
 
 
 def _is_in_taskmanager_log(fault: Moment, episode: Episode) -> bool:
-    """Whether the TaskManager log contains the fault, even if the JobManager logged it first."""
+    """Whether a TaskManager logged the fault, even if the JobManager logged it first."""
     own = [m for m in (fault, *episode.faults) if m.observation.process == "taskmanager"]
     return fault in own or (
         _execution(fault) is not None and _execution(fault) in {_execution(m) for m in own}
@@ -144,9 +144,9 @@ def _execution(moment: Moment) -> str | None:
 def other_causes(
     answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
 ) -> tuple[OtherCause, ...]:
-    """Unexplained candidates, then known causes of a symptom whose cause is missing.
+    """Other unexplained candidates, then known causes of a symptom whose cause is missing.
 
-    Wrappers nearer to the root cause than the symptom narrow down its possible causes.
+    The known causes of wrappers that are nearer to the root cause than the symptom come first.
     """
     if not answers:
         return ()
@@ -192,10 +192,11 @@ def _is_inside(wrapper: Candidate, symptom: Candidate) -> bool:
 
 
 def _known_causes(effects: Sequence[str], pack: SignaturePack) -> list[Signature]:
-    """Triggers with an edge to an effect in the causal graph, in the order of ``effects``.
+    """Serious triggers that explain an effect, in the order of ``effects``.
 
-    The causes of one effect are ordered by subsystem (those of the effects first), then by the
-    position of the effect in ``explains``, then by severity.
+    The last effect is the symptom, the others are wrappers. The causes of one effect are ordered by
+    subsystem (those of the wrappers first), then by the position of the effect in ``explains``,
+    then by severity.
     """
     subsystems = {effect.partition("/")[0] for effect in effects[:-1]}
     found: dict[str, Signature] = {}

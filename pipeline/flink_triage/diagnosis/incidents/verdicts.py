@@ -97,7 +97,7 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
 
 
 def is_of_flink(moment: Moment) -> bool:
-    """Whether ``moment`` is a log line of Flink itself."""
+    """Whether ``moment`` is a line of a Flink log."""
     observation = moment.observation
     if moment.is_text:
         return False
@@ -108,8 +108,7 @@ def is_of_flink(moment: Moment) -> bool:
 def is_bare_error(moment: Moment) -> bool:
     """Whether a line reports an error without a stack trace, match or lifecycle meaning.
 
-    A line without a level is an error if it mentions a throwable. Only witnesses of such lines have
-    a message.
+    A line without a level is an error if it mentions a throwable.
     """
     observation, event = moment.observation, moment.observation.event
     if moment.is_stop or not event.message:
@@ -122,7 +121,7 @@ def is_bare_error(moment: Moment) -> bool:
 
 
 def is_below_error(moment: Moment) -> bool:
-    """Whether a line below level ERROR has an exception without a signature."""
+    """Whether a line at WARN or INFO has a stack trace without a signature."""
     observation = moment.observation
     is_trace = observation.fingerprint is not None and not observation.matches
     return is_trace and observation.event.level in ("WARN", "INFO") and not moment.is_stop

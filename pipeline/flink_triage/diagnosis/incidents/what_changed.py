@@ -1,9 +1,9 @@
 """Finds the changes between the last healthy start and the last start before a failure.
 
 The last start before the failure is compared with the last start in the preceding generation of the
-same kind of process or the same job. Values that always differ between two containers (ports,
-addresses, ids, log files) are omitted. So are consequences of other changes, such as heap sizes
-that follow from the configured memory.
+same kind of process or the same job. Values that differ between containers (ports, addresses, ids,
+log files) are omitted. So are consequences of other changes, such as heap sizes that follow from
+the configured memory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,11 @@ def with_changes(
     options: OptionTable,
     settings: Settings,
 ) -> Incident:
-    """The incident with its first ``max_changes`` changes and the number of other changes."""
+    """The incident with its first ``max_changes`` changes and the number of other changes.
+
+    The incident is unchanged if its cause has no timestamp, or if several clusters run
+    concurrently.
+    """
     at = _cause_shown_at(episode, ranked)
     if at == NO_TIME:
         return incident
@@ -83,7 +87,7 @@ def with_changes(
 
 
 def _cause_shown_at(episode: Episode, ranked: Sequence[Candidate]) -> datetime:
-    """The time at which the first cause first occurred.
+    """The time at which the highest-ranked cause first occurred, or else of the first fault.
 
     Earlier faults may belong to an old cluster that is being replaced.
     """
@@ -120,15 +124,15 @@ Difference = tuple[str, str | None, str | None]
 def _differences(
     what: ChangeKind, before: dict[str, str], after: dict[str, str]
 ) -> Iterable[Difference]:
-    """Name, old value and new value of each difference; empty if one side states no facts."""
+    """Name, old value and new value of each difference; empty if one side has no facts."""
     if not before or not after:
         return ()
     if what == "parallelism":
         return _parallelism(before, after)
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
-    # A start with few of the names in the other start was truncated: the missing names were not
-    # removed. JARs are excepted, because they are logged on one line.
+    # If less than half of the earlier names are present, the log of the later start was truncated,
+    # so the missing names were not removed. JARs are excepted, because they are logged on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))
