@@ -30,7 +30,7 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DeploymentDiagnosis:
-    """The incidents of one deployment, worst first, and the faults without a signature."""
+    """The incidents of one deployment, worst first, its unknown faults, and its options."""
 
     incidents: tuple[Incident, ...]
     unknown_faults: tuple[tuple[Observation, Evidence], ...]
@@ -45,9 +45,9 @@ def diagnose_deployment(
     settings: Settings = DEFAULT_SETTINGS,
     flink_version: str | None = None,
 ) -> DeploymentDiagnosis:
-    """Diagnose one deployment; ``flink_version`` overrides the version in its startup banner.
+    """Diagnose one deployment; ``flink_version`` overrides the version found in its logs.
 
-    A deployment without failures has one incident, usually with verdict ``healthy``.
+    A deployment without incidents gets one that only states the verdict, usually ``healthy``.
     """
     timeline = build_timeline(
         deployment, observations, pack, flink_version, settings.rules_left_out
@@ -95,9 +95,10 @@ def diagnose_incrementally(
 ) -> IncrementalDiagnosis | None:
     """Diagnose a deployment from its new events, ``news``, and the ``carried`` state.
 
-    Without carried state, ``news`` contains all its events. The incidents that all runs report as
-    closed, together with the open ones, equal the incidents of one full diagnosis. Returns ``None``
-    if the new events change a closed incident; the deployment then requires a full diagnosis.
+    Without carried state, ``news`` must contain all events of the deployment. The incidents that
+    all runs report as closed, together with the open ones, equal the incidents of a full diagnosis.
+    Returns ``None`` if the new events could change a closed incident or the meaning of earlier
+    events. The deployment then requires a full diagnosis.
     """
     if carried is not None and not is_in_time(carried, news):
         return None
@@ -230,7 +231,10 @@ def diagnose(
 
 
 def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
-    """Sort key: failures before degradations, and ongoing incidents before finished ones."""
+    """Sort key: by seriousness, outcome, verdict, and severity, then the latest first.
+
+    An incident without a diagnosis counts as serious.
+    """
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST
     return (

@@ -1,7 +1,7 @@
-"""All durations by which a diagnosis relates log lines to each other, shortest first.
+"""The durations by which a diagnosis relates log lines to each other.
 
-Some must not exceed others: the next scheduled run must still have every earlier line that a rule
-requires. `tests/unit/diagnosis/test_durations.py` checks these constraints.
+Some must not exceed others, so that an incremental diagnosis still has the earlier lines that a
+rule requires. `tests/unit/diagnosis/test_durations.py` checks these constraints.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import timedelta
 CONNECTION_ATTEMPT = timedelta(seconds=1)
 # All affected processes log a shared fault within a second.
 FIRST_FAULT = timedelta(seconds=1)
-# A job logs its failure right after the failure of its task; a busy JobManager takes longer.
+# A job logs its failure within this time after the failure of its task.
 ANSWER = timedelta(seconds=2)
 # Processes log the same failure at nearly the same time; their clocks may differ slightly.
 FAILURE_SLACK = timedelta(seconds=2)
@@ -24,41 +24,45 @@ STOP_EFFECT = timedelta(seconds=5)
 STOPPED_TOGETHER = timedelta(seconds=10)
 # A different process may log an effect before its cause, because of its clock or its buffers.
 LOG_ORDER = timedelta(seconds=30)
-# A task fails this long after its exception is logged; closing files may take part of the time.
+# A task fails within this time after its exception is logged; it may have to close files first.
 TASK_FAILS = timedelta(minutes=1)
-# JvmShutdownSafeguard ends the JVM 5 s after a signal; Kubernetes waits 30 s.
+# JvmShutdownSafeguard ends the JVM 5 s after a signal; by default, Kubernetes waits 30 s.
 SHUTDOWN = timedelta(minutes=1)
 # A signal or a fatal error is logged within this time before the shutdown hooks run.
 EXIT_REASON = timedelta(minutes=1)
 # A process prints its banner and its configuration within this time.
 STARTUP = timedelta(minutes=1)
-# A job without checkpoints counts as recovered if no fault follows within this time.
+# A job without checkpoints counts as healthy after running for this time without a fault.
 RUNS_ON = timedelta(minutes=2)
 # heartbeat.timeout is 50 s by default and often increased.
 HEARTBEAT = timedelta(minutes=5)
-# taskmanager.registration.timeout.
+# The default value of taskmanager.registration.timeout.
 REGISTRATION = timedelta(minutes=5)
 # TaskManagers look for the JobMaster while the JobManager is unavailable, and for some time
 # afterwards.
 MASTER_SOUGHT = timedelta(minutes=5)
 # A cluster fault, such as a lost TaskManager, precedes its effects by up to a heartbeat timeout.
 CLUSTER_LEAD = timedelta(minutes=5)
-# The timeline of an incident starts this long before its first fault and ends after its last.
+# The timeline of an incident starts LEAD_IN before its first fault and ends LEAD_OUT after its
+# last.
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
 # A killed JobManager is reported only if a job ran within this time before.
 RAN_BEFORE_KILL = timedelta(minutes=10)
-# A fault is not the cause of a failure if the job was healthy this long in between: recurring
-# memory leaks and full disks cause new symptoms.
+# A fault is not the cause of a failure if a checkpoint completed and more than this time passed in
+# between. If a memory leak or a full disk recurs, it causes new faults.
 WELL_FOR = timedelta(hours=1)
-# Logs of one deployment are shipped and read with at most this delay.
+# New events may be older than the last event by this time, because logs are shipped with a delay.
+# Older events require a full diagnosis.
 LATE = timedelta(hours=1)
-# slot.request.timeout is 5 minutes; a TaskManager request on which no job depends is then dropped.
+# An unanswered request for a TaskManager is dropped after this time. By default,
+# slot.request.timeout is 5 minutes.
 SLOTS_MISSED = timedelta(hours=1)
 # A healthy job completes a checkpoint, or ends, within this time.
 WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# A failure is compared with the start before it; an older change has already worked for a day.
+# A failure is compared only with a start within this time before it: what an earlier start changed
+# has already worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

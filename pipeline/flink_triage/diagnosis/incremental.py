@@ -1,10 +1,11 @@
 """Reduces a diagnosed timeline to the state that the next diagnosis of the deployment requires.
 
-An episode no longer changes after ``OVER_AFTER`` without a fault. Events before the first open
-episode are therefore not read again. They are replaced by witnesses: one event for each fact that
-applies to the whole deployment, such as a job's name, an effective option or the host of a process.
-A diagnosis of the carried state and the new events equals a diagnosis of all events. `is_in_time`
-and `has_same_facts` detect the exceptions in advance, and the deployment is then diagnosed in full.
+An episode is closed once it can no longer change, which requires ``OVER_AFTER`` without a fault.
+Most events before the first open episode are therefore not read again. Witnesses replace them: one
+event for each fact about the whole deployment, such as a job's name, an effective option or the
+host of a process. A diagnosis of the carried state and the new events equals a diagnosis of all
+events. `is_in_time`, `has_same_facts` and `carry` detect the exceptions, in which the deployment is
+diagnosed in full.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
 def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[datetime, set[int]]:
     """The time from which moments are carried, and the ids of the open episodes.
 
-    All other episodes end before that time, and no later event can change them.
+    All other episodes end before that time, and no new event that is in time can change them.
     """
     start = _in_time_from(timeline) - LEAD_IN if timeline.times else NO_TIME
     settled = _in_time_from(timeline) - OVER_AFTER - CLUSTER_LEAD if timeline.times else NO_TIME
@@ -157,7 +158,11 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """Moments from ``start`` on that belong to an episode or its report, or show a healthy job."""
+    """The moments to read again: those that episodes, reports or context rules use.
+
+    Before ``start``, these are the last completed checkpoint of each job, the last output of each
+    process, and signals, banners and shutdown effects within ``REACH``.
+    """
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
     for moment in timeline.moments:
@@ -176,7 +181,7 @@ def _kept(
 
 
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
-    """Keep the first and the last of consecutive checkpoints within an episode.
+    """Keep only the first and the last of consecutive checkpoints within an episode.
 
     The first carries the count of the dropped checkpoints, as in the incident's timeline. All are
     kept if the timeline of any episode starts or ends in between.
@@ -248,7 +253,10 @@ def _witness(moment: Moment) -> Moment:
 def _witnesses(
     timeline: DeploymentTimeline, starts: Starts, kept: Sequence[Moment], start: datetime
 ) -> list[Moment]:
-    """For each repeated fact, the moment that takes effect."""
+    """The moments that become witnesses: for each repeated fact, the one that takes effect.
+
+    Moments that determine the position or time of the ``kept`` ones are included.
+    """
     first: dict[Hashable, Moment] = {}
     last: dict[Hashable, Moment] = {}
     for moment in timeline.moments:

@@ -1,9 +1,9 @@
 """Estimates the clock skew of TaskManagers from events that the JobManager also logs.
 
-A TaskManager logs the failure of a task before the JobManager does, and the failure of an execution
-after the JobManager started it. It logs a failed checkpoint after the previous one completed,
-because Flink takes one checkpoint at a time by default. Each pair of lines gives a lower or an
-upper bound on the clock difference.
+A TaskManager logs the failure of a task before the JobManager does, and after the JobManager
+reported the job as RUNNING. It logs a line about a checkpoint after the previous checkpoint
+completed, because Flink takes one checkpoint at a time by default. Each pair of lines gives a lower
+or an upper bound on the clock difference.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Skew:
         )
 
 
-# The JVM omits the message of exceptions that it throws often.
+# The JVM may omit the message of exceptions that it throws often.
 _NO_MESSAGE = (None, "", "null")
 
 
@@ -89,7 +89,8 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 class _Known:
     """The times at which the JobManager logged events that TaskManagers also log.
 
-    An execution that failed twice maps to ``None``, because its lines cannot be paired.
+    An execution that was reported as failed at two different times maps to ``None``, because its
+    lines cannot be paired.
     """
 
     failed: dict[str, Observation | None] = field(default_factory=dict)
@@ -102,7 +103,8 @@ class _Known:
 def find_skews(observations: Sequence[Observation]) -> Mapping[str, Skew]:
     """The skew of each TaskManager's file with at least one pair, by path.
 
-    Empty if the JobManagers ran on several hosts, because there is no single clock to compare with.
+    Empty if there is no JobManager log, or if the JobManagers ran on several hosts, because there
+    is then no single clock to compare with.
     """
     managers = {o.host for o in observations if o.process == "jobmanager"}
     if len(managers) != 1:

@@ -1,11 +1,11 @@
 """Folds equal observations, so that a crash loop of ten million events fits in memory.
 
 If a file has more equal observations in a minute than the limit, the first ones and the last are
-kept, and the second-to-last carries the count of the others. If observations differ only in their
-stack traces, a limited number of traces is kept, and the first of the other traces carries their
-count. If a deployment still has more than ``max_observations``, observations are folded over longer
-periods and with fewer equal properties. Folding is associative: the result does not depend on how
-observations are divided into parts.
+kept, and the second-to-last carries the count of the others. Of observations that differ only in
+their stack traces, a limited number of traces is kept. Of the other traces, the first and the last
+observation are kept, and the first carries the count. If a deployment still has more than
+``max_observations``, observations are folded over longer periods and with fewer equal properties.
+Folding is associative: the result does not depend on how observations are divided into parts.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _moment(observation: Observation) -> tuple[datetime, str, int]:
 
 
 def _is_kept(observation: Observation, grain: Grain) -> bool:
-    """Whether ``observation`` is always kept: a witness, or a counted kind at the finest grain."""
+    """Whether it is always kept: a witness, or a kind of ``KEPT_KINDS`` at the finest grain."""
     lifecycle = observation.event.lifecycle
     if observation.occurrences == 0:
         return True

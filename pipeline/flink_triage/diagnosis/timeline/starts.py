@@ -22,7 +22,7 @@ from flink_triage.diagnosis.timeline.timeline import DeploymentTimeline
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import ChangeKind, Observation, Process
 
-# The entry points with these names call EnvironmentInformation.logEnvironmentInfo.
+# Parts of the names that entry points pass to EnvironmentInformation.logEnvironmentInfo.
 _BANNERS: tuple[tuple[str, Process], ...] = (
     ("ClusterEntry", "jobmanager"),
     ("TaskManager", "taskmanager"),
@@ -88,7 +88,7 @@ class Generation:
         return next((start for start in reversed(self.starts) if start.at <= at), None)
 
     def values(self, what: ChangeKind, at: datetime, until: datetime) -> dict[str, str]:
-        """The values in the last start up to ``at``, by name, if logged by ``until``."""
+        """The latest value of each name in starts up to ``at``, if it was logged by ``until``."""
         found: dict[str, str] = {}
         for name, statements in self.facts.get(what, {}).items():
             in_time = [
@@ -121,10 +121,10 @@ class Generation:
 class Starts:
     """The generations of each lane, in time order.
 
-    ``running`` contains the beginnings of the current runs; ``completed`` contains the times at
-    which the jobs of each process completed checkpoints. ``mixed`` contains the first banners of
-    each kind in logs to which several kinds of processes write. Lines in such logs cannot be
-    attributed to a process and are ignored.
+    ``running`` contains the beginnings of runs that are still shorter than ``RUNS_ON``.
+    ``completed`` contains the times at which the jobs of each process completed checkpoints.
+    ``mixed`` contains the first banners of each kind in logs to which several kinds of processes
+    write. The starts of processes in such logs are ignored.
     """
 
     lanes: dict[Lane, list[Generation]]
@@ -189,7 +189,7 @@ def _index_at(generations: list[Generation], at: datetime) -> int:
 
 
 def find_starts(timeline: DeploymentTimeline) -> Starts:
-    """All starts of a deployment. Lines without a timestamp do not belong to a start."""
+    """All starts of a deployment. Files without timestamps are ignored."""
     finder = _Finder(timeline)
     for moment in timeline.moments:
         if moment.at != NO_TIME:

@@ -26,12 +26,13 @@ class DeploymentTimeline:
     """All moments of one deployment, in time order, and facts about the whole deployment.
 
     ``times`` are the times of ``moments``. ``is_foreign``: the logs belong to a different product.
-    ``taskmanagers`` are the resource ids of TaskManagers whose own logs were read. ``skews`` are
-    the clock skews. ``hosts`` contains the TaskManager hosts, with the time of their first moment.
-    ``events`` is the number of events that the moments count, or ``None`` if each was analyzed
-    individually. If clusters of several Flink versions share the deployment, ``versions`` has the
-    version of each process and ``configs`` the options of each version. ``job_of_graph`` and
-    ``job_of_task`` map each execution graph and task to its job, or to ``None``.
+    ``taskmanagers`` are the resource ids of TaskManagers whose start was logged. ``skews`` are the
+    clock skews that were corrected. ``hosts`` contains the TaskManager hosts, with the time of
+    their first moment. ``events`` is the number of events that the moments count, or ``None`` if
+    ``max_observations`` was not exceeded. If the processes of the deployment have different Flink
+    versions, ``versions`` has the version of each process and ``configs`` the options of each
+    version; otherwise they are empty. ``job_of_graph`` and ``job_of_task`` map each execution graph
+    and task to its job, or to ``None``.
     """
 
     deployment: str
@@ -76,7 +77,7 @@ def build_timeline(
 ) -> DeploymentTimeline:
     """Order ``observations``, apply the context rules, and determine jobs, version and options.
 
-    ``flink_version`` overrides the version in the startup banner. ``without`` contains the ids of
+    ``flink_version`` overrides the version found in the logs. ``without`` contains the ids of
     context rules to skip.
     """
     observed = list(observations)
@@ -232,9 +233,9 @@ def _is_foreign(observations: Sequence[Observation]) -> bool:
 
 
 def _flink_version(observations: Sequence[Observation]) -> str | None:
-    """The version in the last banner of a JobManager, or of any other process.
+    """The version in the last banner that is not a TaskManager's, or else in the first banner.
 
-    Without a banner, the version of the JARs in the stack traces of the last file is used.
+    Without a banner, the version in the head of a file is used, such as that of JARs in a trace.
     """
     version = of_jars = None
     for observation in observations:
@@ -269,7 +270,7 @@ def _versions(observations: Sequence[Observation]) -> dict[str, str]:
 
 
 def _effective_config(observations: Sequence[Observation]) -> dict[str, str]:
-    """Options as logged at startup; the options of the JobManager take precedence."""
+    """Options as last logged at startup; the options of the JobManager take precedence."""
     config: dict[str, str] = {}
     for wanted in (False, True):
         for observation in observations:
