@@ -34,7 +34,8 @@ _SCOPE_OF_MODULE = (
     ("flink-oss", "filesystem"),
     ("flink-azure", "filesystem"),
 )
-# If a Flink line declares a key several times, the first of these modules is used at run time.
+# If a Flink line declares a key several times, declarations that are not deprecated are preferred,
+# and then those of these modules, in this order.
 _MODULE_ORDER = ("flink-core", "flink-runtime", "flink-streaming-java", "flink-table-api-java")
 
 
@@ -54,7 +55,7 @@ def build_options(source: Path) -> str:
 
 
 def build_kafka(source: Path) -> str:
-    """The text of ``kafka-client.tsv``: one row per option, across clients and versions."""
+    """The text of ``kafka-client.tsv``: one row per option and type, for all clients."""
     options: dict[tuple[str, str], list[Row]] = {}
     for row in _read(source / "kafka_client_options.tsv"):
         options.setdefault((row["key"], row["type"]), []).append(row)
@@ -73,7 +74,7 @@ def _version_key(version: str) -> tuple[int, ...]:
 
 def _read(path: Path) -> Iterator[dict[str, str]]:
     if not path.is_file():
-        raise UsageError(f"{path}: no such file; got a folder without it")
+        raise UsageError(f"{path} is missing; SOURCE must contain {path.name}")
     with path.open(encoding="utf-8", newline="") as stream:
         # Descriptions contain unpaired quotes, so CSV quoting must be disabled.
         for row in csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE, restval=""):
@@ -128,7 +129,10 @@ def _default(row: Row) -> str:
 
 
 def _unit_suffix(row: Row, newest: Row | None) -> str:
-    """``(ms)`` for a number that later became a Duration; the two defaults determine the unit."""
+    """The unit, such as ``(ms)``, of a number that later became a Duration.
+
+    The two defaults determine the unit; it is ``ms`` if they do not agree.
+    """
     if newest is None or newest["type"] != "Duration" or row["type"] not in {"Long", "Integer"}:
         return ""
     return f"({unit_of(row['default'], newest['default']) or 'ms'})"

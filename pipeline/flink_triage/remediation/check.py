@@ -1,4 +1,7 @@
-"""Checks that every option recommended by a pack exists, and that its value is valid."""
+"""Checks that the Flink options in a pack exist, and that their values are valid.
+
+The values of Kafka client properties are checked as well.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,9 @@ class Pack(Protocol):
 def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
     """The problems, as ``path:line: field: reason``, of options that a Flink line does not support.
 
-    An entry is checked against each line that is in its ``when.flink`` range and has the option. If
-    there is no such line, this is also a problem. A line that is only partly in the range
-    (``>=1.19.2``) is included.
+    An entry is checked against each line that is in its ``when.flink`` range and has the option. It
+    is also a problem if there is no such line, or if a line in an explicit range does not have the
+    option. A line that is only partly in the range (``>=1.19.2``) is included.
     """
     options = table or OptionTable.load()
     problems: list[str] = []
@@ -122,9 +125,9 @@ def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterato
 
 
 def _is_quantity(entry: ConfigSpec, line: str, table: OptionTable) -> bool:
-    """Whether the option is a quantity, based on its type, or on its value if it has no type.
+    """Whether the option is a quantity, according to its type, or else to its value.
 
-    Keys of open families have no type.
+    The types of keys of open families are unknown.
     """
     if table.is_quantity(entry.key, line):
         return True

@@ -11,7 +11,7 @@ from flink_triage.remediation import values
 from flink_triage.signatures.signature import ComputedValue
 from flink_triage.signatures.stated_amounts import Amount, capture_names, evaluate
 
-# The nanoseconds or bytes per unit of a capture, by the suffix of its name.
+# The type of a capture, and its nanoseconds or bytes per unit, by the suffix of its name.
 _UNITS: Mapping[str, tuple[str, int]] = {
     "_bytes": ("MemorySize", 1),
     "_ms": ("Duration", 10**6),
@@ -36,7 +36,7 @@ class Stated:
 
 
 def stated(value: ComputedValue, captures: Mapping[str, str]) -> Stated | None:
-    """The largest amount in the captures; ``None`` if the log has none of them."""
+    """The largest positive amount that the captures yield; ``None`` if there is none."""
     found = [
         Stated(amount * factor, kind)
         for expression in value.stated
@@ -55,7 +55,7 @@ def new_amount(
     """``factor`` times the larger of the current and the logged value, limited to the bounds.
 
     ``amount`` parses a bound as a value of the option's type. If neither value is known, the result
-    is a bound, or ``None`` if there is no bound.
+    is a bound, or ``None`` if there is no bound. The result is rounded if there is a logged value.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -98,7 +98,7 @@ def _unit(expression: str) -> tuple[str, int]:
 
 
 def _rounded(amount: Amount, kind: str) -> Amount:
-    """The amount, rounded as a user would choose it, because measured times are not round."""
+    """Sizes rounded up to MiB, and durations from 10 s to seconds, from 10 min to minutes."""
     if kind == "MemorySize":
         return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount
     if kind == "Duration" and amount >= 10 * _SECOND:

@@ -46,7 +46,7 @@ class Running:
 
     @property
     def naming_line(self) -> str:
-        """The line whose keys are printed, which is the newest line consistent with the log."""
+        """The line whose keys are printed: the running line, or else the newest possible one."""
         if self.line is not None:
             return self.line
         return LAST_WITH_AKKA if self.has_akka else NEWEST
@@ -79,7 +79,11 @@ class Verdict:
 
 
 def check(condition: When | None, running: Running) -> Verdict:
-    """Check all parts of ``when``; a part that cannot be checked counts as met and is reported."""
+    """Check all parts of ``when``.
+
+    If the Flink version or the configuration is unknown, conditions on it count as met and are
+    reported. A condition on a missing capture is checked against the empty text.
+    """
     if condition is None:
         return Verdict(True)
     unchecked: list[str] = []
@@ -122,7 +126,7 @@ def _found(pattern: str, text: str | None) -> bool:
 
 
 def _option_is(key: str, wanted: str, running: Running) -> bool | None:
-    """Whether the option has the value; ``None`` if neither the log nor a default shows it."""
+    """Whether the option or its default has the value; ``None`` if no configuration was read."""
     line = running.naming_line
     setting = running.table.find(running.effective, key, running.line)
     value = setting.value if setting else running.default(key)

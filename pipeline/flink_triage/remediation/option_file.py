@@ -27,9 +27,9 @@ def read_rows(path: Path) -> tuple[Mapping[str, tuple[Row, ...]], tuple[tuple[st
 
 
 def _renames(key: str, status: str, others: str) -> Iterator[tuple[str, str]]:
-    """The (old, new) pairs of a row.
+    """The (old, new) pairs of a row: its aliases and deprecated keys, and some fallback keys.
 
-    A fallback key is a rename if the names differ only in spelling. For example,
+    A fallback key is a rename only if the names differ only in punctuation. For example,
     ``web.refresh-interval`` is the fallback key of another option in newer lines, but was never
     the name of that option.
     """

@@ -2,7 +2,7 @@
 
 The data is in ``patterns/flink-options/options.tsv``, which was collected from released JARs
 (``docs/flink-options.md``). A Flink line silently ignores unknown options, so a key is recommended
-only if the line reads it according to this table.
+only if the line reads it according to this table, or if it belongs to an open family.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from flink_triage.signatures.pack import builtin_pack_directory
 
 # Maximum number of cached lookups, because a configuration in a log may contain any number of keys.
 _ASKED = 8192
-# Prefixes of key families that are not ConfigOptions: Flink passes everything after the prefix to a
-# reporter, a file system, Hadoop, or a process environment.
 # Options of Flink 2.x that all earlier lines pass to the S3 client
 # (docs/deployment/filesystems/s3, and MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
 _PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
+# Prefixes of key families that are not ConfigOptions: Flink passes everything after the prefix to a
+# reporter, a file system, Hadoop, or a process environment.
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
     "traces.reporter.",
@@ -118,7 +118,7 @@ class OptionTable:
         return self._rows.keys()
 
     def option(self, key: str, line: str) -> Option:
-        """The option ``key`` in ``line``; a name not in the table has the status ``unknown``."""
+        """The option ``key`` in ``line``; a name without a row has the status ``unknown``."""
         index = LINES.index(line)
         for first, last, fields in self._rows.get(key, ()):
             if first <= index <= last:
@@ -143,10 +143,11 @@ class OptionTable:
     def key_for(self, key: str, line: str) -> str | None:
         """The name under which ``line`` reads the option that is called ``key`` in any line.
 
-        An option of the line with this name takes precedence, followed by an old name that is an
-        option of the line, and then a newer name. ``None`` if the line has no such option. Keys of
-        open families (``s3.*``, ``metrics.reporter.*``) and entries of map options exist in every
-        line.
+        An option of the line with this name takes precedence, followed by the option that reads
+        this name as an old one, and then by its older and newer names. Current names precede
+        deprecated ones. ``None`` if the line has no such option. A key of an open family (``s3.*``,
+        ``metrics.reporter.*``) that is not an option exists in every line, and an entry of a map
+        option in each line that has the map.
         """
         return self._key_for(key, line) or (key if self._is_open(key, line) else None)
 
@@ -204,7 +205,8 @@ class OptionTable:
     def amount(self, key: str, line: str, value: str) -> int | float | None:
         """The value as a number, nanoseconds, or bytes, if the option is a quantity.
 
-        Values of names that are not options are compared as numbers if both values are numbers.
+        The value of a name that is not an option is parsed as a number, a Duration, or a
+        MemorySize, whichever fits first.
         """
         own = self._comparing(key, line)
         if own is not None:
@@ -339,9 +341,9 @@ class OptionTable:
         )
 
     def _unpublished(self, key: str, line: str) -> Option:
-        """Assume that an unpublished line has a key if the lines before and after it have the key.
+        """Assume that an unpublished line has a key if an earlier and a later line have the key.
 
-        If there is no later JAR, a key of the last published line is sufficient.
+        If no later line was published, an earlier line is sufficient.
         """
         index = LINES.index(line)
         spans = [(first, last, fields[0]) for first, last, fields in self._rows[key]]

@@ -44,8 +44,9 @@ def render_patch(
 ) -> str:
     """The patch as text that ends in a newline; empty if there are no changes.
 
-    The following are included only as comments: settings of clients, platforms, and code; values
-    that the user must choose; removals in plain files; and options that are already set. Raises
+    The following are included only as comments: settings of connectors, platforms, and code; values
+    that the user must choose or that contain a secret; values that ``flink-conf.yaml`` cannot
+    contain; removals, except in a FlinkDeployment; and options that are already set. Raises
     ``UsageError`` for an unknown form.
     """
     form = form or default_form(flink_version)
@@ -65,7 +66,7 @@ def render_patch(
 def _file_notes(flink_version: str | None, form: PatchForm) -> list[str]:
     line = flink_line(flink_version)
     if line is None:
-        return ["# the Flink version is unknown: keys are those of the newest known line"]
+        return ["# the Flink version is unknown: check that your version has these keys"]
     index = LINES.index(line)
     if form == "config.yaml" and index < _CONFIG_YAML_SINCE:
         return [f"# Flink {line} does not read config.yaml: add these lines to flink-conf.yaml"]
@@ -130,7 +131,10 @@ def _json_string(value: str) -> str:
 
 
 def _yaml_scalar(value: str) -> str:
-    """``value`` as a plain scalar if every YAML parser returns the same text, otherwise quoted."""
+    """``value`` in YAML, quoted if a parser could return a different text.
+
+    A YAML list or map in brackets is not quoted.
+    """
     if value.startswith(("[", "{")):
         return value if _is_collection(value) else _single_quoted(value)
     if value in {"true", "false"} or _PLAIN_NUMBER.fullmatch(value):

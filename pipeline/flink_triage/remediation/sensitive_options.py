@@ -14,9 +14,9 @@ _HARMLESS_TYPES = (
 
 
 def is_sensitive(key: str, type_: str | None = None) -> bool:
-    """Whether the value of ``key`` may be a secret; booleans and numbers never are.
+    """Whether the value of ``key`` may be a secret; values of ``_HARMLESS_TYPES`` are not.
 
-    ``security.delegation.tokens.enabled`` contains the word "token", but is a Boolean.
+    For example, ``security.delegation.tokens.enabled`` contains the word "token", but is a Boolean.
     """
     if type_ is not None and type_.startswith(_HARMLESS_TYPES):
         return False

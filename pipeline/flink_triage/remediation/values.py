@@ -139,7 +139,7 @@ def _split_amount(text: str, example: str) -> tuple[int, str]:
         raise ValueProblem(f'"{text}" does not start with a number, as "{example}" does')
     amount = int(found["number"]) if len(found["number"]) < 40 else _LONG_MAX + 1
     if amount > _LONG_MAX:
-        raise ValueProblem(f'"{text}" does not fit 64 bits')
+        raise ValueProblem(f'"{text}" does not fit into 64 bits')
     return amount, found["label"].strip().lower()
 
 
