@@ -1,6 +1,6 @@
 """Renders a `Result` as text, JSON, JSON lines, Markdown, HTML, SARIF or GitHub annotations.
 
-Every format renders the same object and nothing else, so the formats cannot disagree.
+All formats render the same object, so they are consistent with each other.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def render(
 ) -> str:
     """The result in one format, ending in a newline.
 
-    ``verbose``, ``color`` and ``width`` apply only to text; ``patch`` renders the configuration to
-    paste (default: `render_patch`).  Raises `UsageError` for a format not in `FORMATS`.
+    ``verbose``, ``color`` and ``width`` apply only to text. ``patch`` renders the configuration to
+    paste in text, Markdown and HTML (default: `render_patch`). Raises `UsageError` for a format not
+    in `FORMATS`.
     """
     pieces = render_pieces(result, format, verbose=verbose, color=color, width=width, patch=patch)
     return "".join(pieces)
@@ -58,7 +59,8 @@ def render_pieces(
 ) -> Iterable[str]:
     """Like `render`, but in pieces, because the JSON of thousands of incidents is large.
 
-    Only the module of the format is imported: only HTML requires a template engine.
+    The module of a format other than JSON is imported on first use. For example, only HTML requires
+    a template engine.
     """
     if format == "text":
         from flink_triage.report.formats.text import render_text

@@ -1,7 +1,7 @@
 """Draws the causal relations between the diagnoses of an incident.
 
-Nodes are labeled with the ranks in the adjacent list, so that the drawing requires no text and fits
-on a phone screen.
+Nodes are labeled only with the ranks in the adjacent list, so that the drawing fits on a phone
+screen.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _places(columns: Mapping[str, int]) -> dict[str, tuple[int, int]]:
 
 
 def _edge(start: tuple[int, int], end: tuple[int, int], a: Diagnosis, b: Diagnosis) -> Edge:
-    """A curve that starts horizontally; if it crosses other columns, it runs below their nodes."""
+    """A curve; if it crosses other columns within one row, it runs below their nodes."""
     x, y, to_x, to_y = start[0] + _RADIUS, start[1], end[0] - _RADIUS - 4, end[1]
     bend = max(18, (to_x - x) // 2)
     dip = _ROW // 2 if y == to_y and end[0] - start[0] > _COLUMN else 0

@@ -1,4 +1,4 @@
-"""Draws timeline entries as marks on three lanes, positioned in percent of the width.
+"""Draws timeline entries as marks on four lanes, positioned in percent of the width.
 
 With percentages instead of a scaled drawing, text and marks keep their size on a phone screen.
 """
@@ -65,7 +65,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``fault_x`` and ``fault_width`` shade the time from the first fault to the end."""
+    """``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry."""
 
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]

@@ -1,6 +1,6 @@
 """Draws the times of many incidents: one lane per job, one bar per incident.
 
-Simultaneous failures often share a cause; a table cannot show that.
+Simultaneous failures often share a cause, which a table does not show.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Overview:
 
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
-    """Lanes in the order of the incidents; ``None`` if fewer than two have a timestamp."""
+    """Lanes in the order of the incidents; ``None`` unless failures have at least two times."""
     dated = [(i, start) for i in incidents if i.is_failure and (start := wording.since(i))]
     if len(dated) < 2:
         return None

@@ -8,7 +8,7 @@ from flink_triage.model import ChangeKind, Incident, ObservedChange, StartOf
 from flink_triage.report.facts.sanitize import one_line
 from flink_triage.report.facts.wording import clock, since
 
-# Every format that has enough room contains this note.
+# A note in the Markdown and HTML reports.
 NO_CAUSE = "These are differences in the logs, not necessarily the cause."
 _NOUNS: dict[ChangeKind, str] = {
     "flink-version": "version of",

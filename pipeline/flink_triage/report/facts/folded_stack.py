@@ -1,7 +1,8 @@
 """Splits the text of a stack trace into foldable blocks, one per throwable.
 
-The log text is not changed. The blocks add the owner of each frame's code, and the frames that
-``... n more`` abbreviates, which are the last frames of the enclosing throwable.
+Except for their indents, the lines are not changed. The blocks add the owner of each frame's code,
+and the frames that ``... n more`` abbreviates, which are the last frames of the enclosing
+throwable.
 """
 
 from __future__ import annotations

@@ -10,7 +10,10 @@ _MAX_JOBS = 4
 
 
 def reach(incident: Incident) -> str | None:
-    """``2 jobs (orders, bills), 3 hosts; most at 05:52: 14 faults``; ``None`` for a single job."""
+    """The number of jobs with their names, the number of hosts, and the minute with most faults.
+
+    ``None`` for a single job.
+    """
     radius = incident.blast_radius
     if radius is None or len(radius.jobs) < 2:
         return None

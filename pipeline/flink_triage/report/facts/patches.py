@@ -55,7 +55,7 @@ def patches_of(
 
 
 def now(change: ConfigChange) -> str:
-    """The current value: ``now 0``, ``default 0`` or ``now unknown``."""
+    """The current value: ``now 0``, ``default 0`` or ``now unset or unknown``."""
     if change.current is None:
         return "now unset or unknown"
     word = "default" if change.current_source == "default" else "now"
@@ -63,9 +63,9 @@ def now(change: ConfigChange) -> str:
 
 
 def already(change: ConfigChange) -> str:
-    """A sentence stating that the option is already set, and the consequence.
+    """A sentence stating that the option is already set, and the reason.
 
-    Most reasons already start with that sentence.
+    Most reasons already contain that statement.
     """
     statement = f"{change.key} is already"
     if change.reason.startswith(statement):

@@ -1,8 +1,8 @@
 """Extracts the facts to report from the stack trace of a failure without a signature.
 
-The facts are the exception and its message, the location that threw it (below argument checks in
-the JDK and in libraries), the job's own code, the owner of the code at that location, and whether
-the text was truncated before the cause. The module does not guess the cause.
+The facts are the exception and its message, the location that threw it (for an argument check, its
+caller), the job's own code, the owner of the code at that location, and whether the text was
+truncated before the cause. The module does not determine the cause.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Facts about an unknown failure; each text is one line, quoted from the log.
+    """Facts about an unknown failure; each text is one line.
 
-    ``thrown`` is the innermost throwable with a message; ``wrapped_in`` contains its wrappers with
-    a message, nearest first. ``cut`` is the reason why the cause may be missing.
+    ``thrown`` is the innermost throwable, except those that only wrap a missing cause.
+    ``wrapped_in`` contains its wrappers with a message of their own, nearest first. ``cut`` is the
+    reason why the cause may be missing.
     """
 
     thrown: str | None

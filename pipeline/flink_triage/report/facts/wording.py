@@ -1,6 +1,6 @@
 """Describes incidents in phrases that all formats share: start, place, state, coverage.
 
-The functions are pure and never raise an exception, regardless of the log's content.
+The functions are pure.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def consequences(incident: Incident, diagnosis: Diagnosis) -> tuple[Consequence,
 def ending(incident: Incident) -> str | None:
     """The end of the incident: ``3 restarts in 12 s, then the job failed for good at 05:52:33``.
 
-    ``None`` if the end is unknown.
+    ``None`` if there were no restarts and the outcome is unknown.
     """
     parts = []
     if incident.restarts:

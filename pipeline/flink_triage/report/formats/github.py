@@ -24,7 +24,11 @@ _PROPERTY = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def render_github(result: Result) -> str:
-    """One command per line: root causes as errors or warnings, their consequences as notices."""
+    """One command per line.
+
+    A root cause is an error, a warning or a notice, according to its severity. A failure with an
+    undetermined cause is an error. All other findings are notices.
+    """
     cleaned = clean_values(result)
     return "".join(f"{line}\n" for line in _lines(cleaned))
 

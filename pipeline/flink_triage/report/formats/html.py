@@ -1,8 +1,8 @@
 """Renders a result as one self-contained HTML page, without network access, with a strict CSP.
 
-The page works without JavaScript. Jinja2 escapes all log text, which appears only in text and in
-quoted attributes. Only the style sheet and the script of this package are trusted, identified by
-their hashes.
+The page is complete without JavaScript, which only adds copying, filtering and unfolding. Jinja2
+escapes all log text, which appears only in text and in quoted attributes. The policy allows only
+the style sheet and the script of this package, which it identifies by their hashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from flink_triage.report.facts.patches import PatchRenderer, already, now
 from flink_triage.report.facts.sanitize import clean_values, one_line
 from flink_triage.report.formats.html_page import Limits, link_of, page_of
 
-# A larger page opens slowly, and mail servers reject it; it is rendered again with less content.
+# A larger page opens slowly, and mail servers may reject it. It is rendered with less content.
 MAX_BYTES = 4_000_000
 
 
@@ -35,7 +35,7 @@ def render_html(
     limits: Limits | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """The page. It counts the content that is omitted to stay below ``max_bytes``."""
+    """The page, with less content if it would exceed ``max_bytes``; omitted items are counted."""
     cleaned, renderer = clean_values(result), patch or render_patch
     limits = limits or Limits()
     template = _environment().get_template("report.html.j2")

@@ -68,7 +68,7 @@ class Limits:
         return replace(self, **halves)
 
 
-# Limits per section on a page with many sections: verdict, remedy and strongest evidence.
+# Limits per section on a page that would be too large.
 _LEAN = {"diagnoses": 4, "evidence": 1, "traces": 1, "trace_chars": 4000, "excerpt_chars": 2000,
          "marks": 80, "entries": 16, "options": 8}  # fmt: skip
 
@@ -95,7 +95,7 @@ class DiagnosisView:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One effective option; ``change`` is the proposed change."""
+    """One effective option; ``change`` is the proposed change, if any."""
 
     key: str
     value: str
@@ -167,7 +167,10 @@ class PageView:
 
 
 def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView:
-    """Sections for all incidents with a failure, or for all if there are few; a table for many."""
+    """Sections for incidents with a failure, or for all of up to three; a table for more than one.
+
+    Within ``limits``; the page counts the others.
+    """
     ordered = wording.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
     detailed = [i for i in ordered if i.is_failure] if len(ordered) > 3 else list(ordered)

@@ -1,7 +1,7 @@
 """Renders a result as Markdown that can be pasted into an issue.
 
-Log text is always in a code span, or in a fence longer than any run of backticks inside. Prose is
-escaped, and mentions, issue numbers and bare links are disabled, so that a pasted report does not
+Log text is in a code span, in a fence longer than any run of backticks inside, or in escaped prose.
+In prose, mentions, issue numbers and bare links are disabled, so that a pasted report does not
 notify anyone.
 """
 
@@ -32,7 +32,8 @@ T = TypeVar("T")
 
 # GitHub rejects a body of more than 65,536 characters.
 MAX_CHARS = 60_000
-# Limits of diagnoses, evidence and incidents per section, reduced until the page fits.
+# Limits of the diagnoses per incident, the evidence per diagnosis, and the incidents, reduced until
+# the page fits.
 _BUDGETS = ((20, 5, 40), (5, 2, 20), (2, 1, 8), (1, 0, 3))
 
 # Maximum length of one field; a longer one is truncated and ends in an ellipsis.

@@ -31,10 +31,9 @@ def to_json(result: Result) -> JsonObject:
 def from_json(document: Mapping[str, Any]) -> Result:
     """The inverse of `to_json`: ``from_json(to_json(x)) == x``.
 
-    A document of version 1 is read as one of the current version.
-    Unknown fields are ignored; fields with a default may be missing.
-    Raises `CorruptStateError`, naming the first field that cannot be read, its value and the
-    allowed values.
+    A document of version 1 is read as one of the current version. Unknown fields are ignored, and
+    fields with a default may be missing. Raises `CorruptStateError` with the first field that
+    cannot be read, its value and the allowed values.
     """
     if not isinstance(document, Mapping):
         raise CorruptStateError(f"result: got {shown(document)}, allowed: a JSON object")
@@ -54,7 +53,8 @@ def dump_json(value: Any, *, indent: int | None = None) -> str:
 def json_pieces(result: Result) -> Iterator[str]:
     """The text of ``dump_json(to_json(result), indent=2)``, in pieces.
 
-    A piece is at most one item of a field, so that only one item is in memory at a time.
+    A field with a list is divided into its items, so that the text of only one item is in memory at
+    a time.
     """
     margin = "\n    "
     for index, name in enumerate(field_names(Result)):

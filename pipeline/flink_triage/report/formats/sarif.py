@@ -1,7 +1,7 @@
 """Renders a result as SARIF 2.1.0 for code scanning views, with one SARIF result per diagnosis.
 
-A failure without a signature is also a result, with a separate rule, so that an empty report means
-that no failure was found. Log text appears in snippets. Messages are escaped, because viewers
+Undetermined incidents and failures without a signature are also results, each with a separate rule,
+so that an empty report means that no failure was found. Messages are escaped, because viewers
 interpret ``[text](target)`` as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
 """
 
@@ -22,7 +22,7 @@ SCHEMA = (
 )
 UNDETERMINED = "flink-triage/undetermined"
 UNKNOWN = "flink-triage/unknown-failure"
-# Id and title of the rule for failures without a signature.
+# Ids and titles of the rules for results without a signature.
 _OWN_RULES = {
     UNDETERMINED: "A failure whose cause is not in the logs",
     UNKNOWN: "A failure without a signature",
@@ -105,7 +105,7 @@ def _undetermined(incident: Incident) -> Json:
     text = f"{incident.deployment}: {incident.summary or _OWN_RULES[UNDETERMINED]}"
     return {
         "ruleId": UNDETERMINED,
-        # A failure without a signature still stopped a job.
+        # A failure without a signature may have stopped a job.
         "level": "error",
         "kind": "fail",
         "message": {"text": _message(text)},

@@ -1,4 +1,4 @@
-"""Renders a result as plain text for a terminal: verdict first, folded, without control characters.
+"""Renders a result as plain text for a terminal: verdict first, folded, with log text cleaned.
 
 Only lines to paste into a configuration file may be wider than the page, because a folded option is
 invalid.
@@ -49,7 +49,7 @@ def render_text(
 ) -> str:
     """The complete result as lines that end in a newline.
 
-    ``verbose`` adds reasons, alternatives, assessed advice, steps, references and all evidence.
+    ``verbose`` shows more, such as reasons, alternatives, references, all steps, and timelines.
     """
     page = _Page(width, color)
     _Writer(page, verbose, patch or render_patch, clean_values(result)).write()
