@@ -24,9 +24,9 @@ _UNPRINTABLE = re.compile(
 def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
     """The YAML of a signature that loads and matches ``exemplar``.
 
-    Its literals are the constant parts of the root cause message, and its regex is derived from the
-    masked message. Fields that the user must complete are marked ``TODO``. The linter also requires
-    a near miss.
+    Its literals are the constant parts of the root cause message, or else the class, and its regex
+    is derived from the masked message. Fields that the user must complete are marked ``TODO``. The
+    linter also requires a near miss.
     """
     root = trace.root_cause
     message = root.message.split("\n", 1)[0].strip()
@@ -66,7 +66,7 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
 
 
 def constant_parts(message: str) -> list[str]:
-    """The longest parts of a message that masking does not change, in text order."""
+    """The two longest parts of a message that masking does not change, in text order."""
     parts = []
     for part in _PLACEHOLDER.split(mask(message)):
         literal = _whole_words(part.strip(" \t'\"[](){},;:=/"))
@@ -78,7 +78,10 @@ def constant_parts(message: str) -> list[str]:
 
 
 def masked_regex(message: str) -> str | None:
-    """The message with a named group for each variable part, or ``None`` if there are none."""
+    """The message as a regex for its variable parts; ``None`` without variable parts.
+
+    The first two variable parts are named groups. ``None`` also if the regex does not match.
+    """
     masked = mask(message)
     if not _PLACEHOLDER.search(masked):
         return None

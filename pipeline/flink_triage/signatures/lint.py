@@ -33,7 +33,7 @@ _PRESENT_OR_NOT = frozenset({"^$", ".", ".+", ".*"})
 # The words that `limits` must contain if one cause has several remedies.
 _ONE_CAUSE = "one cause"
 _DRAFT = regex.compile(r"\bTODO\b")
-# Texts that no signature may match; a signature that matches one of them matches almost anything.
+# Texts that no regex may match; a regex that matches one of them matches almost anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
 # An unbounded repetition of a group that itself contains an unbounded repetition: (a+)*,
 # (?:\\w+\\s?)+
@@ -232,7 +232,7 @@ def slowest_seconds(pattern: str, literals: Sequence[str] = ()) -> float:
 
 
 def hostile_texts(literals: Sequence[str], size: int = _HOSTILE_CHARS) -> Iterator[str]:
-    """Long texts that almost match a regex and contain the literals once or many times."""
+    """Long texts that may almost match a regex, with the literals once or many times."""
     head = " ".join(literals)
     for filler in _FILLERS:
         # The different ending prevents "$" from matching, so that the regex tries all paths.

@@ -1,6 +1,7 @@
 """Exports a pack to Flink: FailureEnricher rules, and labels for the Kubernetes operator.
 
-Both have access to only part of a log. Conditions that they cannot check are omitted and reported.
+Both have access to only part of a log. Signatures that require other parts are omitted, with a
+reason.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from flink_triage.traces import frames as origins
 RULES_FILE = "flink-triage-rules.tsv"
 RULES_VERSION = "1"
 
-# Flink logs the throwables that it passes to an enricher at one of these levels.
+# Failures are logged at one of these levels. An alternative that requires another level is omitted.
 _FAILURE_LEVELS = frozenset({"WARN", "ERROR"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 

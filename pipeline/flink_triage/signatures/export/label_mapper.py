@@ -2,8 +2,9 @@
 
 The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels. Its
 ``FlinkResourceExceptionUtils`` searches for each regex (``Matcher.find``) in the *messages* of an
-exception chain. Types, stack frames, and loggers cannot be checked; signatures that require them
-are omitted and reported.
+exception chain. Alternatives with conditions on stack frames or loggers are therefore omitted.
+Types, levels, and processes are not checked, so the text must be distinctive. Signatures without a
+remaining alternative are reported.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ _QUALIFIED_NAME = re.compile(r"^(?:[a-z_$][\w$]*\.){2,}[\w$]+:?$")
 
 @dataclass(frozen=True, slots=True)
 class LabelMapper:
-    """Labels by Java regex, in signature order; ``left_out`` has reasons for all other IDs."""
+    """Labels by Java regex, in signature order; ``left_out`` has the reasons for omitted IDs.
+
+    If several signatures have the same regex, only the first one is a label.
+    """
 
     labels: Mapping[str, str]
     left_out: Mapping[str, str]
@@ -86,7 +90,11 @@ def _signature_regex(signature: Signature) -> str | None:
 
 
 def _message_regex(signature: Signature, alternative: Alternative, prefix: str) -> str | None:
-    """A Java regex that requires all literals, in any order, and the regex, but no veto literal."""
+    """A Java regex that requires the literals, in any order, and the regex, but no veto literal.
+
+    Class names are not required, because a message may not contain them. Vetoes with more than one
+    literal, or with other conditions, are ignored.
+    """
     if alternative.scope in ("frame", "message") or alternative.loggers or alternative.frames:
         return None
     literals = [text for text in alternative.literals if not _QUALIFIED_NAME.match(text)]
