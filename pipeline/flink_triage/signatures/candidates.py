@@ -31,7 +31,7 @@ class Candidates:
         self._by_literal: dict[int, list[_Candidate]] = {}
         self._always: list[_Candidate] = []
         self._reads_frames = False
-        # The events of a flood contain the same literals and classes.
+        # Repeated events contain the same literals and classes.
         self._known: dict[tuple[object, ...], dict[str, list[int]]] = {}
         for signature in pack.signatures.values():
             for index, alternative in _leading(signature):

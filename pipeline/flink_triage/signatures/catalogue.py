@@ -211,7 +211,7 @@ def measure_quality(
 ) -> tuple[Quality, ...]:
     """The quality of every signature.
 
-    ``healthy`` are events from logs without failures, which only info signatures may match.
+    ``healthy`` are events from logs without failures.
     """
     fires_on: dict[str, list[str]] = {}
     for overlap in overlap_matrix(pack, settings):

@@ -16,8 +16,8 @@ from flink_triage.traces import PYFLINK_ERRORS
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
-# ``%c{2}`` prints the last two parts of a logger name; a name with more than three parts is not
-# abbreviated.
+# ``%c{2}`` prints the last two parts of a logger name. A name with more than three parts is not
+# shortened in this way.
 _MAX_SHORT_NAME_PARTS = 3
 _LEADING_CLASS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
 # Maximum number of classes at the start of a message. Futures may be nested, but not more deeply.

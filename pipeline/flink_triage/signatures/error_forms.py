@@ -36,7 +36,11 @@ _WILDCARDS = {"status": ("x", r"\d"), "state": ("x", "[0-9A-Z]")}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form in which a library prints an error; ``states`` contains fields with fixed values."""
+    """One form in which a library prints an error.
+
+    ``states`` contains fields with fixed values. Error codes that have the column ``without`` are
+    not printed in this form.
+    """
 
     literals: tuple[str, ...]
     example: str

@@ -20,7 +20,7 @@ from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
 
 # The length of the text around the literal that a regex searches. A careless regex takes quadratic
-# time, but for 8 KiB it still finishes within its timeout.
+# time, but for 8 KiB it usually finishes within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
 # A phrase of this length is specific to one library.
 _DISTINCTIVE_CHARS = 20

@@ -1,7 +1,8 @@
 """Loads one signature file into a ``Signature``, or returns all problems in the file.
 
-The schema defines the fields. This module checks requirements that a schema cannot express: a regex
-must compile, an alternative must have a literal, and the parts of ``match`` must be consistent.
+The schema defines the fields. This module checks requirements that a schema cannot express. For
+example, a regex must compile, the parts of ``match`` must be consistent, and an alternative must
+have a literal unless it has ``error`` or ``frame-origin: user``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Matches an event against all signatures, and returns the matches with evidence.
 
-A single pass over the event finds the literals of all signatures. Only alternatives whose literals
-all occur are checked in detail. Regexes have a time limit, and a signature that exceeds its time
-budget is switched off for the rest of the run and listed in ``skipped``.
+A single pass over the event finds the literals of all signatures. An alternative is checked in
+detail only if all its literals occur. Without literals, it is checked for each stack trace. Regexes
+have a time limit, and a signature that exceeds its time budget is switched off in this process for
+the rest of the run and listed in ``skipped``.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _LEVEL_NAMES = {"WARNING": "WARN", "SEVERE": "ERROR", "FATAL": "ERROR", "CRITICA
 
 _MAX_FOUND_IN_FRAMES = 256
 _BEFORE_VALUES = " .:'\""
-# A partial match of a cut text is at least this long; any text ends with a shorter one.
+# Minimum length of a partial match at the end of a cut text; shorter ones are coincidental.
 _MIN_CUT_CHARS = 10
 
 
@@ -111,7 +112,8 @@ class Matcher:
         ``message`` and ``trace`` are the result of ``traces.extract``. A signature matches once,
         with its best alternative; with ``sequence``, it matches once per matching alternative.
         Conditions on unknown properties (level, logger, process) are treated as met. If a benign
-        signature with a logger condition matches, no other role matches the logged exception.
+        signature of severity ``info`` with a logger condition matches, signatures with other roles
+        do not match the logged exception.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
@@ -245,7 +247,7 @@ class Matcher:
         return found is not None and len(found[0]) >= _MIN_CUT_CHARS
 
     def _search_frames(self, signature_id: str, pattern: str, text: str, position: int) -> Any:
-        """Like ``_run_regex``; the result is stored, because the frames of a flood recur."""
+        """Like ``_run_regex``; the result is stored, because repeated events have equal frames."""
         key = (signature_id, pattern, text, position)
         if key in self._found_in_frames:
             return self._found_in_frames[key]

@@ -67,7 +67,7 @@ class SignaturePack:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts for a scanner; the text of an event without any of them matches no signature."""
+        """Texts for a scanner; only alternatives without literals match an event without them."""
         return tuple(
             sorted(
                 {
@@ -85,7 +85,7 @@ class SignaturePack:
 
     @property
     def wordings(self) -> tuple[str, ...]:
-        """The literals, regexes, and throwables of all alternatives, as a source of words."""
+        """The literals, regexes, and class names of all alternatives, as a source of words."""
         texts = {
             text
             for signature in self.signatures.values()
@@ -121,7 +121,7 @@ class SignaturePack:
 def load_pack(directories: Sequence[Path]) -> SignaturePack:
     """Load all signatures in ``directories``; raises ``SignaturePackError`` with all problems.
 
-    A process reads unchanged files only once.
+    A process reads unchanged files only once, and later processes use a cache on disk.
     """
     return _load_pack(tuple(map(str, directories)), _stamp(directories))
 

@@ -30,7 +30,10 @@ class Respelling:
         self._nearest = lru_cache(maxsize=4096)(self._find_nearest)
 
     def respell(self, text: str) -> str:
-        """``text``, with each word that is similar to exactly one known word replaced by it."""
+        """``text``, with each unknown word replaced by the known word that is similar to it.
+
+        A word that is similar to several known words is kept.
+        """
         head = text[:_MAX_TEXT_CHARS]
         return _WORD.sub(lambda found: self._nearest(found[0]), head) + text[_MAX_TEXT_CHARS:]
 

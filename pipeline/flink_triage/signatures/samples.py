@@ -33,8 +33,9 @@ _ROLE_RANK = {
 class Overlap:
     """The signatures that match one sample, other than the signature that owns the sample.
 
-    ``beaten_by`` contains those that rank before the owner (by role, then by distance from the root
-    cause, then by specificity) although no chain of ``explains`` connects the two.
+    ``beaten_by`` contains those that do not rank below the owner (generic signatures last, then by
+    role, distance from the root cause, and specificity) although no chain of ``explains`` connects
+    the two.
     """
 
     owner: str
@@ -76,7 +77,10 @@ def match_text(matcher: Matcher, text: str) -> tuple[Match, ...]:
 def check_examples(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> tuple[Problem, ...]:
-    """Report examples that their signature does not match, and near misses that it matches."""
+    """Report examples that their signature does not match, and near misses that it matches.
+
+    Parts of a sequence that no example matches are also reported.
+    """
     problems: list[Problem] = []
     for signature in pack.signatures.values():
         matcher = Matcher(build_pack([signature]), settings)

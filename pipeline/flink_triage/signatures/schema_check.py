@@ -1,9 +1,8 @@
 """Validates a node tree against a JSON Schema; returns plain values, their lines, and all problems.
 
-``patterns/signature.schema.json`` is the only definition of the format. Editors use it for
-completion and validation, and the loader uses it through this module. The module supports the JSON
-Schema keywords that the file contains, and converts scalars to numbers only if the schema requires
-numbers.
+``patterns/signature.schema.json`` defines the fields of a signature. Editors use it for completion
+and validation, and the loader uses it through this module. The module supports only the JSON Schema
+keywords that the file contains. It converts scalars to numbers only if the schema requires numbers.
 """
 
 from __future__ import annotations

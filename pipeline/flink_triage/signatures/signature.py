@@ -62,11 +62,11 @@ class Alternative:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts, at least one of which occurs in every event that this alternative can match.
+        """Texts, one of which occurs in every event that matches; empty without literals.
 
         A scanner searches for these texts. They are the longest literal, which is usually the
-        rarest, or the simple names of the required classes, if the literals require a class or are
-        common words.
+        rarest, or the simple names of the required classes, if the literals are short or common.
+        Typos in a user's text are an exception.
         """
         if not self.literals:
             return ()
@@ -142,8 +142,8 @@ class ConfigSpec:
 class RemediationSpec:
     """The remediation before it is resolved for a Flink version and an effective configuration.
 
-    ``trace_step`` refers to the cause in the stack trace; it precedes ``steps``, and is omitted if
-    the stack trace has no cause.
+    ``trace_step`` refers to the cause in the stack trace. It precedes ``steps``. It is omitted from
+    the missing evidence of a failure whose stack trace has no cause.
     """
 
     summary: str
@@ -218,7 +218,7 @@ class Signature:
 
     @property
     def is_generic(self) -> bool:
-        """Whether it may match without a literal; it then ranks below all signatures with text."""
+        """Whether it may match any exception of user code; such matches are listed last."""
         return any(alternative.is_user_frame for alternative in self.alternatives)
 
     @property

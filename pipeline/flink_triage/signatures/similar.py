@@ -91,8 +91,8 @@ def similar_failures(
 ) -> tuple[SimilarFailure, ...]:
     """At most three known failures that are similar to the failure in an event, most similar first.
 
-    Signatures that match the event, and those in ``without``, are excluded. ``index`` defaults to
-    the index of ``pack``.
+    Signatures that match the event, those in ``without``, and those that cannot be a diagnosis are
+    excluded. ``index`` defaults to the index of ``pack``.
     """
     matches = observation.matches
     wrappers = {
@@ -115,7 +115,7 @@ def similar_failures(
 
 
 def terms_of_pack(pack: SignaturePack) -> dict[str, Terms]:
-    """The terms of each signature that identifies a failure, by signature ID."""
+    """The terms of each signature that is not generic, by signature ID."""
     return {
         id_: terms_of_signature(signature)
         for id_, signature in pack.signatures.items()
@@ -144,7 +144,7 @@ def _near(signature: str, points: Mapping[str, float]) -> Near:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The words of a failure, and the classes of its throwables."""
+    """The text of a failure, and the classes of its outermost and innermost throwable."""
 
     text: str
     root_cause: str | None
@@ -183,7 +183,7 @@ def _agreements(near: Near) -> Iterator[str]:
 
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
-    """The conditions of the signature that the failure does not meet."""
+    """The classes and literals of the signature that the failure lacks, and a different origin."""
     form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):

@@ -44,7 +44,8 @@ def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -
     """The terms of the throwables in an event, or of its message if there are none.
 
     ``wrappers`` are the depths (0 is the root cause) of throwables that only report that an
-    operation failed. A failure in the job's own code has no terms.
+    operation failed. There are no terms if the root cause is one of them or was cut off, or if the
+    job's own code failed.
     """
     root = observation.root_cause_type
     if root is None:
