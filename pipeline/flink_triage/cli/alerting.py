@@ -1,4 +1,4 @@
-"""Sends alerts about the changes between two results; failures are printed on stderr."""
+"""Sends alerts about the changes between two results; failed deliveries are printed on stderr."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
-    """The address for each kind of alert; raises ``UsageError`` before anything is started."""
+    """The address for each kind of alert, empty for a dry run; ``UsageError`` for invalid flags."""
     if arguments.dry_run and not arguments.alert:
         raise UsageError("--dry-run prints the alerts of --alert; add --alert")
     from flink_triage.alerts.sending import address_of

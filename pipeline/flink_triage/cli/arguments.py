@@ -39,12 +39,12 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="adds to the built-in signatures; the same id overrides",
     )
-    group.add_argument("--flink-version", metavar="VERSION", help="if the banner is missing")
+    group.add_argument("--flink-version", metavar="VERSION", help="overrides the logs")
     group.add_argument(
-        "--timezone", default="UTC", metavar="ZONE", help="for times without one (default: UTC)"
+        "--timezone", default="UTC", metavar="ZONE", help="of timestamps without one (default: UTC)"
     )
     group.add_argument(
-        "--encoding", metavar="NAME", help="for files that are not UTF-8, such as gbk or latin-1"
+        "--encoding", metavar="NAME", help="of files that are not UTF-8, such as gbk or latin-1"
     )
     group.add_argument(
         "--layout",
@@ -57,7 +57,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--redact",
         default="secrets",
         choices=("secrets", "pii"),
-        help="pii also masks addresses, hosts, users and mails (default: secrets)",
+        help="pii also masks IP and mail addresses, hosts and users (default: secrets)",
     )
     group.add_argument(
         "--since",
@@ -90,12 +90,13 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         default="none",
         choices=FAIL_ON,
-        help="exit 1 for a diagnosis of at least this severity (default: none)",
+        help="exit 1 for a diagnosis of at least this severity; undetermined failures are major "
+        "(default: none)",
     )
     group.add_argument(
         "--strict", action="store_true", help="exit 3 if anything was skipped or truncated"
     )
-    # For callers of ``main`` that require the result.
+    # ``main`` sets it for callers that require the result.
     parser.set_defaults(on_result=None)
     group.add_argument("--quiet", "-q", action="store_true", help="no progress")
     group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")

@@ -22,7 +22,7 @@ from flink_triage.report.facts.sanitize import clean
 
 
 def diagnose(arguments: argparse.Namespace) -> int:
-    """Run the stages in this process, or on Spark with a temporary warehouse."""
+    """Run the stages on this machine without Spark, or on Spark with a temporary warehouse."""
     options = options_of(arguments)
     with piped_inputs(arguments.paths) as paths:
         if arguments.engine == "spark":

@@ -29,7 +29,7 @@ def demo_logs() -> list[Path]:
     raise EnvironmentProblem(f"the demo logs are not in {package}: install flink-triage again")
 
 
-# Name, the demo logs, and the days of the month on which they occur.
+# Name, the demo logs, and the days of the period on which they occur.
 _FLEET: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "fleet-checkout": ("disk-full-1.16.0", (2, 11, 18, 23, 26, 28)),
     "fleet-invoices": ("disk-full-1.16.0", (9,)),
@@ -44,11 +44,11 @@ _LAST_DAY = datetime(2026, 11, 21)
 
 
 def demo_fleet(folder: Path, days: int = 30) -> Path:
-    """Write six deployments with incidents in the ``days`` days before the demo logs.
+    """Write six deployments, one of them healthy, with logs of the ``days`` days up to `_LAST_DAY`.
 
-    Each deployment is a copy of a real log. Dates are shifted, and job and task ids are replaced
-    consistently in all files of the copy; times of day are kept. Returns the folder with one
-    directory per deployment.
+    A deployment consists of copies of a real log, one for each of its days. Dates are shifted, and
+    job and task ids are replaced consistently in all files of a day; times of day are kept. Returns
+    the folder with one directory per deployment.
     """
     homes = {path.parent.name: path for path in demo_logs()}
     for name, (source, dates) in _FLEET.items():

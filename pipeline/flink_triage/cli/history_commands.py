@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``history``: causes in the tables of all runs, and changes."""
+"""The commands ``compare`` and ``history``, which read the causes of all runs from the tables."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Parses the command line of ``flink-triage``, runs the command and returns its exit code.
 
-Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong usage
-or nothing to read, 3 with ``--strict`` if something was skipped or truncated, 4 environment, 5 the
-output is in use by another run, 70 a bug in flink-triage, 130 interrupted (SIGINT), 143 terminated
-(SIGTERM).
+Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong
+usage, nothing to read, or problems in signatures, 3 with ``--strict`` if something was skipped or
+truncated, 4 a problem of the environment or unusable tables, 5 the output is in use by another run,
+70 a bug in flink-triage, 130 interrupted (SIGINT), 143 terminated (SIGTERM).
 """
 
 from __future__ import annotations
@@ -192,9 +192,10 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
 def main(
     argv: Sequence[str] | None = None, on_result: Callable[[Result], None] | None = None
 ) -> int:
-    """Run one command and return its exit code; invalid input never raises an exception.
+    """Run one command and return its exit code.
 
-    ``on_result`` receives the result that the command has written.
+    Invalid input does not raise an exception, except that argparse ends the process for invalid
+    flags and ``--help``. ``on_result`` receives the result that the command has written.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
@@ -282,7 +283,7 @@ def _drop_stdout() -> None:
 
 
 class _PrintCompletion(argparse.Action):
-    """Print a completion script for the user's shell, and exit."""
+    """Print the completion script for the given shell, and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *words: Any) -> None:
         try:

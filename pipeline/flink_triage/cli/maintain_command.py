@@ -1,4 +1,4 @@
-"""``maintain``: compacts the tables, so that their rows are in fewer files."""
+"""``maintain``: compacts the tables, and removes old rows and unused files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def add_upkeep_command(
         "--keep-days",
         type=float,
         metavar="DAYS",
-        help="delete events that were read longer ago (default: keep all)",
+        help="delete rows of runs older than this, except current results (default: keep all)",
     )
     maintain.add_argument(
         "--retention-hours",

@@ -21,7 +21,7 @@ _PAGE_WIDTH = 80
 
 
 def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
-    """Write all requested formats; return 0, 1, 2 or 3."""
+    """Write all requested formats; return the exit code."""
     for format_, target in _targets(arguments):
         is_screen = target is None
         pieces = render_pieces(
@@ -62,7 +62,7 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         wanted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
         if any(d.severity in wanted for i in result.incidents for d in i.diagnoses):
             return exit_codes.FINDINGS
-        # A failure without a signature stopped a job as well, so it counts as major.
+        # A failure without a signature may also have stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
     if not result.incidents and any(q.is_undiagnosed for q in coverage.quarantined):

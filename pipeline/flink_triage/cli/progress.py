@@ -11,7 +11,7 @@ from flink_triage.settings import MIB
 # More frequent updates are not readable.
 _SECONDS_BETWEEN = 0.2
 _STAGE_COLUMNS = len("scan 100 %")
-# Shorter than any terminal in use, so that the line never wraps.
+# Shorter than the usual width of a terminal, so that the line does not wrap.
 _COLUMNS = 60
 
 

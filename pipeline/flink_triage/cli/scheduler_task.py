@@ -4,7 +4,7 @@ A Databricks ``python_wheel_task`` calls a function, ignores its return value, a
 ``sys.exit``, even ``sys.exit(0)``, as a failure. For the tasks that follow, this task sets task
 values (``{{tasks.<key>.values.<name>}}``), which are strings:
 
-- ``exit_code`` is always set, even if the task fails.
+- ``exit_code`` is set even if the task fails.
 - ``run_id``, ``is_new`` and ``worst_severity`` describe the result that the command wrote.
   ``is_new`` is ``true`` if this task published the result, and ``false`` if there was nothing new
   to read.
