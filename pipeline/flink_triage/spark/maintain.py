@@ -1,8 +1,8 @@
 """Compacts the tables of a warehouse, and deletes old rows on request.
 
-The newest report can always be rendered again, and the next run still has its ledger. All rows of
-the newest run of a deployment or a path are kept, regardless of their age, and so are the stack
-traces to which they refer.
+The newest report can still be rendered, and the next run still has its ledger. The current
+incidents, states, options and ledger rows are kept regardless of their age, except the ledger rows
+of deleted files. The stack traces to which the incidents refer are kept as well.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
-# Delta's minimum, because a reader or writer may still use a file (delta-utility).
+# Delta's default minimum, because a reader or writer may still use a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
 # Published batches are kept this long, so that the input of a run can be inspected.
@@ -58,7 +58,10 @@ BATCH_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """If ``keep_days`` is None, all rows are kept; replaced files are kept ``retention_hours``."""
+    """If ``keep_days`` is None, all rows except old batches are kept.
+
+    Replaced files are kept for ``retention_hours``.
+    """
 
     keep_days: float | None = None
     retention_hours: float = LEAST_RETENTION_HOURS
@@ -148,7 +151,7 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete rows of runs published earlier than ``before``, except rows that are still current.
+    """Delete rows of runs published earlier than ``before``, except rows that are still needed.
 
     A kill between two tables leaves unused rows, which the next pass deletes.
     """
@@ -179,7 +182,7 @@ def _forget(
 def _forget_missing(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete the ledger rows of deleted files that were last changed before ``before``.
+    """Delete the ledger rows of deleted files whose last change was published before ``before``.
 
     A file counts as deleted if its path now has different content, or if an input of a recent run
     covers its path but no longer contains the file. An input that cannot be listed here, or is

@@ -103,7 +103,7 @@ def _count(spark: SparkSession, warehouse: Warehouse, work: Work, table: Table) 
 
 
 def _verify(warehouse: Warehouse, work: Work, found: Mapping[str, int]) -> None:
-    """Compare the counts in the tables with those of the workers.
+    """Compare the rows in `log_files` and `events` with the counts of the batch.
 
     Raises ``CorruptStateError`` if they differ, because a commit was skipped or lost.
     """

@@ -1,7 +1,8 @@
 """Reads notable events of logs with ``spark.read.format("flink_logs").load(path)``.
 
 The source is read-only and requires no warehouse or ledger; it is meant for notebooks and SQL. It
-returns the same events as a run; one task reads each file, so that ``line`` counts from its start.
+returns the same events as a run with default options, but folds those of a very large file further.
+One task reads each file, so that ``line`` counts from its start.
 """
 
 from __future__ import annotations

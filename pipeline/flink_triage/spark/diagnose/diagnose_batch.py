@@ -2,8 +2,8 @@
 
 A diagnosis continues from the state that the newest published run of the deployment stored in
 `diagnosed` (read as `deployments`), and reads only the new events. It reads all events of the
-deployment if there is no usable state, if the signatures, options or program version differ, or if
-the new events affect closed incidents.
+deployment if there is no usable state, if the signatures, options or program version differ, if the
+new events could affect closed incidents, or if the run reads no logs.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ MAX_PARTITIONS = 256
 # second. The fixed cost of a deployment equals the cost of ``DEPLOYMENT_EVENTS`` events.
 EVENTS_PER_TASK = 8_000
 DEPLOYMENT_EVENTS = 1_000
-# From best to worst. ``unknown``: the log ends while a failure is open.
 FAILURES = ("diagnosed", "undetermined")
+# From best to worst.
 OUTCOMES = ("recovered", "unknown", "ongoing", "failed")
 
 
@@ -151,7 +151,7 @@ def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[st
 
 
 def _results(spark: SparkSession, warehouse: Warehouse, run_id: str) -> list[_Result]:
-    """What the run wrote to `diagnosed`, by deployment."""
+    """A summary of the rows that the run wrote to `diagnosed`, by deployment."""
     if not warehouse.exists(spark, DIAGNOSED):
         return []
     rows = warehouse.read(spark, DIAGNOSED).where(F.col("run_id") == run_id)
@@ -211,7 +211,7 @@ def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) ->
 
 
 def _rows_of(spark: SparkSession, rows: DataFrame, left: Sequence[_Left]) -> DataFrame:
-    """Rows that these runs wrote for these deployments; files of other runs are not opened."""
+    """Rows that these runs wrote for these deployments; other files of the table are skipped."""
     pairs = pa.table(
         {
             "deployment": pa.array([one.deployment for one in left], TEXT),
@@ -263,7 +263,7 @@ def _by_events(
     diagnosis.
     """
     touched = _of_deployments(events, states).select(*EVENT_COLUMNS, "state")
-    # Without notable events, a deployment is reported as healthy.
+    # A deployment without notable events is diagnosed as well.
     nothing = (
         F.lit(None).cast(spark_type(column.type)).alias(column.name)
         for column in EVENTS.columns

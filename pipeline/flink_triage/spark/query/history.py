@@ -27,7 +27,7 @@ from flink_triage.spark.tables.schemas import (
 )
 from flink_triage.spark.tables.warehouse import Warehouse
 
-# A smaller change in a rate may be due to chance and is ignored.
+# A change in a rate by a smaller factor may be due to chance and is ignored.
 _MUCH = 1.5
 _UNKNOWN = (
     "array<struct<fingerprint: string, count: bigint, root_cause_type: string,"
@@ -92,7 +92,7 @@ def compare(
     after: Period,
     deployments: Sequence[str] = (),
 ) -> Comparison:
-    """Causes that are new, worse, better or no longer present, and changed options; worst first.
+    """The change of each cause, worst first, and the options that changed.
 
     Raises ``UsageError`` if nothing is published, or if a run or deployment is unknown.
     """
@@ -275,7 +275,7 @@ def _options(
 def _effective(
     spark: SparkSession, warehouse: Warehouse, period: Period
 ) -> dict[tuple[str, str], str]:
-    """(deployment, option) -> the value printed by the last start before the period's end."""
+    """(deployment, option) -> the value that was printed last before the period's end."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         runs = warehouse.runs(spark, period.run_id)

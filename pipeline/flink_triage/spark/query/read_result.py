@@ -178,8 +178,9 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
 def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
     """Make the tables of docs/tables.md available to SQL; return their names.
 
-    In a schema, they are views next to the stored tables, and each run updates them. For a folder,
-    they are temporary views of the session. Raises ``UsageError`` before the first run.
+    In a schema, they are views next to the stored tables, which the first run of each release also
+    creates. For a folder, they are temporary views of the session. Raises ``UsageError`` before the
+    first run.
     """
     warehouse = Warehouse.at(warehouse)
     if not warehouse.exists(spark, RUNS):
