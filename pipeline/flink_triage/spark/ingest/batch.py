@@ -1,7 +1,8 @@
 """Commits the staged rows and read positions of a run as one batch.
 
-A batch is a single append to `batches`, identified by its number. Before the commit, a run has no
-effect. After the commit, nothing is read again: the next run finishes the batch with the same code.
+A batch is a single append to `batches`, identified by its number. Before the commit, a run stores
+no rows. After the commit, nothing is read again: the next run finishes the batch with the same
+code.
 If two runs commit the same number, Delta accepts one, and the other plans again.
 """
 

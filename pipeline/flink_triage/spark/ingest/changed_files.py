@@ -1,7 +1,8 @@
 """Compares a listing with the ledger to determine the unread bytes.
 
-A path whose size and modification time match the ledger is unchanged. All other paths are opened: a
-path continues its own content, contains content that was read at a different path, or is new.
+A path whose size and modification time match the ledger is unchanged, unless its last event was
+held back and is now due. All other paths are opened: a path continues its own content, contains
+content that was read at a different path, or is new.
 Content is searched for at other paths of its deployment only if its own path has different content
 or no longer exists, that is, after a rename, a rotation or a compression. Copies that exist at the
 same time are all read, as in the local runner. A copy that was written a moment ago may belong

@@ -38,7 +38,7 @@ class Mark:
     """The first ``consumed_bytes`` of a file.
 
     ``head`` has one digest for each of ``HEAD_STEPS`` that these bytes fill; ``window`` is the
-    digest of their last 64 KiB.  Up to 128 KiB are covered completely.
+    digest of their last 64 KiB. Up to 128 KiB are covered completely.
     """
 
     consumed_bytes: int = 0
@@ -84,7 +84,8 @@ def heads_agree(one: bytes, other: bytes) -> bool:
 class OpenFile:
     """A file that stays open: every read sees the same file, even after its path is replaced.
 
-    At most ``max_bytes`` of a compressed file are decompressed. Opening raises ``OSError``.
+    An object in a store is an exception: its name may refer to a different object later. At most
+    ``max_bytes`` of a compressed file are decompressed. Opening raises ``OSError``.
     """
 
     def __init__(self, listed: InputFile, max_bytes: int) -> None:

@@ -1,8 +1,8 @@
 """Replaces known exceptions of Spark, Delta and the disk with errors that state what to do.
 
-Delta and the JVM print the cause within a stack trace of hundreds of lines; the first known phrase
-determines the error. The phrases are errno(3) messages as Java and Python print them, Delta's error
-classes, and Spark's messages about workers.
+Delta and the JVM print the cause within a stack trace of hundreds of lines. The first phrase of
+`_PHRASES` that it contains determines the error. The phrases include errno(3) messages as Java and
+Python print them, Delta's error classes, and Spark's messages about workers.
 """
 
 from __future__ import annotations

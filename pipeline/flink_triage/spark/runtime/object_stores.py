@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from flink_triage.logs.inputs.storage import StorageOptions, is_uri
 
 PREFIXES = ("fs.s3a.", "fs.azure.account.key")
-# The variables that spark-submit passes from the driver's environment to S3A, and their options.
+# Options of S3A, and the environment variables of the AWS SDK for the same settings.
 FROM_ENVIRONMENT = (
     ("fs.s3a.access.key", ("AWS_ACCESS_KEY_ID",)),
     ("fs.s3a.secret.key", ("AWS_SECRET_ACCESS_KEY",)),

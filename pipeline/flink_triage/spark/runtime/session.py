@@ -90,8 +90,8 @@ def get_session(
     (``remote``, or ``SPARK_REMOTE``) nothing is configured. With ``spark-submit``, its command line
     determines the master, memory, and JARs; only missing options that this program requires are
     added. Otherwise a local session (or one on ``master``) with Delta is started for a job over
-    ``size_bytes`` of logs or tables, None if unknown; a session for little data starts twice as
-    fast. For a ``warehouse`` on ``s3a://``, the S3A JARs are added. Raises ``EnvironmentProblem``
+    ``size_bytes`` of logs or tables, None if unknown; a session for little data starts faster.
+    For a ``warehouse`` on ``s3a://``, the S3A JARs are added. Raises ``EnvironmentProblem``
     if Java, the JARs, or the server is missing, or if Spark is older than `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)

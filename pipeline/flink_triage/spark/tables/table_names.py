@@ -32,7 +32,7 @@ BATCHES = Table(
     (
         RUN_ID,
         BATCH,
-        Column("kind", TEXT, "header, file, summary, event, trace or volume"),
+        Column("kind", TEXT, "header, file, summary, event, trace, volume or rematch"),
         DEPLOYMENT,
         Column("rows", pa.binary(), "The header as JSON, or rows of the kind as an Arrow stream"),
     ),
@@ -61,7 +61,7 @@ DIAGNOSED = Table(
     skipped_by=("run_id", "deployment"),
 )
 
-# The stored tables; a run writes to all of them except `rematches`.
+# The stored tables; a run that reads logs writes to all of them except `rematches`.
 STORED: Mapping[str, Table] = {
     table.name: table
     for table in (

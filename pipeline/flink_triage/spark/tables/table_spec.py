@@ -20,7 +20,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; a stored table is ``_raw/name`` in a folder and ``raw_name`` in a schema.
+    """A table; a stored one is ``_raw/name`` in a folder and ``raw_name`` in a schema.
+
+    Tables of kind ``state`` have ``state`` in place of ``raw``.
 
     ``partitioned_by`` and ``skipped_by`` are columns that readers filter by.
     """
