@@ -63,6 +63,6 @@ WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# A failure is compared only with a start within this time before it: what an earlier start changed
+# A failure is compared only with a start within this time before it: a change at an earlier start
 # has already worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

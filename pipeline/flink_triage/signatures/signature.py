@@ -239,7 +239,7 @@ class Signature:
 
     @property
     def is_episodic(self) -> bool:
-        """Whether a single match is not sufficient; ``episode_match`` then decides."""
+        """Whether a single match is not sufficient, so that ``episode_match`` must be true."""
         return self.mode == "sequence" or self.count > 1
 
     @property

@@ -60,7 +60,7 @@ def _is_user_log(observation: Observation, generic: Container[str]) -> bool:
     if event.lifecycle is not None or event.logger is None or not observation.matches:
         return False
     if all(match.signature in generic for match in observation.matches):
-        # A simple class name may belong to Flink or to user code; the lines that follow decide.
+        # A simple class name may belong to Flink or to user code; both are accepted here.
         return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
     # A quoted failure message, without an exception.
     is_whole_name = _WHOLE_NAME.match(event.logger) is not None

@@ -1,8 +1,8 @@
 """Ranks episodes, and merges the episodes of several jobs that share a fault.
 
-A lost TaskManager, an unavailable file system or a JobManager without leadership fails every job
-that depends on it, immediately or within a checkpoint interval. This is one incident: its episodes
-are merged and ranked again.
+A lost TaskManager, an unavailable file system or a JobManager without leadership usually fails all
+jobs that depend on it, immediately or within a checkpoint interval. This is one incident: episodes
+that follow each other within ``CLUSTER_LEAD`` are merged and ranked again.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class DeploymentTimeline:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def version_at(self, paths: Iterable[str]) -> str | None:
-        """The version of the first process with a known version whose log is among ``paths``."""
+        """The version of the first process in ``paths`` with one, or else of the deployment."""
         known = (self.versions.get(process_at(path)) for path in paths)
         return next((version for version in known if version is not None), self.flink_version)
 

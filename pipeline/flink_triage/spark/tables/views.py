@@ -1,7 +1,7 @@
 """The SQL query of each view, with the names of stored tables in braces.
 
-A stored table contains every row that a run wrote. A view contains the current rows of ``{runs}``:
-all published runs for readers, some of them for a view of the past.
+A stored table contains all rows that runs wrote, unless they were deleted. A view contains the
+current rows of ``{runs}``: all published runs for readers, some of them for a view of the past.
 """
 
 from __future__ import annotations
