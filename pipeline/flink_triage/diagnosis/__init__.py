@@ -66,7 +66,7 @@ def diagnose_deployment(
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Incidents, worst first, and the unknown failures among their faults."""
+    """Incidents, worst first, and unknown failures, including those that are not incidents."""
 
     incidents: tuple[Incident, ...] = ()
     unknown: tuple[UnknownFailure, ...] = ()

@@ -93,7 +93,7 @@ def resolve(
 
 
 def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | None:
-    """The change, a sentence that states why there is none, or ``None`` if ``when`` is not met."""
+    """The change, a sentence that states why there is none, or ``None`` to omit the entry."""
     verdict = check(entry.when, running)
     if not verdict.holds:
         return None

@@ -20,7 +20,7 @@ _PEKKO = "org.apache.pekko."
 # shortened in this way.
 _MAX_SHORT_NAME_PARTS = 3
 _LEADING_CLASS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
-# Maximum number of classes at the start of a message. Futures may be nested, but not more deeply.
+# Maximum number of classes at the start of a message, which nested futures add.
 _MAX_LEADING_CLASSES = 4
 
 

@@ -200,7 +200,7 @@ def _stamp(directories: Sequence[Path]) -> tuple[object, ...]:
 def read_pack(
     directories: Sequence[Path], without: Collection[str] = ()
 ) -> tuple[SignaturePack, tuple[Problem, ...]]:
-    """The valid signatures and the problems of all others; the files in ``without`` are skipped."""
+    """The valid signatures and all problems; the files in ``without`` are skipped."""
     schema = load_schema(builtin_pack_directory() / SCHEMA_FILE)
     signatures: dict[str, Signature] = {}
     ignored: list[tuple[Ignored, str, int]] = []

@@ -153,7 +153,7 @@ def _forget(
 ) -> None:
     """Delete rows of runs published earlier than ``before``, except rows that are still needed.
 
-    A kill between two tables leaves unused rows, which the next pass deletes.
+    If the process is killed between two tables, unused rows remain until the next pass.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, [run.run_id for run in runs])

@@ -1,8 +1,8 @@
 """Marks the effects of an orderly shutdown of the cluster.
 
 When a cluster is shut down, its processes receive SIGTERM at nearly the same time. Tasks then fail,
-connections break, and threads find their class loader closed. These are effects of the shutdown,
-not failures. Lines before the first signal or shutdown notice are not affected.
+connections break, and class loaders are closed while threads use them. These are effects of the
+shutdown, not failures. Lines before the first signal or shutdown notice are not affected.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _first_job(episode: Episode) -> str | None:
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
     """A stable id, derived from deployment, job, start time and kind (``what``).
 
-    It does not depend on the cause, so a later diagnosis does not change it.
+    It does not depend on the cause, so a diagnosis with different signatures does not change it.
     """
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]

@@ -57,7 +57,7 @@ class Case:
 
     @cached_property
     def failures(self) -> list[int]:
-        """The attempts of the job that failed."""
+        """The numbers of the attempts in which the job failed."""
         attempts = enumerate(self.episode.attempts)
         return [number for number, attempt in attempts if attempt.failed_at is not None]
 

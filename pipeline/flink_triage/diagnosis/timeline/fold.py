@@ -246,7 +246,7 @@ def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
-    """The places of all observations, or ``None`` if they equal those of the kept observation."""
+    """The subtasks, hosts and files of all; unchanged if the kept observation already has them."""
     elsewhere = {_source_of(other): other for other in others if other.spread is None}
     elsewhere.pop(_source_of(kept), None)
     spreads = [other.reach for other in elsewhere.values()]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from flink_triage.model import SimilarFailure
 from flink_triage.report.facts.sanitize import one_line
 
-# Similar failures appear in place of a diagnosis, so the heading states that they are none.
+# Similar failures appear in place of a diagnosis. The heading states that they are not diagnoses.
 HEADING = "No signature matches. Closest known failures, not diagnoses"
 
 

@@ -128,7 +128,7 @@ def diagnose_batch(
 
 
 def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, Observation]:
-    """One witness observation per deployment of the batch, for logs without notable events."""
+    """At most one witness per deployment of the batch, for logs without notable events."""
     files = work.batch.files
     batches = files.to_batches(max_chunksize=FILES_PER_PARCEL)
     # A deployment that is only retried has no new log files in the batch.

@@ -31,7 +31,7 @@ def held(directory: Path, now: datetime) -> Iterator[None]:
     """Lock ``directory`` (created if it is missing) during the block.
 
     Raises ``OutputHeldError`` if another run holds the lock, ``EnvironmentProblem`` if the folder
-    is not writable.
+    is not writable or cannot be locked.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
