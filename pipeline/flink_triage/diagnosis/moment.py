@@ -23,7 +23,7 @@ class Moment:
     timestamps.
 
     A witness (``occurrences`` is 0) is not counted as an event. It carries a fact about the whole
-    deployment, such as a job's name, or stands for events that were not read.
+    deployment, such as a job's name, or about the input, such as a log without notable events.
 
     Context rules (``diagnosis/context``) set the fields after ``job_id``. ``withheld`` contains the
     original matches if a rule replaced them; the next diagnosis starts with them again.

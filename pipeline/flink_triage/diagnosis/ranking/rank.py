@@ -113,7 +113,10 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
 
 
 def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) -> list[Candidate]:
-    """Rank each candidate below the serious cause that explains it, regardless of their roles."""
+    """Rank each candidate below the serious cause that explains it, regardless of their roles.
+
+    A cause that is itself explained, or that came ``afterwards``, is ignored.
+    """
     causes = {
         c.id: c.score
         for c in candidates
