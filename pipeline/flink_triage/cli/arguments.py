@@ -39,7 +39,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="adds to the built-in signatures; the same id overrides",
     )
-    group.add_argument("--flink-version", metavar="VERSION", help="overrides the logs")
+    group.add_argument("--flink-version", metavar="VERSION", help="overrides that of the logs")
     group.add_argument(
         "--timezone", default="UTC", metavar="ZONE", help="of timestamps without one (default: UTC)"
     )
