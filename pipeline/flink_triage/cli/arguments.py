@@ -104,7 +104,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tables")
-    group.add_argument("--warehouse", metavar="DIR", help="each table in DIR/<table>")
+    group.add_argument("--warehouse", metavar="DIR", help="tables below DIR")
     group.add_argument("--catalog", metavar="NAME", help="tables as CATALOG.SCHEMA.<table>")
     group.add_argument("--schema", metavar="NAME")
 

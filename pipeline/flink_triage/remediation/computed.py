@@ -67,7 +67,7 @@ def new_amount(
     if high is not None:
         # An upper bound that is not greater than the value in the log is ignored.
         wanted = min(wanted, high) if log is None or high > log.amount else wanted
-    return _rounded(wanted, log.kind) if log is not None else wanted
+    return _rounded(wanted, log) if log is not None else wanted
 
 
 def outside_text(value: ComputedValue, captures: Mapping[str, str]) -> str | None:
@@ -97,11 +97,15 @@ def _unit(expression: str) -> tuple[str, int]:
     return "Long", 1
 
 
-def _rounded(amount: Amount, kind: str) -> Amount:
-    """Sizes rounded up to MiB, and durations from 10 s to seconds, from 10 min to minutes."""
-    if kind == "MemorySize":
+def _rounded(amount: Amount, log: Stated) -> Amount:
+    """Sizes rounded up to MiB, and durations from 10 s to seconds, from 10 min to minutes.
+
+    A duration is not rounded below the logged one.
+    """
+    if log.kind == "MemorySize":
         return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount
-    if kind == "Duration" and amount >= 10 * _SECOND:
+    if log.kind == "Duration" and amount >= 10 * _SECOND:
         step = _MINUTE if amount >= 10 * _MINUTE else _SECOND
-        return max(round(amount / step), 1) * step
+        nearest = round(amount / step) * step
+        return nearest if nearest >= log.amount else math.ceil(amount / step) * step
     return amount

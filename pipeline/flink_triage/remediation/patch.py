@@ -101,9 +101,10 @@ def _setting(change: ConfigChange, quote: Callable[[str], str], form: PatchForm)
 
 
 def _now(change: ConfigChange) -> str:
-    if change.current is not None:
-        return f"   # now {one_line(hide('', change.current))}"
-    return ""
+    if change.current is None:
+        return ""
+    word = "default" if change.current_source == "default" else "now"
+    return f"   # {word} {one_line(hide('', change.current))}"
 
 
 def _key(key: str, form: PatchForm) -> str:

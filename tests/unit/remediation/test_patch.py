@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,9 +41,10 @@ def test_a_version_has_its_own_file(version: str | None, form: PatchForm) -> Non
 
 
 def test_flink_conf_is_flat_and_shows_current_values() -> None:
-    changes = [_change("20 min", current="10 min"), _change("3", "a.b", "raise")]
+    default = replace(_change("4", "c.d", "raise", current="2"), current_source="default")
+    changes = [_change("20 min", current="10 min"), _change("3", "a.b", "raise"), default]
     assert render_patch(changes, "1.16.0", "flink-conf.yaml") == (
-        "execution.checkpointing.timeout: 20 min   # now 10 min\na.b: 3\n"
+        "execution.checkpointing.timeout: 20 min   # now 10 min\na.b: 3\nc.d: 4   # default 2\n"
     )
 
 

@@ -128,6 +128,13 @@ def test_a_computed_value_starts_from_what_runs(
     assert (change.value, change.action) == (text, "raise")
 
 
+def test_value_is_never_rounded_below_the_logged_one() -> None:
+    value = ComputedValue(1.0, stated=("waited_seconds",))
+    entry = ConfigSpec(TIMEOUT, value, "raise")
+    change = _only(_resolved(entry, effective={}, captures={"waited_seconds": "620"}))
+    assert change.value == "11 min"
+
+
 def test_bound_is_not_a_value_if_the_current_one_is_unknown() -> None:
     size = ConfigSpec("taskmanager.memory.process.size", ComputedValue(1.25, "1728 mb"), "raise")
     unread = _only(_resolved(size, effective={}))

@@ -35,9 +35,9 @@ from flink_triage.spark.tables.warehouse import Warehouse
 class Rematching:
     """The number of stored events that were matched again, and of those that could not be.
 
-    ``changed`` is a number of rows. The full text of ``unknown`` events was not stored, because
-    they were folded or share a trace with others; they keep their earlier matches. ``without_text``
-    events were only counted when they were read, because they were not notable.
+    The full text of ``unknown`` events was not stored, because they were folded or share a trace
+    with others; they keep their earlier matches. ``without_text`` events were only counted when
+    they were read, because they were not notable.
     """
 
     events: int
@@ -94,10 +94,12 @@ def _match_stored(spark: SparkSession, warehouse: Warehouse, work: Work) -> Data
 def _count(
     spark: SparkSession, warehouse: Warehouse, staged: DataFrame, run_ids: Sequence[str]
 ) -> Rematching:
-    """Count events, not rows, except for ``changed``: a folded row counts for all its events."""
+    """Count events, not rows: a folded row counts for all its events."""
     found = staged.agg(
         F.coalesce(F.sum("occurrences"), F.lit(0)).alias("events"),
-        F.count_if("is_changed").alias("changed"),
+        F.coalesce(F.sum(F.when(F.col("is_changed"), F.col("occurrences"))), F.lit(0)).alias(
+            "changed"
+        ),
         F.coalesce(F.sum("unknown_count"), F.lit(0)).alias("unknown"),
     )
     row = found.toArrow().to_pylist()[0]
