@@ -47,12 +47,12 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name on first use: a Spark worker requires the stages, but not the CLI or reports."""
+    """Import a public name on first use, so that a Spark worker does not import the reports."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    # The names of this module are for interactive use, so results get a rich notebook display.
+    # These names are also used in notebooks, which display results as HTML or Markdown.
     importlib.import_module(".report.formats.notebook", __name__).show_richly()
     return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
 

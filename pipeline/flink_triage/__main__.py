@@ -1,7 +1,7 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; exits quietly on Ctrl-C.
 
-During imports, a signal handler exits the process immediately: no resources are open yet, and a
-``KeyboardInterrupt`` inside an import would cause a traceback or a partially initialized module.
+Before and after the command, SIGINT ends the process immediately. A ``KeyboardInterrupt`` inside an
+import would cause a traceback or a partially initialized module.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RETRY_SECONDS = 0.01
 def main() -> int:
     """Run the command on ``sys.argv``; return its exit code."""
     if sys.argv[1:] == ["--version"]:
-        # Importing everything else that the command requires takes a second.
+        # Importing the other modules of the command takes a second.
         print(f"flink-triage {__version__}")
         return 0
     handler = signal.getsignal(signal.SIGINT)
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt``; inside a finalizer, which would swallow it, retry later."""
+    """Raise ``KeyboardInterrupt``, but retry later inside ``__del__``, where Python ignores it."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)

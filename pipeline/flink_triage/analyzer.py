@@ -1,7 +1,7 @@
-"""Analyzes the events of one byte range, which is the work of one task in both runners.
+"""Analyzes the events of byte ranges; both runners use this module.
 
-Create one ``Analyzer`` per process. It keeps everything that is expensive to build: the compiled
-scanner and matcher, and the analyses of earlier texts.
+Create one ``Analyzer`` per process. It keeps objects that are expensive to create: the compiled
+scanner and matcher, and the analyses of earlier events.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import Matcher, SignaturePack, load_pack
 from flink_triage.traces import extract, fingerprint, first_user_frame
 
-# The number of cached analyses of distinct texts without a known shape; each takes a few KB.
+# Maximum number of cached analyses; each takes a few KB.
 _CACHE_ENTRIES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """The results for some events of a range; ``recurring`` counts traces that the caller has."""
+    """The results for some events of a range; ``recurring`` counts traces in ``known_traces``."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -67,7 +67,7 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class RangeResult(Portion):
-    """All results for one byte range; ``observations`` contain the events, not ``scan.events``."""
+    """All results for one byte range; ``scan.events`` is empty, see ``observations``."""
 
     scan: RangeScan
 
@@ -75,8 +75,8 @@ class RangeResult(Portion):
 class Analyzer:
     """Scans, parses, fingerprints, and matches one byte range at a time.
 
-    If ``is_recalling`` is false, every event is parsed and matched individually, which is much
-    slower, but defines the correct result.
+    If ``is_recalling`` is false, every notable event is parsed and matched individually. This is
+    much slower, but defines the correct result.
     """
 
     def __init__(
@@ -100,13 +100,13 @@ class Analyzer:
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """Signatures that were switched off in this process."""
+        """Signatures with regex timeouts in this process, and disabled signatures."""
         return self._matcher.skipped
 
     def analyze(
         self, byte_range: ByteRange, *, is_active: bool = False, known_traces: Container[str] = ()
     ) -> RangeResult:
-        """All results for the range in one value; see ``read``."""
+        """All results for the range, with every notable event; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(
             byte_range, tally, is_active=is_active, known_traces=known_traces, coarseness=None
@@ -127,11 +127,11 @@ class Analyzer:
     ) -> Iterator[Portion]:
         """Yield the results for the range in portions; ``tally`` accounts for every byte.
 
-        If ``coarseness`` is given, events that folding at this coarseness would only count may
-        already be counted. Traces whose full fingerprints are in ``known_traces`` are only counted;
-        the caller must add the fingerprints of a portion to ``known_traces`` before it requests the
-        next one. If the file is already open, pass it as ``raw``, positioned at its start; it is
-        left open. To read many ranges, use ``collector_at_rest``.
+        ``coarseness`` is the index of the grain by which the caller folds the observations. Events
+        that this grain only counts may be counted here; ``None`` disables this. Traces whose full
+        fingerprints are in ``known_traces`` are only counted; add those of each portion before you
+        request the next one, to receive each trace once. If the file is already open, pass it as
+        ``raw``, positioned at its start; it is left open. Use ``collector_at_rest`` around calls.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:
@@ -192,7 +192,7 @@ class Analyzer:
         return _observation(event, analysis, byte_range)
 
     def analyze_event(self, event: Event, process: Process | None) -> Analysis:
-        """The analysis of an event's text, without its stack trace if it was seen before."""
+        """The analysis of an event; without ``trace`` if recalled from a similar event."""
         if self._recurrences is None:
             return self._analyze_anew(event, process)
         outline = outline_of(event, process)
@@ -234,7 +234,7 @@ class Analyzer:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Disable garbage collection while many long-lived values are created; takes 20 % less time."""
+    """Disable garbage collection while many long-lived values are created; saves 20 % of time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -245,7 +245,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 class _Seen:
-    """A distinct trace of a range and its count; ``trace`` is ``None`` if the caller has it."""
+    """A distinct trace of a portion and its count; ``trace`` is ``None`` for a known trace."""
 
     __slots__ = ("_exemplar", "_fingerprint", "count", "first_seen_at", "last_seen_at", "trace")
 

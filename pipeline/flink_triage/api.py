@@ -1,8 +1,7 @@
 """The Python API: ``import flink_triage as ft; result = ft.diagnose("logs/")``.
 
-The CLI, the jobs, and the notebooks call only these functions. Functions that require Spark are in
-`flink_triage.spark`, and the package exports them under the same names: ``ft.run``,
-``ft.read_result``, ``ft.read_table``.
+The package also exports functions that require Spark: ``ft.run``, ``ft.read_result``,
+``ft.read_table``, and ``ft.create_views``. These are defined in `flink_triage.spark`.
 """
 
 from __future__ import annotations
@@ -41,13 +40,14 @@ def diagnose(
     progress: Progress = lambda done, total: None,
     **fields: Unpack[OptionFields],
 ) -> Result:
-    """Diagnose log files and directories in this process, without Java and without writing files.
+    """Diagnose log files and directories on this machine, without Java; store no results.
 
-    ``fields`` are fields of ``flink_triage.Options``, which override ``options``: ``group_by``,
-    ``flink_version``, ``timezone``, ``since``, ``until``, ``signature_directories``, ``workers``.
-    ``progress`` is called with the number of bytes read so far and the total number of bytes.
-    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a signature directory
-    is missing. Invalid signature files are skipped and listed in ``coverage.signatures_skipped``.
+    Inputs of 24 MiB or more are read in a pool of processes; ``workers=1`` disables the pool.
+    ``fields`` are fields of ``flink_triage.Options`` (see ``OptionFields``), which override
+    ``options``. ``progress`` is called with the number of bytes read so far and the total number of
+    bytes. Raises ``UsageError`` if an input does not exist or if there are no files, and
+    ``SignaturePackError`` if a signature directory is missing. Invalid signature files in
+    ``signature_directories`` are skipped and listed in ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)
