@@ -1,4 +1,4 @@
-"""Caches the field names of dataclasses, because tens of thousands of values are visited."""
+"""Caches the field names of dataclasses, which are looked up for tens of thousands of values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Caches objects that are slow to build in the user's cache directory, for later startups.
 
-The cache is optional: an entry that is missing, unreadable, or not private is rebuilt.
+The cache is optional. Callers rebuild an object if its entry is missing or unreadable, or if the
+cache directory is not private to the user.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def cache_directory() -> Path:
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """The data stored under the key; ``None`` if missing, or if others may have written it."""
+    """The data stored under the key; ``None`` if missing, or if the directory is not private."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()
@@ -55,7 +56,8 @@ def _private_directory() -> Path:
 def private_directory(path: Path) -> Path:
     """A directory that only this user can access; created if missing.
 
-    Raises ``OSError`` if the directory is accessible to other users.
+    Raises ``OSError`` if ``path`` is not a directory, belongs to a different user, or is accessible
+    to other users.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()

@@ -1,13 +1,14 @@
 """The exceptions that flink-triage raises intentionally.
 
 FlinkTriageError
-├── UsageError              exit 2: invalid flags, no files to read
+├── UsageError              exit 2: invalid arguments or inputs, no files to read
 │   └── SignaturePackError  exit 2: all problems in all files, as ``path:line: field: reason``
-├── EnvironmentProblem      exit 4: Java, JARs, disk
-├── OutputHeldError         exit 5: the output is locked by another run
-└── CorruptStateError       exit 4: foreign, newer, or corrupt tables
+├── EnvironmentProblem      exit 4: Java, Spark, JARs, files that cannot be written
+├── OutputHeldError         exit 5: another run uses the warehouse
+└── CorruptStateError       exit 4: tables or JSON results that are corrupt or incompatible
 
-A message states the problem, its location, the invalid value, and the allowed values.
+A message states the problem and, if they apply, its location, the invalid value, and the allowed
+values.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class UsageError(FlinkTriageError):
 
 
 class SignaturePackError(UsageError):
-    """The signature pack is unusable; ``problems`` lists all of its problems."""
+    """The signature pack cannot be used; ``problems`` lists all of its problems."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)

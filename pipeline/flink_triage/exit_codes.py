@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-FINDINGS = 1  # --fail-on: a diagnosis of at least this severity, or an unknown failure
-USAGE = 2  # invalid flags, no files to read, or problems in signature files
-INCOMPLETE = 3  # --strict: some input was skipped or truncated
-ENVIRONMENT = 4  # problems with Java, JARs, or the disk, or unusable tables
-HELD = 5  # the warehouse is locked by another run
-BUG = 70
+FINDINGS = 1  # --fail-on: a diagnosis of at least this severity; "undetermined" counts as major
+USAGE = 2  # invalid usage, nothing to read, or problems found by "signatures lint" or "test"
+INCOMPLETE = 3  # --strict: input was quarantined or truncated, or a signature was skipped
+ENVIRONMENT = 4  # problems with Java, Spark, JARs, or the disk, or unusable tables
+HELD = 5  # another run uses the warehouse
+BUG = 70  # a bug in flink-triage, or no deployment could be diagnosed
 INTERRUPTED = 130  # SIGINT
 TERMINATED = 143  # SIGTERM

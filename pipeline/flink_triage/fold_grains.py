@@ -1,4 +1,4 @@
-"""Defines the grains at which similar events are folded into one."""
+"""Defines the grains, which determine which events are kept, and which are only counted."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-# Kinds of lifecycle events that the diagnosis counts or reads individually, and that are rare or
-# have a value.
+# Kinds of lifecycle events that the finest grain keeps, because the diagnosis reads or counts them
+# individually. Completed checkpoints are an exception (see `logs.routine`).
 KEPT_KINDS = frozenset(
     {
         "config",
@@ -35,12 +35,13 @@ LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option"
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """A grain that keeps ``keep`` events of each kind per period of ``minutes``.
+    """A grain that keeps at most ``keep`` events of each kind per period of ``minutes``.
 
-    ``minutes`` is ``None`` for a single, unlimited period; ``drops`` are the details that do not
-    distinguish kinds. A coarser grain has a multiple of the minutes of a finer grain, drops at
-    least the same details, and keeps a subset of the events. The finest grain keeps all events of
-    ``KEPT_KINDS``. The last grain limits the number of kinds.
+    ``minutes`` is ``None`` for a single, unlimited period. ``drops`` are the details in which
+    events of one kind may differ. The minutes of a coarser grain are a multiple of those of each
+    finer grain. A coarser grain drops at least the same details, and keeps a subset of the events.
+    The finest grain keeps all events of ``KEPT_KINDS``, except for completed checkpoints. The last
+    grain also limits the number of kinds.
     """
 
     minutes: int | None
@@ -57,7 +58,7 @@ _DROPPED = ("task", "logger", "job", "path")
 
 @cache
 def grains_of(keep: int) -> tuple[Grain, ...]:
-    """All grains, from the finest to the coarsest; the finest keeps ``keep`` events of a kind."""
+    """All grains, from the finest to the coarsest; all but the last keep ``keep`` events."""
     without = (frozenset(_DROPPED[:count]) for count in range(1, 1 + len(_DROPPED)))
     return (
         Grain(1, keep, is_finest=True),

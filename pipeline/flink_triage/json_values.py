@@ -53,7 +53,7 @@ def decode(kind: type[T], value: Any, where: str) -> T:
     """Convert a result of `encode` back to a ``kind``.
 
     Fields that ``kind`` does not have are ignored, and fields with a default may be missing. Raises
-    `CorruptStateError` with the path of the first invalid value, the value, and the allowed values;
+    `CorruptStateError` with the path of the first invalid or missing value, and what is allowed;
     ``where`` is the prefix of the path.
     """
     try:
@@ -69,7 +69,7 @@ def shown(value: Any) -> str:
 
 
 def _refusal(message: str, kind: Any, value: Any, where: str) -> str:
-    """The error message of msgspec, extended by the invalid value and all allowed values."""
+    """The location in the error message of msgspec, the invalid value, and the allowed values."""
     reason, _, place = message.partition(" - at ")
     kind = _known(kind)
     for name, index in _STEPS.findall(place):

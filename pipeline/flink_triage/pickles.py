@@ -1,4 +1,4 @@
-"""Pickles dataclasses efficiently, because tens of thousands of instances are sent."""
+"""Pickles dataclasses efficiently; a run may send tens of thousands of instances to workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads YAML from a log or a user's file as plain values, and limits its size and nesting."""
+"""Loads YAML as plain values; limits its size and nesting, and rejects aliases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_DEPTH = 20
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """The safe loader without aliases, because these can expand 600 bytes to 10^9 values."""
+    """A safe loader that rejects aliases, because these can expand 600 bytes to 10^9 values."""
 
     depth = 0
 
@@ -27,11 +27,11 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def load_plain_yaml(text: str) -> Any:
-    """The value of a single document; raises only ``yaml.YAMLError``."""
+    """The value of a single document; raises ``yaml.YAMLError`` if it is invalid or too large."""
     if len(text) > MAX_CHARS:
         raise yaml.YAMLError(f"has {len(text)} characters, allowed: {MAX_CHARS}")
     try:
         return yaml.load(text, Loader=_PlainLoader)
     except (ValueError, RecursionError) as error:
-        # The text contains an invalid date, or brackets that the scanner cannot handle.
+        # PyYAML raises these errors for an invalid date and for deeply nested brackets.
         raise yaml.YAMLError(str(error)) from None

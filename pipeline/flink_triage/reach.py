@@ -13,7 +13,7 @@ MAX_SPREAD = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask with its 1-based index, as in logs; ``None`` if only the task is known."""
+    """A subtask with its 1-based index, as in logs; the index is ``None`` if it is unknown."""
 
     task: str
     subtask: int | None
@@ -37,7 +37,7 @@ class Spread:
 
 
 def _first(members: frozenset[T]) -> frozenset[T]:
-    """The first members in a fixed order, so that the merge order has no effect."""
+    """The first ``MAX_SPREAD`` members in a fixed order, so that the merge order has no effect."""
     if len(members) <= MAX_SPREAD:
         return members
     return frozenset(sorted(members, key=repr)[:MAX_SPREAD])
