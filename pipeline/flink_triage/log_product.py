@@ -15,14 +15,15 @@ from flink_triage.traces.packages import PRODUCTS
 
 # Class prefixes of other products that embed the same libraries as Flink.
 _OTHER_PRODUCTS = PRODUCTS["other"]
-# Loggers of servers. They also occur in stack frames if a server's exception reached a client.
+# Logger prefixes of servers. These are not searched for in stack frames, because a Flink job may
+# log an exception that a server sent.
 _SERVERS = (
     *PRODUCTS["server"],
     # Elasticsearch and OpenSearch abbreviate the names of their loggers this way.
     *(f"o.{product}.{part}." for product in "eo" for part in "abcdeghimnprstx"),
 )
 
-# The last parts of Spark's logger names; Spark's default layout prints only this part.
+# The last parts of Spark's logger names, as printed by log4j's "%c{1}".
 _OF_SPARK = re.compile(
     r"(?:Spark(?:Context|Env|UI|Submit)|DAGScheduler|TaskSetManager|TaskSchedulerImpl"
     r"|Yarn(?:Cluster|Client)?Scheduler(?:Backend)?|YarnAllocator|MapOutputTracker\w*"
@@ -35,8 +36,8 @@ _OF_SPARK = re.compile(
     # Logger names as printed by Hadoop's tools: "tools.DistCp", "mapreduce.Job".
     r"|(?:tools\.(?:DistCp|\w*CopyListing)|mapred(?:uce)?\.\w+|streaming\.StreamJob)"
 )
-# Cassandra and other servers print the source file of a line instead of its logger ("%F:%L"),
-# which no layout of Flink's distribution does.
+# Cassandra and other servers print the source file instead of the logger ("%F:%L"). The layouts in
+# Flink's distribution do not.
 _SOURCE_FILE = re.compile(r"[A-Z]\w{1,80}\.java")
 # Threads of servers, and of other programs that use the same libraries as Flink.
 _THREADS = re.compile(
@@ -81,14 +82,14 @@ _NAMES_OTHER = re.compile(
     # Loggers of Rust programs.
     r"|\b(?:ERROR|WARN|INFO) {1,2}[a-z_]{2,60}(?:::[a-z_]{1,60}){1,8}:? "
 )
-# Every alternative of the regex contains one of these words; searching for words is much faster.
+# Every match of `_NAMES_OTHER` contains one of these strings. Searching for strings is much faster.
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
     *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
 )
-# Fixed layouts of servers, which print no class names, each with a word that every line contains.
+# Fixed layouts of servers, each with a string that every match contains.
 _LINES_OF_SERVERS = (
     # PostgreSQL, after the time: log_line_prefix is "%m [%p] " by default; %u@%d is often added.
     (
@@ -102,7 +103,7 @@ _LINES_OF_SERVERS = (
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
     # Elasticsearch, with abbreviated loggers.
     ("[o.", re.compile(r"\]\[(?:FATAL|ERROR|WARN|INFO) {0,2}\]\[o\.(?:e|o)\.")),
-    # nginx: the process and its thread after the level.
+    # nginx: the process and thread IDs after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
 # Other programs with Kafka clients, which fail with the same messages as Flink.
@@ -112,14 +113,14 @@ _NAMES_KAFKA = re.compile(
 _MAX_CHARS = 4096
 # Flink's SQL client prints this text before the exception of a statement.
 _SQL_CLIENT = "could not execute sql statement. reason:"
-# The state change of a task, which identifies Flink even if all other indications were cut off.
+# The state change of a task, which identifies Flink even in truncated text.
 _TASK_STATE = re.compile(r"\(\d{1,6}/\d{1,6}\).{0,200}? switched from [A-Z]{4,12} to [A-Z]{4,12}\b")
 
 
 def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Product | None:
-    """The product according to the logger, the text, and the stack frames.
+    """The product according to the logger, the message, and the stack trace.
 
-    Any indication of Flink takes precedence.
+    Any indication of Flink takes precedence over indications of other products.
     """
     names = [logger or ""]
     texts = [message]
@@ -150,7 +151,7 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
 
 
 def product_of_thread(thread: str | None) -> Product | None:
-    """The product according to the thread name; recognizes only threads of other programs."""
+    """``other`` if the thread belongs to a different program; otherwise ``None``."""
     return "other" if thread is not None and _THREADS.match(thread) else None
 
 
@@ -171,7 +172,7 @@ def _is_line_of_server(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger name, as in Spark's layout; a name with two parts is unchanged."""
+    """The last part of a logger name; a lower-case name with two parts is returned unchanged."""
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 
@@ -183,5 +184,5 @@ def _mentions_flink(text: str) -> bool:
     lowered = text.lower()
     if "flink" in lowered or "jobmanager" in lowered or _SQL_CLIENT in lowered:
         return True
-    # Kafka Streams has a class with that name, which its logs print after the message.
+    # Kafka Streams also has a class TaskManager.
     return "taskmanager" in lowered and "kafka.streams." not in lowered

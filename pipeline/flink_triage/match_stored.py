@@ -1,11 +1,11 @@
 """Matches stored observations against a different signature pack.
 
-For each event, the tables contain its text without the stack trace, its root cause message, and its
-fingerprint. For each fingerprint, they contain one stack trace. Events with equal fingerprints have
-the same throwables, the same calls, and the same words in their messages, but possibly different
-numbers, IDs, paths, and quoted words. The full text of an event is known if it has no such parts,
-or if no other event has its fingerprint. Otherwise, the stored text is matched, and earlier matches
-in the full text are kept.
+For each event, the tables contain its message, its root cause message, and its fingerprint. For
+each fingerprint and run, they contain one stack trace. Events with the same fingerprint have the
+same throwables and calls, but the numbers, IDs, paths, and quoted words in their messages may
+differ. The text of an event is known if no other event has its fingerprint, or if only the root
+cause message, which is stored for each event, can differ. Otherwise, the matches in the stored
+stack trace are combined with the earlier matches, which were found in the text of the event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flink_triage.recurrence import line_offset
 from flink_triage.signatures import Matcher, SignaturePack
 from flink_triage.traces import mask
 
-# Fingerprints depend on this many characters of a message; the text after them may differ.
+# Fingerprints depend on this many characters of a masked message; the text after them may differ.
 _COMPARED_CHARS = 200
 # Maximum stored length of a root cause message; a message of this length may be truncated.
 _STORED_CHARS = 2000
@@ -35,7 +35,7 @@ class KnownTrace:
 
 @dataclass(frozen=True, slots=True)
 class Rematched:
-    """The matches with the new pack, and the number of events whose full text is unknown."""
+    """The matches of the new pack, and the number of events whose text is unknown."""
 
     matches: tuple[Match, ...]
     unknown_count: int
@@ -49,11 +49,10 @@ def rematch(
     *,
     is_on_one_line: bool = False,
 ) -> Rematched:
-    """Match a stored event again; if its full text is known, the result equals that of a new read.
+    """Match a stored event again; if its text is known, the result equals that of a new read.
 
-    ``known`` is the trace that the run of the event stored for its fingerprint. The text of events
-    that were folded into the observation counts as unknown. ``is_on_one_line`` is set for logs with
-    JSON lines.
+    ``known`` is the trace that the run which read the event stored for its fingerprint. The text of
+    events that were folded into the observation is unknown. Set ``is_on_one_line`` for JSON logs.
     """
     folded = observation.occurrences - 1
     if observation.fingerprint is None:
@@ -74,7 +73,7 @@ def rematch(
 
 
 def _is_message(observation: Observation, exemplar: str) -> bool:
-    """Whether the exemplar is a whole message, because the trace starts on the header line."""
+    """Whether the exemplar includes the message, because the trace starts on the header line."""
     first_line = mask(observation.event.message.partition("\n")[0])
     return bool(first_line) and mask(exemplar.partition("\n")[0]).startswith(first_line)
 
@@ -89,7 +88,7 @@ def _with_own_root(observation: Observation, trace: StackTrace) -> StackTrace:
 
 
 def _has_constant_text(observation: Observation, trace: StackTrace) -> bool:
-    """Whether every event with this fingerprint and root cause has the same text."""
+    """Whether all events with this fingerprint and root cause message have the same text."""
     message = observation.root_cause_message
     if message is None or len(message) >= _STORED_CHARS:
         return False
@@ -106,7 +105,7 @@ def _cannot_differ(throwable: Throwable) -> bool:
 def _placed(
     observation: Observation, found: Sequence[Match], exemplar: str | None, is_on_one_line: bool
 ) -> tuple[Match, ...]:
-    """The matches with line offsets, taken from an earlier match or else from the exemplar."""
+    """The matches with their line offsets, from an equal earlier match or else the exemplar."""
     before = {(m.signature, m.alternative, m.excerpt): m.line_offset for m in observation.matches}
     event = replace(observation.event, continuation=exemplar)
 
@@ -122,9 +121,10 @@ def _placed(
 def _merged(
     observation: Observation, found: Sequence[Match], pack: SignaturePack
 ) -> tuple[Match, ...]:
-    """Combine earlier matches in the full text with new matches.
+    """Combine new matches in the stored trace with earlier matches in the text of the event.
 
-    New matches keep only the captures that belong to this event.
+    An earlier match of the same alternative replaces a new match. New matches keep only the
+    captures that belong to this event.
     """
     stored = {(m.signature, m.alternative): m for m in observation.matches}
     own = f"{observation.event.message}\n{observation.root_cause_message or ''}"
@@ -143,7 +143,7 @@ def _merged(
 
 
 def _own_captures(captures: Mapping[str, str], own: str) -> dict[str, str]:
-    """The captures that occur in the event's own text, or that are equal in all events."""
+    """The captures that occur in the event's own text, or that masking does not change."""
     return {name: value for name, value in captures.items() if value in own or mask(value) == value}
 
 

@@ -1,4 +1,4 @@
-"""The options of a run in both runners, and values derived from the options."""
+"""The options of a run, which both runners share, and values derived from them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from flink_triage.settings import DEFAULT_SETTINGS, Settings
 from flink_triage.signatures import SignaturePack, builtin_pack_directory, load_usable_pack
 
 Progress = Callable[[int, int], None]
-# With a lower layout confidence, a file may contain arbitrary text.
+# A file with a lower layout confidence may contain arbitrary text.
 LEAST_CONFIDENCE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of a run in both runners.
+    """The options of a run in both runners; see ``within`` for ``since`` and ``until``.
 
-    ``since`` (inclusive) and ``until`` (exclusive) are timezone-aware limits for event times.
-    Events without a time are kept.
+    ``timezone`` applies to log times without a time zone. ``workers`` is the maximum number of
+    processes of the local runner; ``None`` means one per CPU core.
     """
 
     group_by: str = "directory"
@@ -38,7 +38,10 @@ class Options:
 
 
 def with_layouts(options: Options) -> Options:
-    """The options, extended by the layouts next to the signatures; raises ``UsageError``."""
+    """The options, extended by the ``layouts.yaml`` files in the signature directories.
+
+    Raises ``UsageError`` if a file is invalid.
+    """
     found = read_layouts(options.signature_directories)
     settings = options.settings
     new = tuple(layout for layout in found if layout not in settings.reading.layouts)
@@ -49,9 +52,10 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``, with current ignore decisions applied.
+    """The built-in signatures and those of ``options``; signatures ignored today are benign.
 
-    Signature files of ``options`` that have problems are skipped.
+    Signature files of ``options`` that have problems are skipped. Raises ``SignaturePackError`` if
+    a signature directory is missing.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())
@@ -68,9 +72,10 @@ def ignored_in(pack: SignaturePack) -> set[SkippedSignature]:
 
 
 def within(observations: Iterable[Observation], options: Options) -> list[Observation]:
-    """The observations between ``since`` and ``until``, and those that a process logs at startup.
+    """The observations from ``since`` (inclusive) to ``until`` (exclusive).
 
-    A single witness represents all observations outside of the period.
+    Observations without a time, and those that a process logs at startup, such as its
+    configuration, are always kept. A single witness represents all other observations.
     """
     kept: list[Observation] = []
     outside: Observation | None = None
@@ -83,9 +88,9 @@ def within(observations: Iterable[Observation], options: Options) -> list[Observ
 
 
 def witness_of_log(deployment: str, profile: FileProfile) -> Observation | None:
-    """An observation that shows that a Flink log was read, for a deployment without notable events.
+    """An observation which shows that a Flink log was read, for deployments without notable events.
 
-    ``None`` for a file whose head does not identify it as a Flink log.
+    ``None`` if the file is quarantined, or if its head does not identify it as a Flink log.
     """
     is_log = profile.problem is None and profile.layout_confidence >= LEAST_CONFIDENCE
     if not is_log or (profile.process is None and profile.flink_version is None):

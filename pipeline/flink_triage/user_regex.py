@@ -1,4 +1,4 @@
-"""Checks that a user's regex is valid, and that compiling it does not require much memory."""
+"""Checks that a user's regex is valid, and that its compilation does not require much memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def problem_of_regex(pattern: str) -> str | None:
 
 
 def _written_out(pattern: str) -> int:
-    """The approximate number of characters after all minimum repetitions are expanded."""
+    """The approximate length of the pattern after each ``{n}`` or ``{n,m}`` is expanded n times."""
     # The size of each open group, and the size of the last part, to which a repetition applies.
     sums, last = [0], 0
     for token in _TOKEN.finditer(pattern):

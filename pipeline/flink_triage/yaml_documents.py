@@ -1,10 +1,9 @@
 """Parses a user's YAML file into a tree of nodes with line numbers.
 
-Only block and flow mappings, sequences, and scalars are supported. Anchors, aliases, tags, and
-merge keys are rejected, because a 300-byte alias bomb takes forever to process. Duplicate keys are
-rejected, because YAML parsers silently keep the last one. Scalars remain text, because YAML 1.1
-would convert ``no`` to a boolean, ``1.10`` to the number 1.1, and ``12:30:45`` to a number of
-seconds.
+Only mappings, sequences, and scalars are supported. Anchors, aliases, tags, and merge keys are
+rejected; aliases can expand a 300-byte file to billions of values. Duplicate keys are rejected,
+because PyYAML silently keeps the last one. Scalars remain text, because YAML 1.1 would convert
+``no`` to a boolean, ``1.10`` to the number 1.1, and ``12:30:45`` to a number of seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from flink_triage.plain_yaml import MAX_DEPTH
 MAX_FILE_BYTES = 256 * 1024
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH}"
 
-# libyaml's parser is ten times faster than the Python parser; both return the same events.
+# libyaml's parser is ten times faster than the Python parser, and returns the same events.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -61,7 +60,7 @@ Node = Scalar | MappingNode | SequenceNode
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem in a user's file; it is sorted and printed as ``path:line: field: reason``."""
+    """A problem in a user's file, which is printed as ``path:line: field: reason``."""
 
     path: str
     line: int
@@ -73,7 +72,7 @@ class Problem:
 
 
 class _Refused(Exception):
-    """Stops reading a file; never raised outside of this module."""
+    """Stops parsing a document; never raised outside of this module."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -82,10 +81,13 @@ class _Refused(Exception):
 
 
 def read_document(path: Path, label: str) -> tuple[Node | None, tuple[Problem, ...]]:
-    """The single document in a file, or its problems; ``label`` is the file's name in problems."""
+    """The document in a file, and its problems; the document is ``None`` if it cannot be parsed.
+
+    ``label`` is the name of the file in the problems.
+    """
     try:
-        # Read one byte more than allowed, because the file may have grown since it was listed.
-        # Without O_NONBLOCK, opening a FIFO would block until there is a writer.
+        # Read one byte more than allowed, to detect a larger file. Without O_NONBLOCK, opening a
+        # FIFO would block until there is a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
                 return None, (Problem(label, 1, "file", "is not a regular file"),)
@@ -111,7 +113,7 @@ def parse_document(text: str, label: str) -> tuple[Node | None, tuple[Problem, .
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        # The scanner reads ahead and may reach libyaml's own limit before the event at MAX_DEPTH.
+        # libyaml reads ahead, and may reach its own limit before this module sees MAX_DEPTH.
         if error.problem == "exceeded maximum nesting depth":
             return None, (Problem(label, line, "yaml", _TOO_DEEP),)
         reason = error.problem or error.context or "is not YAML"
