@@ -1,8 +1,7 @@
-"""The values passed between stages, from a file on disk to a ranked diagnosis.
+"""The values that stages exchange, from the properties of a file to the result of a run.
 
-All classes are frozen and slotted: a stage returns new values and never modifies its arguments.
-Timestamps are timezone-aware ``datetime`` values in UTC, or ``None`` if the log has no time. Names
-follow ``docs/glossary.md``.
+The dataclasses are frozen and slotted. Timestamps of log events are timezone-aware ``datetime``
+values in UTC, or ``None`` if the time is unknown. Names follow ``docs/glossary.md``.
 """
 
 from flink_triage.model.log_events import (

@@ -14,9 +14,11 @@ from flink_triage.pickles import pickled_by_position
 class Lifecycle:
     """The change of a job, task, checkpoint, process, or configuration that a log line reports.
 
-    ``kind`` is one of ``logs.lifecycle.KINDS``; fields that the line does not contain are ``None``.
-    ``key`` is the option for a ``config`` line, and the execution attempt ID for a task's line.
-    ``subtask`` is 1-based, as in Flink logs; ``attempt`` is 0-based.
+    ``kind`` is one of ``logs.lifecycle.KINDS``, or a kind that only ``diagnosis.timeline`` defines.
+    Fields that the line does not contain are ``None``. The meaning of ``key`` and ``value`` depends
+    on the kind: for a ``config`` line, these are the option and its value; if the line contains an
+    execution attempt ID, this is the ``key``. ``subtask`` is 1-based, as in Flink logs; ``attempt``
+    is 0-based.
     """
 
     kind: str
@@ -40,9 +42,10 @@ class Event:
 
     ``offset`` and ``size_bytes`` locate the event in the decompressed file; ``line`` is the 1-based
     line number of the message. ``message`` is the text after the header, on the same line or the
-    next one. ``continuation`` contains the lines after the message (usually a stack trace), joined
-    by ``\\n`` without a final line end, or is ``None``. Both are decoded and redacted, and carrier
-    prefixes and escape codes are removed.
+    next one; without a header, it is the first line. ``continuation`` contains the lines after the
+    message (usually a stack trace), joined by ``\\n`` without a final line end, or is ``None``.
+    Both are decoded and redacted, and carrier prefixes and escape codes are removed. If
+    ``is_truncated`` is set, a part of the text is missing.
     """
 
     path: str
@@ -65,10 +68,11 @@ class Event:
 class FileProfile:
     """The properties of a file, detected from its head.
 
-    ``layout`` and ``carrier`` are names from ``logs.layouts`` and ``logs.formats.carriers``;
-    ``layout_confidence`` is the share of sampled lines that match the layout, in [0, 1].
-    ``is_splittable`` means that byte ranges can be read independently (no compression, no carrier,
-    and a single layout). ``problem`` is the reason why the file is quarantined, or ``None``.
+    ``carrier`` consists of names from ``logs.formats``, joined by ``+``. ``layout`` is a name from
+    ``logs.layouts``, followed by the header shape if the file has one. ``layout_confidence`` is the
+    share of non-blank lines that are headers or continue an event, in [0, 1]. ``is_splittable``
+    means that byte ranges can be read independently; this requires a header shape, and a file that
+    is not compressed. ``problem`` is the reason why the file is quarantined, or ``None``.
     """
 
     path: str
@@ -88,11 +92,12 @@ class FileProfile:
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """One task: the events whose first byte is in [start, end) of the decompressed file.
+    """The events whose first byte is in [start, end) of the decompressed file.
 
     ``end`` is ``None`` for the end of the file. A file that is not splittable has a single range.
-    ``is_continued`` means that an earlier run read up to ``start``. The bytes from ``start`` on
-    then belong to the range even without a header, and any file can be read from there.
+    ``generation`` counts how often the file was rewritten. ``is_continued`` means that an earlier
+    run read up to ``start``. In this case, the range includes the bytes between ``start`` and the
+    first header, and the file does not have to be splittable.
     """
 
     profile: FileProfile
@@ -105,10 +110,9 @@ class ByteRange:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """The number of events, notable or not, for one level and minute.
+    """The number of lines, bytes, and events, notable or not, for one level and minute.
 
-    ``minute`` is ``None`` for lines before the first timestamp; ``level`` is ``None`` if the layout
-    has no level.
+    ``minute`` and ``level`` are ``None`` for events whose time or level is unknown.
     """
 
     level: str | None
@@ -124,7 +128,7 @@ UNDIAGNOSED = "not diagnosed: "
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """An input, a part of an input, or a deployment that the result lacks, with the reason."""
+    """An input, a part of an input, or a deployment that is not in the result, with the reason."""
 
     path: str
     reason: str
@@ -136,7 +140,7 @@ class Quarantined:
 
     @property
     def is_ignored(self) -> bool:
-        """Whether the file was ignored because, by its name, it is not a log."""
+        """Whether the file was ignored because its name is not that of a log."""
         return self.reason.startswith("ignored: ")
 
 
@@ -154,7 +158,8 @@ class RangeScan:
     Event line numbers are 1-based and relative to the first line of the range; to get file line
     numbers, add the newline counts of the previous ranges. ``event_bytes + counted_bytes +
     quarantined_bytes + held_back_bytes`` is the number of bytes in the range. ``held_back_bytes``
-    is the size of the incomplete last event of a file that is still being written.
+    is the size of the events at the end of a recently modified file that may still grow; a later
+    run reads them. ``truncated`` is the number of notable events with missing text.
     """
 
     range: ByteRange

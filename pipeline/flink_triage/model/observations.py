@@ -1,4 +1,4 @@
-"""Events with their matches, which are the input of a diagnosis."""
+"""Notable events with their matches, and stack traces with their counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from flink_triage.reach import Spread, Subtask
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature that matches an event, with the matching alternative and its captures.
+    """A signature that matches an event, with the index of the alternative and its captures.
 
     ``depth_from_root`` is 0 if the matching throwable is the root cause of its chain, 1 for the
-    throwable that wraps the root cause, and so on; ``None`` if the match is not in a stack trace.
-    ``excerpt`` is the matching text, at most 400 characters. ``line_offset`` is the number of lines
-    from the header of the event to the line of the excerpt.
+    throwable that wraps the root cause, and so on; ``None`` if no throwable matches. ``excerpt`` is
+    the matching line, at most ``max_excerpt_chars`` long. ``line_offset`` is the number of lines
+    from the header of the event to this line.
     """
 
     signature: str
@@ -32,7 +32,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """A distinct stack trace in one range, with its parsed chain and one exemplar."""
+    """A distinct stack trace, with one exemplar, and the number of events that contain it."""
 
     fingerprint: Fingerprint
     trace: StackTrace
@@ -44,7 +44,7 @@ class TraceRow:
 
 @dataclass(frozen=True, slots=True)
 class TraceCount:
-    """The number of times that a stack trace with an earlier `TraceRow` occurs in a range."""
+    """The number of further events with a stack trace for which a `TraceRow` exists."""
 
     fingerprint: Fingerprint
     count: int
@@ -56,12 +56,12 @@ class TraceCount:
 class Observation:
     """A notable event with the results of all stages that process individual events.
 
-    ``occurrences`` is greater than 1 if equal events were folded into this one; ``last_logged_at``
-    is then the time of the last of them. ``has_frames`` is false for a stack trace without frames
-    (HotSpot omits them from exceptions that are thrown often). ``product`` is the product that
-    probably wrote the log according to loggers, frames, and names, or ``None``. ``flink_version``
-    is the version found in the head of the file. ``spread`` is set if the observation counts events
-    of other subtasks, hosts, or files.
+    ``occurrences`` is greater than 1 if similar events were folded into this one, and 0 for a
+    witness, which only contains a fact about the deployment. ``last_logged_at`` is the time of the
+    last folded event. ``has_frames`` is false for a stack trace without frames (HotSpot omits them
+    from some exceptions that are thrown often). ``product`` is the product that probably logged the
+    event, or ``None``. ``flink_version`` is the version found in the head of the file. ``spread``
+    is set if the observation counts events of other subtasks, hosts, or files.
     """
 
     deployment: str

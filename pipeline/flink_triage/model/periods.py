@@ -25,9 +25,9 @@ class CauseChange:
     """One cause in one deployment, compared between two periods or runs.
 
     ``cause`` is a signature ID or a root cause fingerprint; for a fingerprint, ``title`` is the
-    exception. Counts are numbers of events. The rates, which are per hour with logs, are ``None``
-    if two runs are compared. ``no logs`` means that one side has no logs of the deployment, so that
-    the sides cannot be compared.
+    exception type. Counts are numbers of events. Rates are per hour with logs; they are ``None``
+    for a run, and for a period without logs. ``no logs`` means that one side has no logs of the
+    deployment, so that the sides cannot be compared.
     """
 
     deployment: str
@@ -42,7 +42,7 @@ class CauseChange:
 
 @dataclass(frozen=True, slots=True)
 class OptionChange:
-    """An effective config option that differs; ``None`` for a side on which it is not logged."""
+    """A config option whose effective value differs; ``None`` for a side that does not log it."""
 
     deployment: str
     key: str
@@ -62,7 +62,8 @@ class Comparison:
 class Recurrence:
     """One cause over the whole history of a warehouse.
 
-    ``is_new`` means that only the latest run found the cause.
+    ``is_new`` means that only the latest run found the cause. ``days`` is the number of days on
+    which it occurred.
     """
 
     cause: str

@@ -26,8 +26,7 @@ from flink_triage.model.vocabulary import (
 class Evidence:
     """A piece of evidence in a log: file, 1-based line number, byte offset, time, and text.
 
-    ``fingerprint`` identifies the stack trace of the event, if any; it is a key of
-    ``Result.stack_traces``.
+    ``fingerprint`` identifies the stack trace of the event, if any (see ``Result.stack_traces``).
     """
 
     path: str
@@ -42,8 +41,8 @@ class Evidence:
 class ConfigChange:
     """A config option to change, under its name in the running Flink line.
 
-    ``current`` is the effective value in the log, the default of the Flink line, or ``None`` if
-    neither is known; ``current_source`` is ``log``, ``default``, or ``None`` respectively.
+    ``current`` is the effective value in the log, or else the default value in the Flink line, or
+    ``None`` if neither is known; ``current_source`` is ``log``, ``default``, or ``None``.
     """
 
     key: str
@@ -58,7 +57,7 @@ class ConfigChange:
 
 @dataclass(frozen=True, slots=True)
 class TriedFix:
-    """A commonly reported fix, its actual effect, and whether it eliminates the cause."""
+    """A commonly recommended fix, and an assessment of its effect."""
 
     advice: str
     assessment: str
@@ -79,9 +78,9 @@ class Remediation:
 class Diagnosis:
     """One ranked explanation of an incident; rank 1 is the root cause.
 
-    ``score`` orders the diagnoses of one incident and is not comparable between incidents.
-    ``confidence`` is in [0, 1] and calibrated on labeled answers. ``reasons`` are the components
-    of the score, as sentences.
+    ``score`` is not comparable between incidents. ``confidence`` is the estimated probability, in
+    [0, 1], that the diagnosis is the root cause. ``reasons`` explain the score in sentences.
+    ``explains`` lists the signatures that are consequences of this one.
     """
 
     rank: int
@@ -108,8 +107,8 @@ class Diagnosis:
 class SimilarFailure:
     """A known failure that resembles an unknown failure; it does not match and is not a diagnosis.
 
-    ``agrees`` lists the common properties. ``differs`` lists properties that the signature requires
-    but that the log does not have.
+    ``agrees`` lists the common properties. ``differs`` lists the properties that the signature
+    requires and the unknown failure does not have.
     """
 
     signature: str
@@ -127,7 +126,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One entry of a timeline; ``kind`` is ``fault`` or one of ``logs.lifecycle.KINDS``."""
+    """One entry of a timeline; ``kind`` is ``fault``, ``omitted``, or a lifecycle kind."""
 
     at: datetime | None
     kind: str
@@ -150,7 +149,7 @@ class AffectedJob:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCount:
-    """The number of faults within one minute, and the number of affected jobs."""
+    """The number of faults within one minute, and the number of jobs with these faults."""
 
     minute: datetime
     faults: int
@@ -159,10 +158,11 @@ class MinuteCount:
 
 @dataclass(frozen=True, slots=True)
 class BlastRadius:
-    """The extent of an incident; a cluster fault affects more than one job.
+    """The extent of an incident.
 
-    ``hosts`` are the hosts that logged a fault; ``taskmanagers`` are mentioned in a fault.
-    ``per_minute`` omits minutes without faults, and has at most 120 entries.
+    ``hosts`` are the hosts that logged a fault. ``taskmanagers`` are the resource IDs in messages
+    about lost TaskManagers and failed tasks. ``per_minute`` contains the first 120 minutes with
+    faults.
     """
 
     jobs: tuple[AffectedJob, ...]
@@ -176,7 +176,8 @@ class OtherCause:
     """A cause other than the first diagnosis, and how to distinguish the two.
 
     ``considered`` means that the cause appears in the log. ``possible`` means that it is known to
-    cause the symptom in the log; ``look_for`` are strings that the missing logs would contain.
+    cause the symptom in the log. ``look_for`` are strings that the log contains if this cause
+    occurred.
     """
 
     signature: str
@@ -200,9 +201,9 @@ class StartOf:
 class ObservedChange:
     """A difference between the last healthy start and the last start before the failure.
 
-    It is an observation in the logs, not a cause. ``before`` is ``None`` for additions, and
-    ``after`` is ``None`` for removals. The value of a JAR is its version, or its file name if the
-    name does not contain a version.
+    The difference is not necessarily a cause. ``before`` is ``None`` for additions, and ``after``
+    is ``None`` for removals. The value of a JAR is its version, or its file name if the name does
+    not contain a version.
     """
 
     what: ChangeKind
@@ -215,14 +216,15 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one job, or of several jobs that were affected by one cluster fault.
+    """One episode of one or more jobs, or the verdict for a deployment without an episode.
 
-    ``job_id`` is ``None`` if the logs mention no job, or if ``blast_radius`` has several jobs.
-    ``similar`` lists known failures that resemble an unknown first fault, most similar first.
-    ``config`` contains the option changes of the first diagnosis. ``notes`` state assumptions, for
-    example about clock skew. ``status`` is the change since the previous run, if runs are kept;
-    ``None`` for incidents that were already over. ``changes`` are the first differences from the
-    last healthy start, and ``changes_left_out`` is the number of further differences.
+    ``job_id`` is ``None`` if no job is known, or if several jobs are affected (see
+    ``blast_radius``). ``similar`` lists known failures that resemble an unknown first fault, most
+    similar first. ``config`` contains the option changes of the first diagnosis. ``notes`` state
+    assumptions, for example about clock skew. ``status`` is the change since the previous run; it
+    is ``None`` without a previous run, without a failure, and for incidents that were already over.
+    ``changes`` are the first differences from the last healthy start, and ``changes_left_out`` is
+    the number of further differences.
     """
 
     incident_id: str
@@ -252,13 +254,16 @@ class Incident:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the logs show a failure. All other verdicts state why no failure is reported."""
+        """Whether the logs show a failure; all other verdicts state why none is reported."""
         return self.verdict in ("diagnosed", "undetermined")
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
-    """A failure without a signature, grouped by fingerprint; see `Incident` for ``similar``."""
+    """Events with the same root cause fingerprint and no signature.
+
+    ``fingerprint`` is this fingerprint. For ``similar``, see `Incident`.
+    """
 
     fingerprint: str
     count: int
@@ -309,7 +314,8 @@ class Run:
 class Result:
     """The complete result of a run, and the only input of the output formats.
 
-    ``stack_traces`` contains every stack trace to which evidence refers, as printed in one event.
+    ``stack_traces`` contains the stack traces of first faults, diagnoses, and unknown failures, as
+    printed in one event and truncated to a maximum length. The keys are full fingerprints.
     """
 
     tool: Mapping[str, str]

@@ -9,10 +9,11 @@ from flink_triage.model.vocabulary import Origin, Relation
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One ``at class.method(file:line)`` line of a stack trace.
+    """One ``at class.method(file:line)`` line of a Java stack trace, or one call in a Python one.
 
-    ``class_name`` is fully qualified, without a class loader or module prefix; ``line`` is ``None``
-    for native and unknown sources; ``jar`` is log4j2's packaging data (``flink-dist-1.16.0.jar``).
+    ``class_name`` is the printed class name without a class loader or module prefix, or the Python
+    module. ``line`` is ``None`` if no line number is printed. ``jar`` is log4j2's packaging data
+    (``flink-dist-1.16.0.jar``).
     """
 
     class_name: str
@@ -24,7 +25,7 @@ class Frame:
 
 
 class Frames(tuple[Frame, ...]):
-    """The frames of a throwable, as a key of caches: the hash is computed once."""
+    """The frames of a throwable; computes its hash only once, because it is a key of caches."""
 
     def __hash__(self) -> int:
         known: int | None = self.__dict__.get("hash")
@@ -33,7 +34,7 @@ class Frames(tuple[Frame, ...]):
         return known
 
     def __reduce__(self) -> tuple[type[Frames], tuple[tuple[Frame, ...]]]:
-        # The hash differs in other processes.
+        # Do not pickle the hash, because it differs between processes.
         return Frames, (tuple(self),)
 
 
@@ -42,9 +43,10 @@ class Throwable:
     """One throwable of a chain.
 
     ``type`` is the original class: Flink's ``SerializedThrowable: some.Type: message`` is unwrapped
-    to ``some.Type`` with ``is_serialized``. ``frames`` contains only the printed frames.
-    ``omitted_frame_count`` is the n in ``... n more``, which replaces the n frames that the
-    throwable shares with its enclosing throwable.
+    to ``some.Type`` with ``is_serialized``, and ``RemoteException(some.Type): message`` to
+    ``some.Type``. ``frames`` contains only the printed frames. ``omitted_frame_count`` is the n in
+    ``... n more``, which replaces the n frames that the throwable shares with its enclosing
+    throwable.
     """
 
     type: str
@@ -65,7 +67,8 @@ class Throwable:
 class StackTrace:
     """A cause chain, outermost throwable first; never empty.
 
-    ``is_truncated`` means that the text starts or ends inside the trace.
+    ``is_truncated`` means that a part of the trace is missing, for example because the text starts
+    or ends inside the trace.
     """
 
     throwables: tuple[Throwable, ...]
@@ -84,9 +87,9 @@ class StackTrace:
 class Fingerprint:
     """Three versioned fingerprints of a stack trace (``v1:`` and 32 hex digits).
 
-    ``full`` groups equal failures on the same call path, ``root_cause`` groups equal faults
-    regardless of their wrappers, and ``user_frames`` groups failures at the same location in user
-    code (``None`` without user frames).
+    ``full`` groups equal failures on the same call path, ``root_cause`` groups equal root causes
+    regardless of the throwables that wrap them, and ``user_frames`` groups failures at the same
+    location in user code (``None`` without user frames).
     """
 
     full: str
