@@ -1,1 +1,1 @@
-"""Reports new, worse and resolved incidents to Slack, a webhook or Alertmanager."""
+"""Reports new, worse, and resolved incidents to Slack, a webhook, or Alertmanager."""

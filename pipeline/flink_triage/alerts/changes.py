@@ -1,6 +1,6 @@
 """Determines the change of each incident between the results of two runs.
 
-`Incident.status` already states whether an incident is new, worse or resolved.
+The change is `Incident.status`, except for incidents that the newer result no longer contains.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from flink_triage.model import Incident, Result, Status
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The current incident, and its change since the last run."""
+    """An incident, and its change since the last run."""
 
     status: Status
     incident: Incident
 
 
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
-    """The changes in the order of ``after``, followed by resolved incidents no longer in ``after``.
+    """The changes in the order of ``after``, followed by the incidents that ``after`` lacks.
 
-    If ``before`` is None, all incidents are new; without a run, nothing changes. Deployments
-    without a failure are not incidents.
+    If ``before`` is ``None``, all incidents are new. If both results are of the same run, there are
+    no changes. Verdicts that are not a failure are ignored. An incident that ``after`` lacks is
+    resolved, unless it had recovered or its deployment is missing.
     """
     now = [incident for incident in after.incidents if incident.is_failure]
     if before is None:
@@ -31,7 +32,7 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
         return ()
     known = {incident.incident_id for incident in now}
     covered = {incident.deployment for incident in after.incidents}
-    # The fault is now part of another incident, or other signatures show that it is not a fault.
+    # For example, the fault is now part of another incident, or a new signature is benign.
     gone = (
         Change("resolved", old)
         for old in before.incidents

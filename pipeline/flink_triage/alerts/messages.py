@@ -3,7 +3,7 @@
 Slack allows 50 blocks per message and 3,000 characters per section, and requires ``&<>`` to be
 escaped (docs.slack.dev/messaging/formatting-message-text). Alertmanager accepts ``POST
 /api/v2/alerts``; an alert is resolved if its ``endsAt`` is in the past. Control characters in log
-text are removed.
+text are replaced by spaces.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ class Message:
 def messages_for(
     kind: Kind, changes: Sequence[Change], run_id: str, now: datetime
 ) -> tuple[Message, ...]:
-    """The messages about ``changes``; empty if nothing is new, worse or resolved."""
+    """The message about ``changes``; empty if nothing is new, worse, or resolved.
+
+    A message contains a limited number of changes. Slack and webhook messages state how many
+    changes are omitted.
+    """
     reported = [change for change in changes if change.status in REPORTED_STATUSES]
     if not reported:
         return ()
@@ -76,7 +80,7 @@ def _slack_text(change: Change) -> str:
 
 
 def _for_slack(text: str) -> str:
-    """The escaped text, without the markup of bold text, code or mentions."""
+    """The text, escaped; characters that format text are replaced by similar characters."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.translate(str.maketrans("*_~`", "∗ˍ∼'"))
 
@@ -89,7 +93,7 @@ def _alert(change: Change, now: datetime) -> dict[str, object]:
             "alertname": "FlinkTriage",
             "deployment": _plain(incident.deployment),
             "job": _plain(incident.job_id or ""),
-            # Labels identify an alert, so they must not change with the evidence.
+            # Labels identify an alert, so they must not contain values that change between runs.
             "started_at": str(incident.started_at or ""),
         },
         "annotations": {
@@ -143,6 +147,6 @@ def _summary(incident: Incident) -> str:
 
 
 def _plain(text: str) -> str:
-    """The printable text on one line, truncated."""
+    """The text, truncated, with newlines and other non-printable characters replaced by spaces."""
     text = "".join(char if char.isprintable() else " " for char in text)
     return text if len(text) <= MAX_TEXT_CHARS else f"{text[: MAX_TEXT_CHARS - 1]}…"

@@ -23,15 +23,16 @@ VARIABLES: Mapping[Kind, str] = {
 }
 MAX_TRIES = 4
 FIRST_WAIT_SECONDS = 1.0
-# Longest wait that a receiver may request; a run must not wait longer.
+# Maximum wait before a retry, even if the receiver requests a longer one.
 MAX_WAIT_SECONDS = 30.0
 TIMEOUT_SECONDS = 10.0
 
 
 def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
-    """The receiver's address, read only from the environment, because an address is a secret.
+    """The receiver's address from the environment; it is not an argument, because it is a secret.
 
-    Raises ``UsageError`` if it is missing, or is not an http or https URL.
+    If an Alertmanager address has no path, ``/api/v2/alerts`` is appended. Raises ``UsageError`` if
+    the address is missing, or is not an http or https URL.
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")
@@ -45,7 +46,7 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Raises `HTTPError` for a redirect; urllib would follow it with a GET without the body."""
+    """Makes urllib raise `HTTPError` for a redirect instead of following it without the body."""
 
     def redirect_request(
         self,
@@ -63,9 +64,10 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
-    """Send a message, with retries; return ``None``, or the reason for the failure.
+    """Send a message; return ``None``, or the reason for the failure.
 
-    The reason never contains the address.
+    Connection errors, status 429, and status 500 and above are retried. The reason does not contain
+    the address.
     """
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
@@ -92,13 +94,13 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
 
 
 def _seconds_asked(retry_after: str, now: datetime) -> float:
-    """The value of Retry-After (seconds or an HTTP date) in seconds from now, or else 0."""
+    """The value of Retry-After (seconds or an HTTP date) in seconds from now; 0 if invalid."""
     if retry_after.isascii() and retry_after.isdigit():
         return float(retry_after)
     try:
         at = email.utils.parsedate_to_datetime(retry_after)
     except ValueError:
         return 0.0
-    if at.tzinfo is None:  # "-0000", which means UTC here
+    if at.tzinfo is None:  # The time zone is "-0000", which means UTC.
         at = at.replace(tzinfo=UTC)
     return (at - now).total_seconds()
