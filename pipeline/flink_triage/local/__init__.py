@@ -1,10 +1,10 @@
-"""The local runner: diagnoses log files without a JVM, and stores nothing.
+"""The local runner: diagnoses log files without a JVM, and does not store results.
 
-The stages and the byte ranges are the same as in a Spark run. Inputs that are small in
-total are read in this process, and larger inputs in a pool of processes. Each process in the pool
-reads and diagnoses whole deployments, so that observations are not sent between processes. A
-deployment that makes up a large part of the input is split into byte ranges. The pool reads these
-ranges, and this process diagnoses the deployment.
+The stages are the same as in a Spark run. Inputs that are small in total are read in this process,
+and larger inputs in a pool of processes. Each process in the pool reads and diagnoses whole
+deployments, so that observations are not sent between processes. The only exception is a deployment
+that makes up a large part of the input: the pool reads its byte ranges, and this process diagnoses
+it.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ __all__ = [
     "witness_of_log",
 ]
 
-# For smaller inputs, a pool of processes costs more than it saves.
+# For smaller inputs, starting a pool of processes takes more time than it saves.
 _POOL_FROM_BYTES = 24 * MIB
-# If a deployment is split, half of a process's share of the data is divided into this many parts.
-# With smaller parts, processes wait less for each other at the end.
+# A split deployment is divided into parts of about the size limit for whole deployments, divided by
+# this number. With smaller parts, processes wait less for each other at the end.
 _PARTS = 2
 
 Profiles = tuple[tuple[FileProfile, str], ...]
@@ -109,10 +109,10 @@ class Scanned:
 def run_local(
     inputs: Sequence[str], options: Options, progress: Progress = lambda done, total: None
 ) -> Result:
-    """Diagnose ``inputs`` (files and directories).
+    """Diagnose ``inputs`` (files, directories, and URIs).
 
-    Raises ``UsageError`` if no files are found, and ``SignaturePackError`` if a signature directory
-    is missing.
+    Raises ``UsageError`` if an input does not exist or if there are no files, and
+    ``SignaturePackError`` if a signature directory is missing.
     """
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:
@@ -138,7 +138,7 @@ def run_local(
 
 
 def scan_inputs(inputs: Sequence[str], options: Options, progress: Progress) -> Scanned:
-    """Read every byte of ``inputs`` once; raises the same errors as ``run_local``."""
+    """Read ``inputs`` without diagnosing them; raises the same errors as ``run_local``."""
     with _opened(inputs, options) as opened:
         ranges = plan_ranges(opened.profiles, opened.bench.options.settings)
         total, done = sum(map(_size, ranges)), 0
@@ -204,11 +204,12 @@ def _concluded(opened: _Opened, progress: Progress) -> list[Concluded]:
         of_deployment[byte_range.deployment].append((number, byte_range))
     sizes = {name: sum(_size(r) for _, r in of) for name, of in of_deployment.items()}
     total, done = sum(sizes.values()), 0
-    # Split a deployment that would keep one process busy while the others wait.
+    # Split a deployment if one process would require much more time for it than the others for the
+    # rest.
     share = total if workers == 1 else total / (2 * workers)
     large = {name for name, size in sizes.items() if size > share}
-    # Start with the largest, so that the last task to finish is a small one. The ranges of one part
-    # are folded together.
+    # Start with the largest parts, so that the last task to finish is a small one. The ranges of
+    # one part are folded together.
     parts = [
         part
         for name in sorted(large)
@@ -243,7 +244,7 @@ def _size(byte_range: ByteRange) -> int:
 
 
 def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
-    """Exemplars in order of fingerprint; each comes from the first range with the trace."""
+    """The exemplars of all deployments, sorted by fingerprint, each from the first range."""
     first: dict[str, tuple[int, str]] = {}
     for one in concluded:
         for name, found in one.exemplars.items():
@@ -253,7 +254,7 @@ def _first_exemplars(concluded: Iterable[Concluded]) -> dict[str, str]:
 
 
 def _coverage(opened: _Opened, concluded: Sequence[Concluded]) -> Coverage:
-    """The parts of the inputs that were read, and the unread parts with the reason."""
+    """The totals of all inputs, and the inputs that were not read, with reasons."""
     pack, profiles = opened.bench.pack, opened.profiles
     account = sum((one.account for one in concluded), Account())
     problems = {

@@ -33,8 +33,8 @@ _BENCH: Bench | None = None
 def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
     """A mapper that uses ``workers`` processes, or this process if ``workers`` is 1.
 
-    The bench of each process has the same pack and options as ``bench``. Items are started in the
-    given order.
+    Each process of the pool creates a bench with the pack and options of ``bench``. Items are
+    started in the given order.
     """
     if workers == 1:
 
@@ -45,7 +45,7 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
 
         yield here
         return
-    # Object store clients use threads, which do not survive a fork.
+    # The clients of object stores use threads, which do not exist in a forked process.
     is_forked = os.name != "nt" and not is_remote
     context = multiprocessing.get_context("fork" if is_forked else "spawn")
     with _default_sigterm(), _blocked_sigint():
@@ -59,18 +59,18 @@ def mapper(bench: Bench, workers: int, *, is_remote: bool) -> Iterator[Mapper]:
             return pool.imap_unordered(_call, tasks)
 
         yield there
-        # Exiting the pool context kills its processes; after ``close``, they exit when they are
-        # done.
+        # Leaving the pool's context would terminate its processes. After ``close``, they exit by
+        # themselves.
         pool.close()
         pool.join()
 
 
 @contextmanager
 def _default_sigterm() -> Iterator[None]:
-    """Let forked processes end on SIGTERM.
+    """Restore the default action of SIGTERM while the pool forks its processes.
 
-    A Python handler loses a signal that arrives before the child first runs, and the pool that sent
-    it would wait for the child forever.
+    With the handler of the parent process, a signal that arrives immediately after the fork is
+    lost. The pool would then wait forever for the process to end.
     """
     handler = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or handler is None:
@@ -85,9 +85,10 @@ def _default_sigterm() -> Iterator[None]:
 
 @contextmanager
 def _blocked_sigint() -> Iterator[None]:
-    """Prevent processes and threads that are started here from receiving SIGINT.
+    """Block SIGINT in the processes and threads that are started here.
 
-    On Ctrl-C, the terminal signals every process; only the parent reacts, and it ends the others.
+    On Ctrl-C, the terminal sends SIGINT to every process. Only the parent process handles it, and
+    terminates the others.
     """
     if os.name == "nt":
         yield

@@ -1,7 +1,7 @@
-"""Tasks of the local runner for one file, one byte range or one deployment.
+"""Tasks of the local runner for one file, for byte ranges, or for one deployment.
 
-The functions run in this process or in the processes of a pool; those that run in the same process
-share its ``Bench``.
+The functions run in the main process or in the processes of a pool. All functions that run in the
+same process share a ``Bench``.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from flink_triage.signatures import SignaturePack
 
 Numbered = tuple[int, ByteRange]
 
-# A range collects this many trace texts before it discards those that are not required.
+# When a range has collected more exemplars than this, those that no observation requires are
+# discarded. The limit then grows with the number of remaining exemplars.
 _MANY_EXEMPLARS = 2_048
 
 
 class Bench:
-    """Objects that a process shares between all its tasks; properties are created on first use."""
+    """Objects that all tasks of a process share; they are created on first use."""
 
     def __init__(self, pack: SignaturePack, options: Options) -> None:
         self.pack = pack
         self.options = options
-        # The lowest number among the ranges that sent an exemplar, by trace.
+        # For each trace whose exemplar was returned, the lowest number of its range.
         self.sent: dict[str, int] = {}
 
     @cached_property
@@ -63,11 +64,12 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Analyzed:
-    """Result of one range, after folding.
+    """The folded result of one range.
 
-    ``coarseness`` is that of its ``Folder``. ``stack_traces`` counts events; ``fingerprints``
-    are those of their distinct traces. ``exemplars`` contains the new texts of traces that
-    ``observations`` refer to, each at most ``max_trace_chars`` long.
+    ``coarseness`` is the index of the grain used. ``stack_traces`` is the number of events with a
+    trace; ``fingerprints`` are those of their distinct traces. ``exemplars`` contains the texts of
+    traces that ``observations`` refer to and that were not known before, each cut to about
+    ``max_trace_chars``.
     """
 
     scan: RangeScan
@@ -130,8 +132,8 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """Result of one deployment.
 
-    ``fingerprints`` are those of all its traces. ``exemplars`` maps a fingerprint to the number
-    of the first range that provides a text of the trace, and the text.
+    ``fingerprints`` are those of all its traces. ``exemplars`` maps a fingerprint to the text of
+    the trace, and the number of the range that contains this text.
     """
 
     deployment: str
@@ -151,16 +153,17 @@ def probe_file(bench: Bench, file: InputFile) -> FileProfile:
 def analyze_range(
     bench: Bench, byte_range: ByteRange, known_traces: set[str], coarseness: int = 0
 ) -> Analyzed:
-    """Read and fold one range; repeated observations are counted, not kept.
+    """Read and fold one range.
 
-    ``known_traces`` contains the fingerprints of traces whose text is not required; those of the
-    range are added to it.
-    ``coarseness`` is the coarseness of the ranges of the deployment folded so far.
+    ``known_traces`` contains the fingerprints of traces whose text is not required. Those of the
+    range are added to it, except if their text was discarded. ``coarseness`` is the coarseness at
+    which earlier ranges of the deployment were folded.
     """
     options, settings = bench.options, bench.options.settings
     tally = Tally()
     folder = Folder(settings, coarseness)
-    # Counted events do not keep their own times, so they cannot be filtered by time.
+    # The reader counts repeated events without their individual times, so these could not be
+    # compared with ``since`` and ``until``.
     is_counting = options.since is None and options.until is None
     stack_traces = 0
     fingerprints: set[str] = set()
@@ -210,7 +213,7 @@ def analyze_ranges(
 def analyze_whole(
     bench: Bench, byte_range: ByteRange
 ) -> tuple[RangeResult, tuple[SkippedSignature, ...]]:
-    """Read one range; repeated observations are folded, but every trace is kept."""
+    """Read and fold one range, with an observation of every distinct trace."""
     limits = bench.options.settings
     every_trace = replace(limits, max_traces_per_key=sys.maxsize, max_observations=sys.maxsize)
     with collector_at_rest():
@@ -231,7 +234,7 @@ class Gathering:
         self._ranges.append((number, replace(result, observations=())))
 
     def read(self, bench: Bench, ranges: Sequence[Numbered]) -> None:
-        """Read the ranges and add their results; the coarseness reached applies to later ranges."""
+        """Read the ranges in order, and add their results."""
         known_traces: set[str] = set()
         for number, byte_range in ranges:
             self.add(
@@ -239,7 +242,7 @@ class Gathering:
             )
 
     def folded(self) -> list[tuple[int, Analyzed]]:
-        """The ranges in order, the first with all observations; releases the observations."""
+        """The ranges in order, the first one with all observations, which are removed here."""
         (number, first), *others = self.numbered
         kept = tuple(self._folder.take())
         first = replace(first, observations=kept, coarseness=self._folder.coarseness)
@@ -251,7 +254,7 @@ class Gathering:
         return sorted(self._ranges, key=itemgetter(0))
 
     def take(self) -> Iterator[Observation]:
-        """The observations with line numbers in their files; releases them."""
+        """Remove the observations, and return them with line numbers in their files."""
         return _number_lines(self._folder.take(), (result.scan for _, result in self._ranges))
 
 
@@ -275,7 +278,7 @@ def conclude(
     results = [result for _, result in numbered]
     account = Account.of(results)
     if results and all(result.scan.range.profile.problem for result in results):
-        # A file that could not be read must not be reported, and especially not as healthy.
+        # No file of the deployment could be read, so it has no verdict, and is not healthy either.
         return Concluded(deployment, account, skipped=skipped)
 
     def diagnosed() -> tuple[
@@ -316,7 +319,7 @@ def conclude(
 def _exemplars(
     sent: dict[str, int], numbered: Sequence[tuple[int, Analyzed]]
 ) -> dict[str, tuple[int, str]]:
-    """The first text of each trace, unless this process already sent an earlier one."""
+    """The first text of each trace, unless this process already returned an earlier one."""
     found: dict[str, tuple[int, str]] = {}
     for number, result in numbered:
         for name, text in result.exemplars.items():
@@ -335,7 +338,7 @@ def in_files(results: Sequence[RangeResult]) -> Iterator[Observation]:
 def _number_lines(
     observations: Iterable[Observation], scans: Iterable[RangeScan]
 ) -> Iterator[Observation]:
-    """Observations with line numbers in their files, from ranges whose lines count from 1.
+    """Observations with line numbers in their files instead of their ranges.
 
     ``scans`` are the scans of all ranges of the files.
     """
