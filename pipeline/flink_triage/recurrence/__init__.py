@@ -1,14 +1,15 @@
 """Recalls the analysis of an earlier event for an event that differs only in numbers and IDs.
 
 The caller tries ``recall`` before it analyzes an event, and calls ``learn`` after the analysis. An
-event has a known shape if its text differs from that of an analyzed event only outside of stack
-frames, and only in numbers, job IDs, UUIDs, and the only quoted word of a line, each with the same
-length. The event then has the same throwables in the same columns and the same fingerprint, because
-the grammars of traces and masks treat digits and IDs only as character classes, and masks treat all
-quoted words alike. If a quoted word may differ, all signature literals must be at the same
-positions. The text in the changed columns is read from the event itself, and every regex that reads
-changed text runs again. If such a regex matches at a different position, or if the words are
-ambiguous, the event is analyzed like any other event.
+event has a known shape if it has the same level, logger, and process as an analyzed event, and if
+its text differs only outside of stack frames, and only in numbers, IDs of 32 hexadecimal digits,
+UUIDs, and the only quoted word of a line, each with the same length. Such an event has the same
+throwables in the same columns, and the same fingerprint.
+
+The literals whose presence may depend on the changed text must occur at the same positions; if a
+quoted word may differ, these are all literals. The changed text is read from the event itself, and
+every regex that reads changed text runs again. If such a regex matches at different positions, or
+if an excerpt or a capture is ambiguous, the event is analyzed like any other event.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ __all__ = [
 
 # Maximum number of keys for which a process keeps shapes; each shape takes about 10 KB.
 _MAX_KEYS = 2048
-# Learning a shape takes longer than analyzing its event, so only a hash is kept of a key that
-# occurred once.
+# Learning a shape takes longer than analyzing its event, so no shape is learned from the first
+# event with a key. This is the maximum number of stored hashes of such keys.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
-# Learning is also paused while earlier shapes are not reused, because free text rarely repeats.
+# After this many shapes, a process learns only as many more as it has recalled analyses, because
+# free text rarely repeats.
 _LEARNED_AT_FIRST = 256
 
 
@@ -58,7 +60,7 @@ class Recurrences:
         return len(self._shapes)
 
     def recall(self, event: Event, outline: Outline) -> Analysis | None:
-        """The analysis of an event whose shape is known, or ``None``."""
+        """The analysis of an event without its stack trace; ``None`` if it cannot be recalled."""
         shapes = self._shapes.get(outline.key)
         if shapes is None:
             return None
@@ -77,7 +79,7 @@ class Recurrences:
     ) -> None:
         """Store the shape of an event, if its analysis can be recalled for similar events.
 
-        For the first event with a key, only the occurrence is recorded.
+        For the first event with a key, only a hash of the key is stored.
         """
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):

@@ -21,7 +21,7 @@ _AT_AN_EDGE = re.compile(r"^[a-f]+(?![0-9A-Za-z])|(?<![0-9A-Za-z])[a-f]+$|^[a-f]
 
 
 def repeats_of(pack: SignaturePack, settings: Settings) -> Repeats:
-    """Counts repeated events; it treats two events alike only if they match ``pack`` alike."""
+    """A ``Repeats`` that counts two events as one kind only if they match ``pack`` alike."""
     return Repeats(partial(_effects, pack, settings))
 
 
@@ -50,7 +50,7 @@ def _literals(alternatives: Iterable[Alternative]) -> set[str]:
 
 
 class Sensitive:
-    """Finds literals with digits, or with letters that may be part of an ID, or all literals."""
+    """Finds the literals that contain digits or may overlap an ID, or all literals."""
 
     def __init__(self, pack: SignaturePack) -> None:
         self._pack = pack
@@ -68,7 +68,7 @@ class Sensitive:
         return _scanner({text for text in self._known if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
-        """The literals found and their end positions, in any order.
+        """The numbers and end positions of the literals found, in the order of the scan.
 
         With ``is_any``, all literals are searched for.
         """

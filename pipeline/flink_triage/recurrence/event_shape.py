@@ -1,4 +1,4 @@
-"""The stored shape of an analyzed event: its text and the positions of its variable words."""
+"""The shape of an analyzed event: its text, and the positions of its variable words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ TaskName = tuple[str, int, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All properties derived from an event's text; ``trace`` is ``None`` if there is none or it
-    was not parsed.
+    """The properties derived from an event's text.
+
+    ``trace`` is ``None`` if the text has no stack trace, or if the analysis was recalled.
     """
 
     message: str
@@ -36,7 +37,7 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A part of a line; ``line`` is -1 for text that never varies."""
+    """A part of a line; ``line`` is -1 for ``text`` that does not vary."""
 
     line: int
     start: int
@@ -47,14 +48,14 @@ class Slot:
         return self.text if self.line < 0 else lines[self.line][self.start : self.end]
 
 
-# A piece is a numbered string that the matcher searches: first the throwables in printed order,
-# then the stack frames, which never vary, then the message, and finally the throwables and the
-# message joined.
+# A piece is a numbered string that the matcher searches. The order is: the throwables as printed,
+# the stack frames of each throwable, which do not vary, the message, and the message joined with
+# the throwables.
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A regex applied to a piece, with its result: the spans of all groups."""
+    """A regex applied to a piece, with the spans of all groups; ``None`` without a match."""
 
     pattern: Any
     piece: int
@@ -65,9 +66,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The data to repeat a match: possible positions of its excerpt and captures.
+    """A match, and the positions from which to read its excerpt and captures in a new event.
 
-    A position is (piece, start, end).
+    A position is (piece, start, end). If there are several, all must contain the same text.
     """
 
     match: Match
@@ -100,7 +101,7 @@ class Shape:
 
 
 class Misfit(Exception):
-    """The event does not have a known shape; never raised outside of this package."""
+    """No shape can be derived from the event; never raised outside of this package."""
 
 
 def spans_of(

@@ -1,4 +1,4 @@
-"""Derives the shape of an analyzed event, which is used to recall analyses for similar events."""
+"""Derives a shape from an analyzed event, to recall its analysis for similar events."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Learner:
     def _probes(
         self, text: EventText, numbers: Mapping[int, int]
     ) -> Iterable[tuple[Signature, Alternative, Probe]]:
-        """Each regex applied to each piece, up to the first piece that it matches."""
+        """The regexes whose literals occur, applied to each piece up to the first match."""
         found = self._literals.find(text.searched(with_frames=True))
         for (signature, alternative), needed in zip(self._searching, self._needed, strict=True):
             if needed <= found:
@@ -174,7 +174,7 @@ def _capture_places(probe: Probe) -> Iterable[tuple[str, tuple[int, int, int]]]:
 
 
 def _excerpt_start(text: str, position: int, words: str) -> int:
-    """The start of the excerpt at ``position``, which may be in the whitespace before it."""
+    """The start of the excerpt ``words``; ``position`` may be in the whitespace before it."""
     line = text.rfind("\n", 0, position) + 1
     start = text.rfind(words, line, position + len(words))
     return text.find(words, line) if start < 0 else start
@@ -191,7 +191,7 @@ def _position(alternative: Alternative, piece: Piece) -> int | None:
 def _pieces(
     text: EventText, alternative: Alternative, numbers: Mapping[int, int]
 ) -> list[tuple[int, Piece]]:
-    """The numbered pieces in which an alternative is searched for; stack frames do not vary."""
+    """The pieces in which the matcher searches for an alternative, with their numbers."""
     if alternative.is_user_frame and not alternative.literals:
         return [(numbers[id(p)], p) for p in text.throwables if p.depth == text.framed_depth][:1]
     return [(numbers[id(piece)], piece) for piece in text.pieces(alternative)]

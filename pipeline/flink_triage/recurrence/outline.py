@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from flink_triage.model import Event, Process
 
-# The second lookbehind comes after the first character, so that the search can skip to that
-# character.
+# A number, an ID, a UUID, or a quoted word. The first lookbehind follows the first character, so
+# that the search can skip to that character.
 VARIABLE = re.compile(
     r"([0-9a-f](?<![0-9A-Za-z].)(?:"
     r"[0-9a-f]{7}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -18,9 +18,10 @@ VARIABLE = re.compile(
     r"|(?<![0-9A-Za-z].)(?<=')[\w-]{1,24}(?='(?![0-9A-Za-z])))",
     re.DOTALL | re.ASCII,
 )
-# A quoted word that is not a product name, and that no ID can follow.
+# A character of a quoted word. The word must not contain a string that identifies a product, or
+# "job", which may precede a job ID.
 _QUOTED_WORD = r"(?![\w-]*(?i:flink|manager|servlet|attempt|spark|gradle|daemon|job))[A-Za-z0-9_-]"
-# A stack frame belongs to the line before it.
+# Stack frames belong to the line before them.
 _FRAME_LIKE = r"[\t ]+(?:at|\.\.\.) "
 _NO_FRAME = re.compile(rf"\n(?!{_FRAME_LIKE})")
 _JOINING = "+-:.,_@/"
@@ -33,8 +34,8 @@ _ENDS_WORD = re.compile(r"[ )\],;\"'|}]|[/:][^0-9]|\.[^\w$.-]")
 
 
 def line_pattern(line: str) -> str:
-    """A regex for lines that differ from ``line`` only in numbers and IDs of the same length."""
-    # Syslog encodes a newline as #012 and a tab as #011.
+    """A regex for lines that differ from ``line`` only in variable words of the same length."""
+    # Syslog encodes a newline as #012 and a tab as #011. A line with such a code must not vary.
     if "#01" in line:
         return re.escape(line)
     parts = VARIABLE.split(line)
@@ -94,7 +95,11 @@ def _is_joined(parts: Sequence[str], index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The parts of an event's text: lines that may vary, the frames between them, and a key."""
+    """The parts of an event's text, and a key.
+
+    ``lines`` may vary; ``runs`` are the stack frames after each line of the continuation. Events
+    with the same shape have the same key.
+    """
 
     lines: tuple[str, ...]
     runs: tuple[str, ...]

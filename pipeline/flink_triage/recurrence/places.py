@@ -11,7 +11,7 @@ from flink_triage.model import Event, StackTrace, Throwable
 from flink_triage.recurrence.event_shape import Analysis, Misfit, Slot
 from flink_triage.recurrence.outline import VARIABLE, Outline
 
-# `traces.fingerprint` truncates longer messages, possibly inside an ID.
+# `traces.fingerprint` truncates longer messages before it masks them, possibly inside an ID.
 _MAX_MESSAGE_CHARS = 800
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\(")
 # Text that does not follow the grammar of a printed Java stack trace.
@@ -21,7 +21,10 @@ _STRANGE = re.compile(r"#01\d|Traceback|Wrapped by|\\n|<br|xception on server si
 def slots_of(
     event: Event, outline: Outline, analysis: Analysis, printed: Sequence[Throwable]
 ) -> list[tuple[Slot, ...]]:
-    """The positions of each throwable's message, followed by those of the event's message."""
+    """The slots of each throwable's message, followed by those of the event's message.
+
+    Raises ``Misfit`` if a message is not found in the lines.
+    """
     lines = outline.lines
     if not printed:
         if event.continuation is not None or analysis.message != event.message:
@@ -86,8 +89,8 @@ def _throwable_slots(
                 raise Misfit
             else:
                 end = len(lines[number].rstrip())
-                # A literal may span the type and the message, so the message must directly follow
-                # the type.
+                # A literal may span the type and the message, so the text between them must not
+                # differ.
                 if name and not lines[number][: end - len(part)].endswith(f"{name}: "):
                     raise Misfit
                 slots.append(Slot(number, end - len(part), end, part))
@@ -106,14 +109,14 @@ def _line_with(lines: Sequence[str], first: int, part: str, type_name: str) -> i
 
 
 def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, int]:
-    """The piece that contains a throwable, and the column at which its message starts."""
+    """The number of the piece with a throwable, and the column at which its message starts."""
     return order[id(throwable)], len(throwable.type) + 2
 
 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int], message_number: int
 ) -> tuple[int, int] | None:
-    """The piece and the start column of the text that contains the task."""
+    """The number of the piece that contains the task, and the start column of its message."""
     if task_in_text(analysis.message) is not None:
         return message_number, 0
     for throwable in trace.throwables if trace is not None else ():

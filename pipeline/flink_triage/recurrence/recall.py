@@ -11,6 +11,7 @@ from flink_triage.settings import Settings
 
 
 def again(shape: Shape, event: Event, lines: Sequence[str], settings: Settings) -> Analysis | None:
+    """The analysis of an event of this shape; ``None`` if the event must be analyzed."""
     known = shape.analysis
     pieces = _read_pieces(shape, lines)
     for probe in shape.probes:
@@ -63,7 +64,7 @@ def _read_pieces(shape: Shape, lines: Sequence[str]) -> Sequence[str]:
 
 
 def _match_again(recipe: Recipe, pieces: Sequence[str], event: Event) -> Match | None:
-    """The match with the text of this event; ``None`` if the text is ambiguous."""
+    """The match with the excerpt and captures of this event; ``None`` if these are ambiguous."""
     match = recipe.match
     captures = {}
     for name, places in recipe.captures:
@@ -95,7 +96,10 @@ def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -
 
 
 def line_offset(event: Event, words: str) -> int:
-    """The number of lines from the header of the event to the line with the excerpt."""
+    """The number of lines from the header of the event to the line with the excerpt ``words``.
+
+    It is 0 if the excerpt is not found.
+    """
     continuation = event.continuation
     if not continuation:
         return 0
