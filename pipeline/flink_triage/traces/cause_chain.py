@@ -42,7 +42,8 @@ class _Chain:
 class Assembly:
     """Collects one stack trace.
 
-    The caller classifies each line; the indentation determines the chain to which it belongs.
+    The caller classifies each line. The indentation of a cause or a suppressed throwable determines
+    the chain to which it belongs.
     """
 
     def __init__(self) -> None:
@@ -61,7 +62,7 @@ class Assembly:
 
     @property
     def is_full(self) -> bool:
-        """Whether the trace has the maximum number of throwables; if so, mark it as truncated."""
+        """Whether the trace has the maximum number of throwables, which marks it as truncated."""
         if self._count >= MAX_THROWABLES:
             self.is_truncated = True
         return self._count >= MAX_THROWABLES
@@ -95,7 +96,10 @@ class Assembly:
             self.is_truncated = True
 
     def add_cause(self, header: str, indent: int, is_wrapper: bool) -> None:
-        """Add a cause to the innermost chain that is not indented more than the cause."""
+        """Add a cause to the innermost chain that is not indented more than the cause.
+
+        If the chain is not indented more than the main chain, the cause belongs to the main chain.
+        """
         while len(self._open) > 1 and self._is_left(self._open[-1], indent):
             self._open.pop()
         chain = self._open[-1]
@@ -107,8 +111,8 @@ class Assembly:
         self._add(chain, header, "cause" if chain.drafts or chain.depth else "thrown")
 
     def _is_left(self, chain: _Chain, indent: int) -> bool:
-        # Without indentation, the chain of a cause is unknown. Use the main chain, because a thrown
-        # exception nearly always has a cause, but a suppressed throwable rarely does.
+        # Without indentation, the chain of a cause is unknown. Use the main chain, because thrown
+        # exceptions usually have causes, and suppressed throwables rarely do.
         return indent < chain.indent or chain.indent <= self._main.indent
 
     def add_suppressed(self, header: str, indent: int) -> None:
@@ -142,7 +146,7 @@ class Assembly:
         self._python.extend(throwables)
 
     def wrap_in_python(self, throwables: Sequence[Throwable]) -> None:
-        """Wrap the Java stack trace that follows in Python errors, outermost first."""
+        """Add Python errors, outermost first, as wrappers of the Java stack trace that follows."""
         self._python_outer += tuple(throwables)
 
     def build(self) -> StackTrace | None:
@@ -188,10 +192,11 @@ def _with_relation(throwable: Throwable, relation: Relation) -> Throwable:
 
 
 def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Remove the type that log4j2 prints before a SerializedThrowable's message, which repeats it.
+    """Remove a repeated type from each message, and mark its throwable as serialized.
 
-    ``new X(cause)`` also prints ``X: X: message`` if the cause has the type X. In that case, the
-    type is kept.
+    log4j2 prints the type before the message of a SerializedThrowable, which begins with the same
+    type. ``new X(cause)`` also prints ``X: X: message`` if the cause has the type X; this type is
+    kept.
     """
     result: list[Throwable] = []
     for throwable, cause in zip(chain, (*chain[1:], None), strict=True):
@@ -206,9 +211,9 @@ def _unrepeat(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
 
 
 def _without_return(chain: tuple[Throwable, ...]) -> tuple[Throwable, ...]:
-    """Remove the last throwable if it repeats an earlier throwable of the chain.
+    """Remove the last throwable if it repeats an earlier one and has only omitted frames.
 
-    log4j2 does not mark a circular reference, but prints the throwable again without frames.
+    log4j2 prints a circular reference this way.
     """
     last = chain[-1] if len(chain) > 1 else None
     if last is None or last.frames or not last.omitted_frame_count:
@@ -243,15 +248,15 @@ def _finish_one(draft: _Draft) -> Throwable:
 
 @lru_cache(maxsize=256)
 def _known_frames(frames: tuple[Frame, ...]) -> Frames:
-    """The same object for the same frames, which is the key of caches."""
+    """The same object for equal frames, because it is a key of caches."""
     return Frames(frames)
 
 
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
-    """The original class and message of a ``SerializedThrowable``, and whether it is one.
+    """The original class and message of a throwable, and whether it is a ``SerializedThrowable``.
 
-    Its message is ``class: message``. Flink before 1.11 printed only the message; the type is then
-    unknown and remains ``SerializedThrowable``.
+    The message of a ``SerializedThrowable`` is ``class: message``. Flink before 1.11 printed only
+    the message; the type is then unknown and remains ``SerializedThrowable``.
     """
     is_serialized = False
     while type_name.rpartition(".")[2] == "SerializedThrowable":

@@ -14,7 +14,7 @@ from flink_triage.traces.render import leading_frames, own_frames
 
 VERSION = "v1"
 
-# The head of a message distinguishes failures; the rest usually contains data.
+# The start of a masked message distinguishes failures; the rest usually contains data.
 _MESSAGE_CHARS = 200
 # The same fault can be reached through different call paths, so only the innermost calls identify
 # it.
@@ -40,8 +40,9 @@ def fingerprint(trace: StackTrace) -> Fingerprint:
     """Three ``v1:`` digests: one for the whole chain, one for the root cause, one for user frames.
 
     Line numbers, files, JARs, generated numbers, and suppressed throwables (which describe the
-    cleanup) are ignored. Recursion is folded. Only the masked head of a message's first line is
-    used. A failure has the same digests whether or not it is printed as a SerializedThrowable.
+    cleanup) are ignored. Recursion is folded. Of each message, only the first 200 characters after
+    masking are used. A failure has the same digests whether or not it is printed as a
+    SerializedThrowable, if its class is printed.
     """
     calls = _calls(_without_text(trace))
     full: list[str] = []
@@ -54,7 +55,11 @@ def fingerprint(trace: StackTrace) -> Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class _Calls:
-    """The folded calls of a trace: those of each throwable, and those next to the root cause."""
+    """The folded calls of a trace.
+
+    ``own`` are those of each throwable without the calls that it shares with its enclosing
+    throwable; ``root`` are the innermost calls of the root cause.
+    """
 
     own: Sequence[Sequence[str]]
     root: Sequence[str]

@@ -1,4 +1,4 @@
-"""Parses an ``at ...`` line into a ``Frame`` with its origin."""
+"""Parses the ``at ...`` lines of stack traces into frames with their origins."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ NATIVE_METHOD = "Native Method"
 # The file name, and in the JVM also the class name, of Python code that was passed as a string.
 PYTHON_STRING = "<string>"
 
-# Packages that are not listed are user code, and so are Flink's examples.
+# Classes in packages that are not listed are user code, and so are Flink's examples.
 JDK = (*ORIGINS["jdk"], PYTHON_STRING)
 CONNECTOR, LIBRARY, FLINK_EXAMPLES = (ORIGINS[o] for o in ("connector", "library", "user"))
 _FLINK = ORIGINS["flink"]
 
-# HotSpot throws these exceptions without message and stack trace once the code that throws them has
-# been compiled (-XX:+OmitStackTraceInFastThrow).
+# HotSpot may throw these exceptions without a message and a stack trace after it has compiled the
+# code that throws them (-XX:+OmitStackTraceInFastThrow).
 OMITTED_STACKS = frozenset(
     {
         "java.lang.ArithmeticException",
@@ -40,12 +40,14 @@ SHADED = re.compile(r"(?:^|\.)shaded\d{0,3}\.(?:[a-z]\w{0,40}\d\.(?=[a-z]\w*\.))
 def parse_frame(line: str) -> Frame | None:
     """The stack frame on a line, or ``None``.
 
-    ``file`` is ``Native Method`` for native methods, and ``None`` if the source is unknown.
+    The ``file`` of the frame is ``Native Method`` for native methods, and ``None`` if the source is
+    unknown.
     """
     return _known_frame(line) if len(line) < _SHORT_CHARS else _frame(line)
 
 
-# Maximum length of a cached line. All traces of a log consist of the same few thousand frames.
+# Longer lines are not cached. The traces of a log usually consist of a few thousand distinct
+# frames.
 _SHORT_CHARS = 400
 
 
@@ -76,8 +78,8 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
     """The origin of a class, determined by its package.
 
     A shaded class has the origin of the original class, except that ``user`` and ``flink`` become
-    ``library``. A class in an unlisted package is ``user``; a generated class is ``flink``. A
-    native method is ``native`` in a library (such as RocksDB's JNI code) and ``jdk`` in the JDK.
+    ``library``. A class in an unlisted package is ``user``; a class that Flink's planner generated
+    is ``flink``. A native method of a library, such as RocksDB's JNI code, is ``native``.
     """
     if class_name.startswith(JDK):
         return "jdk"
@@ -97,7 +99,9 @@ def origin_of(class_name: str, file: str | None = None) -> Origin:
 
 
 def _without_loader(name: str) -> str:
-    """The name without ``app//``, ``java.base/``, ``loader/module@1/``; ``$$Lambda$1/0x2`` is kept.
+    """The name without class loader and module, as in ``app//`` and ``java.base/``.
+
+    The slash in ``$$Lambda$1/0x2`` is kept.
 
     Source: StackTraceElement.toString.
     """

@@ -1,7 +1,7 @@
 """Restores the logical lines of a stack trace from the physical lines of an event.
 
-Reverts quoting, flattening to one line, and hard line wraps inside tokens. Text without a stack
-trace is returned unchanged.
+Removes email quoting, splits traces that were flattened to one line, and joins wrapped lines. The
+result is a list of lines without indentation, line ends, and trailing whitespace.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_type,
 )
 
-# Maximum number of line wraps inside a stack frame.
+# Lines to inspect, including the first one, to complete a wrapped stack frame or cause.
 _MAX_JOINS = 6
 _TAB_WIDTH = 4
 
 _LEADING = re.compile(r"[ \t\u00a0]*")
 _QUOTE = re.compile(r"[ ]{0,8}(?:>[ ]?){1,9}")
 
-# In a flattened trace, text continues after the replacement of the newline (spaces, "|", an escaped
-# \n or \t, syslog's #012 or #011, <br>).
+# In a flattened trace, a frame or cause follows the text that replaced the newline: spaces, "|", an
+# escaped \n or \t, syslog's #012 or #011, or <br>. A bracket may also end the previous line.
 _AFTER_BREAK = r"(?:(?<=[\s|>])|(?<=\\[nt])|(?<=\#01[0-9])|(?<=[)\]]))"
 _BOUNDARY = re.compile(
     rf"""
@@ -56,11 +56,12 @@ _PARTIAL_TAIL = re.compile(
 )
 _BROKEN_END = re.compile(r"[a-z,]")
 _BROKEN_START = re.compile(r"[a-z]")
-# The minimum column at which documents and terminals wrap sentences.
+# The minimum and maximum lengths of a line that a document or terminal wrapped between words.
 _NARROWEST = 72
 _WIDEST = 240
 _JAR_TAIL = re.compile(r"~?\[[^\]\n]{1,512}:[^\]\n]{0,128}\]")
-# Maximum length of a cached line. All traces of a log consist of the same few thousand frames.
+# Longer lines are not cached. The traces of a log usually consist of a few thousand distinct
+# frames.
 _KNOWN_CHARS = 400
 
 
@@ -74,7 +75,7 @@ class Line:
 
 
 def logical_lines(physical: Sequence[str]) -> list[Line]:
-    """The lines as the JVM printed them, in order."""
+    """The lines as the program printed them, as far as they can be restored."""
     lines: list[Line] = []
     for text in _unquote(physical):
         known = _frame_line(text) if len(text) < _KNOWN_CHARS else None
@@ -91,7 +92,10 @@ def _frame_line(text: str) -> Line | None:
 
 
 def _unquote(physical: Sequence[str]) -> list[str]:
-    """Remove ``> `` from the start of each line, if most lines have it."""
+    """Remove ``> `` from the start of each line, if at least two thirds of the lines have it.
+
+    The first line is not counted, because its header was removed.
+    """
     filled = [line for line in physical[1:] if line.strip()]
     quoted = sum(1 for line in filled if _QUOTE.match(line))
     if not filled or quoted * 3 < len(filled) * 2:
@@ -133,7 +137,7 @@ def _unflatten(text: str) -> list[Line]:
 
 
 def _separator(text: str, starts: Sequence[int]) -> str:
-    """The text that replaces newlines, determined from the first few boundaries."""
+    """The kind of text that replaces newlines, determined from the first three boundaries."""
     for start in starts[:3]:
         before = text[max(0, start - 16) : start].rstrip(" \t")
         if before.endswith("|"):
@@ -160,7 +164,7 @@ def _split(text: str) -> list[Line]:
 
 
 def _unwrap(lines: Sequence[Line]) -> list[Line]:
-    """Join stack frames and causes that were wrapped at a fixed column, and then messages."""
+    """Join wrapped stack frames and causes, and then wrapped messages and sentences."""
     joined: list[Line] = []
     wrapped_at: list[int] = []
     index = 0
@@ -229,10 +233,11 @@ def _glue(text: str, piece: str) -> str:
 
 
 def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Join wrapped messages of a trace with wrapped frames, if their lines reach the same column.
+    """Join the wrapped messages of a trace that contains wrapped frames, based on their column.
 
-    If every line ends at the same column, tokens may be split, so lines are joined without a space.
-    If lines are wrapped between words, each line has too little space left for the next word.
+    If all frames were cut at the same column, words may be cut as well, so lines that reach this
+    column are joined without a space. Otherwise, a line is joined with the next one, by a space, if
+    the first word of the next line would not fit before the column.
     """
     column = max(cuts)
     is_exact = len(cuts) > 1 and len(set(cuts)) == 1
@@ -261,7 +266,8 @@ def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
 def _join_sentences(lines: Sequence[Line]) -> list[Line]:
     """Join sentences that were wrapped between words, if a long line ends inside a sentence.
 
-    The length of the first line is ignored, because its header was removed.
+    The first line may be short, because its header was removed, unless it contains "Exception" or
+    "Error".
     """
     result: list[Line] = []
     for index, line in enumerate(lines):

@@ -1,7 +1,7 @@
 """Finds the throwables mentioned in text that is not a log.
 
-Users quote a failure in a sentence or in Markdown by its simple class name, often without the colon
-or the space after it.
+Users quote a throwable in a sentence or in Markdown, often by its simple class name, or without the
+colon and the space after its name.
 """
 
 from __future__ import annotations

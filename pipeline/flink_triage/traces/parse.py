@@ -35,12 +35,11 @@ _IN_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# A line without any of these words is not part of a stack trace: every throwable class and every
-# stack trace line contains one.
+# A line without any of these words is not part of a stack trace.
 _TRACE_INDICATION = re.compile(
     "|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]"))
 )
-# After one of these words, a bare "Type: message" without frames is a failure, not a mention.
+# After one of these words, "Type: message" is parsed as a throwable even without stack frames.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
@@ -53,10 +52,10 @@ _SERVER_SIDE_END = "End of exception on server side"
 def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | None]:
     """The text of the event without its stack trace, and the trace.
 
-    ``message`` is the rest of the header line, and ``continuation`` contains the lines after it.
-    The returned message includes the text before and after the trace, and a second trace as text.
-    Without a trace, the message is returned with its continuation. Never raises an exception; runs
-    in linear time.
+    ``message`` is the text after the header, and ``continuation`` contains the lines after it. The
+    returned text includes the lines before and after the trace; a second trace is not parsed.
+    Without a trace, the message is returned with its continuation. Invalid input does not raise an
+    exception. Runs in linear time.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
     if "\n" not in text and _TRACE_INDICATION.search(text) is None:
@@ -110,7 +109,11 @@ def _find_start(lines: Sequence[Line]) -> tuple[int, int] | None:
 
 
 def _in_line_start(text: str, is_certain: bool) -> int | None:
-    """The start of a throwable in a line; a class without a package counts only above frames."""
+    """The start of a throwable in a line.
+
+    If ``is_certain`` is false, because the text has no other line of a trace, the class must have a
+    package, and follow one of the words in ``_BLAME``.
+    """
     for match in _IN_LINE.finditer(text):
         if not is_throwable_type(match["type"]):
             continue
@@ -121,7 +124,7 @@ def _in_line_start(text: str, is_certain: bool) -> int | None:
 
 
 class _Parser:
-    """Parses logical lines one by one; the only state is whether a message or frames are open."""
+    """Parses the logical lines of one event into an ``Assembly``, line by line."""
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
@@ -132,7 +135,7 @@ class _Parser:
         self.noise = 0
 
     def run(self, start: int, column: int) -> str:
-        """Parse from the given position; return the text that is not part of the trace."""
+        """Parse from the line and column at which the trace starts; return all other text."""
         for line in self.lines[:start]:
             self.prose.append(line.text)
         head = self.lines[start]
@@ -205,7 +208,10 @@ class _Parser:
         return self._foreign_line(index, text)
 
     def _is_real_cause(self, rest: str) -> bool:
-        """Whether this is a cause: always after frames, but in a message only with a type."""
+        """Whether ``rest`` is that of a cause, and not text in the message of a throwable.
+
+        After frames, it always is. In a message, it must begin with a class name or ``[CIRCULAR``.
+        """
         if rest.startswith("[CIRCULAR"):
             return True
         if not self.assembly.in_message:
@@ -240,7 +246,7 @@ class _Parser:
         return index + 1
 
     def _foreign_line(self, index: int, text: str) -> int | None:
-        """Handle another line after frames: a blank or cut line, noise, or the end of the trace."""
+        """Handle an unrelated line after frames: skip it, or return ``None`` to end the trace."""
         assembly = self.assembly
         if not text:
             return index + 1

@@ -1,9 +1,10 @@
 """Parses a Python traceback into throwables with Python frames (PyFlink failures).
 
 PyFlink's Java code throws ``RuntimeException: Error received from SDK harness for instruction 1:
-Traceback (most recent call last): ...``. The Python error becomes the cause of that exception. The
-type of a built-in error is prefixed (``python.ValueError``); an error with a module has its printed
-name. Python prints the innermost call last, so the frames are reversed to Java's order.
+Traceback (most recent call last): ...``. The Python error becomes the cause of this exception. If a
+traceback precedes a Java exception, the Python error wraps the exception. The type of an error
+without a module is prefixed (``python.ValueError``). Python prints the innermost call last, so the
+frames are reversed to Java's order.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ _FILE = re.compile(r'File "(?P<file>[^"\n]{1,1024})", line (?P<line>\d{1,9})(?:,
 _ERROR = re.compile(
     r"(?P<type>[A-Za-z_]\w{0,255}(?:\.[A-Za-z_]\w{0,255}){0,30})(?::[ ]?(?P<message>.*))?"
 )
-# PyFlink raises these errors for Java exceptions (pyflink/util/exceptions.py). Newer versions print
-# the Java class after the name, and all versions print the Java frames below it.
+# PyFlink raises these errors for Java exceptions (pyflink/util/exceptions.py). Some versions print
+# the Java class after the name. The Java frames are below it.
 PYFLINK_ERRORS = "pyflink.util.exceptions."
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
-# Flink ships its Python modules and their dependencies in zip files, and users do the same.
+# The root of installed Python modules. Flink ships PyFlink and its dependencies as zip files.
 _MODULE_ROOT = re.compile(
     r".*?/(?:site-packages|dist-packages|lib/python\d(?:\.\d{1,2})?"
     r"|(?:pyflink|py4j|cloudpickle)[^/]{0,200}\.zip)/"
@@ -34,7 +35,7 @@ _MODULE_ROOT = re.compile(
 def read_traceback(
     lines: Sequence[Line], start: int, is_structural: Callable[[str], bool]
 ) -> tuple[tuple[Throwable, ...], int]:
-    """The errors in the traceback at ``start``, outermost first, and the index after it."""
+    """The errors in the traceback at ``start``, outermost first, and the index of the next line."""
     errors: list[Throwable] = []
     frames: list[Frame] = []
     message: list[str] | None = None
@@ -74,7 +75,10 @@ def read_traceback(
 
 
 def java_header(throwables: Sequence[Throwable]) -> str | None:
-    """The first line of the Java exception that the outermost Python error represents."""
+    """The first line of the Java exception that the outermost Python error represents.
+
+    ``None`` if it does not represent a Java exception, or if the class of the exception is unknown.
+    """
     error = throwables[0] if throwables else None
     if error is None or not error.type.startswith(PYFLINK_ERRORS):
         return None

@@ -10,8 +10,8 @@ _SERIALIZED = "org.apache.flink.util.SerializedThrowable"
 def render(trace: StackTrace) -> str:
     """The text that ``Throwable.printStackTrace`` would print, including ``... n more``.
 
-    JARs are printed as in log4j2 (``~[jar:?]``). ``extract("", render(trace))`` returns the same
-    trace, unless the trace is truncated.
+    JARs are printed as in log4j2 (``~[jar:?]``). For a Java stack trace that is not truncated,
+    ``extract("", render(trace))`` returns the same trace.
     """
     lines: list[str] = []
     _render_chain(trace.throwables, "", lines)
@@ -36,8 +36,8 @@ def expand_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
 def own_frames(trace: StackTrace) -> tuple[tuple[Frame, ...], ...]:
     """The frames of each throwable above those that it shares with its enclosing throwable.
 
-    They may differ from the printed frames, because the JobManager's serialized form does not omit
-    all shared frames.
+    They may differ from the printed frames, because the text that the JobManager logs for a
+    serialized exception does not omit all shared frames.
     """
     own: list[tuple[Frame, ...]] = []
     enclosing: tuple[Frame, ...] = ()
@@ -60,7 +60,7 @@ def _call(frame: Frame) -> tuple[str, str, int | None]:
 
 
 def leading_frames(trace: StackTrace, index: int, count: int) -> tuple[Frame, ...]:
-    """The first ``count`` frames of a throwable, including omitted frames."""
+    """The first ``count`` frames of the throwable at ``index``, including omitted frames."""
     throwable = trace.throwables[index]
     if len(throwable.frames) >= count or not throwable.omitted_frame_count:
         return throwable.frames[:count]
