@@ -1,7 +1,7 @@
 """Parses one line of a startup banner into a property of the JVM.
 
 Flink 1.0 to 2.3 prints these lines in EnvironmentInformation.logEnvironmentInfo. Program arguments
-are not parsed, because the line of an argument looks like any other text.
+are not parsed, except for those that look like JVM options (``-Dkey=value`` on one line).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from flink_triage.model import Lifecycle
 
 KINDS = ("java-version", "jvm-option", "classpath")
 _JVM, _CLASSPATH = "JVM: ", "Classpath: "
-# JVM options and program arguments are both indented by four spaces. A "-D" argument is alone on
-# its line, and its key is on the next line, so these literals do not match it.
+# JVM options and program arguments are both indented by four spaces. These literals do not match a
+# program argument "-D" whose key and value are on the next line.
 LITERALS = (
     _JVM,
     _CLASSPATH,
@@ -34,7 +34,7 @@ _MAX_OPTION_CHARS = 8192
 def parse_banner(message: str) -> Lifecycle | None:
     """The Java version, a JVM option, or the JARs on the classpath; ``None`` for other lines.
 
-    JARs are given as file names in classpath order, joined by ``:``.
+    JARs are file names in classpath order, joined by ``:``.
     """
     line = message.strip(" ")
     if line.startswith(_CLASSPATH):

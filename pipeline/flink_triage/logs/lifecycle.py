@@ -1,8 +1,8 @@
-"""Parses messages that report state changes of a job into ``Lifecycle``.
+"""Parses messages about jobs, tasks, checkpoints, processes, and options into ``Lifecycle``.
 
-The messages are those of Flink 1.9 to 2.3, and failure messages also of 1.0 to 1.8. A comment above
-each entry names the class that logs it. The scanner also searches for ``LITERALS``, so that these
-lines are kept even though most are logged at INFO.
+The messages are those of Flink 1.9 to 2.3, and failure messages also of 1.0 to 1.8. The comments in
+the table name the classes that log them. An event that contains one of the ``LITERALS`` is notable,
+although most of these messages are logged at INFO.
 """
 
 from __future__ import annotations
@@ -290,16 +290,14 @@ LITERALS: tuple[str, ...] = (
     *banner.LITERALS,
 )
 
-# Only this many characters of a message are inspected: enough for long names, and cheap for
-# regexes.
+# Only this many characters of a message are searched, to limit the time of the regexes.
 _MAX_MESSAGE_CHARS = 8192
 
 
 def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
-    """The state change that ``message`` reports, or ``None`` for any other message.
+    """The change that ``message`` reports, or ``None`` for any other message.
 
-    ``logger`` may be ``None``, because pasted excerpts and short layouts have no logger. The
-    message alone identifies the state change.
+    ``logger`` is not used, because some layouts and pasted excerpts contain no logger.
     """
     del logger
     for literal, kind in _BY_LITERAL:
@@ -311,8 +309,9 @@ def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None
 
 
 def attempt_of_execution(execution: str | None) -> int | None:
-    """The attempt number in an execution attempt ID, which is ``<graph>_<vertex>_<index>_<n>`` in
-    1.16 and later; ``None`` for the IDs of earlier versions.
+    """The attempt number in an execution attempt ID; ``None`` for the IDs of Flink before 1.16.
+
+    The ID is ``<graph>_<vertex>_<index>_<n>`` since Flink 1.16.
     """
     if execution is None:
         return None
@@ -328,7 +327,7 @@ _TASK_IN_TEXT = re.compile(
 
 
 def task_in_text(text: str) -> tuple[str, int, int, int | None] | None:
-    """(task, 1-based subtask, parallelism, 0-based attempt) from a message without a state change.
+    """The task, 1-based subtask, parallelism, and 0-based attempt in any message, or ``None``.
 
     An example is ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
     """

@@ -19,7 +19,8 @@ _ERROR = re.compile(r"""\berror["']?:[ \t]*(?!["']{2}|null\b|~)[^\s,}]""")
 def parse_status(text: str) -> Lifecycle | None:
     """The state of a healthy job from the Kubernetes operator's status, in YAML or JSON.
 
-    ``None`` for any other text, and for a status that contains an error.
+    A job is healthy if it is ``RUNNING`` or ``FINISHED``, its lifecycle state is ``STABLE``, and
+    the status contains no error. ``None`` for any other text.
     """
     if LITERAL not in text:
         return None

@@ -1,8 +1,8 @@
-"""Drops routine events: only the first and last completed checkpoint per job and minute are kept.
+"""Drops routine events: completed checkpoints between two others of the same job and minute.
 
 Completed checkpoints are the most frequent lines that a diagnosis reads. They show when the job was
-last healthy before a failure, and when it recovered. A checkpoint between two others of the same
-minute, with no other events in between, adds no information.
+last healthy before a failure, and when it recovered. If no other notable event is between them, the
+first and the last completed checkpoint of a minute are sufficient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LINE = re.compile(
 
 
 def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> list[T]:
-    """All items except those whose previous and next items both have the same key.
+    """All items, except those that have the same key as both the previous and the next item.
 
     ``None`` is not a key. The operation is idempotent, and applying it to parts of the items first
     does not change the result.
