@@ -1,1 +1,1 @@
-"""Detects the encoding, layout, process, and Flink version of a file."""
+"""Detects the encoding, carrier, layout, process, host, and Flink version of a file."""

@@ -17,7 +17,7 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 # The layout name of a document.
 DOCUMENT = "document"
 _MAX_LINES = 400
-# A first line of one of these kinds rules out a document: it is part of a pasted stack trace.
+# A line of one of these kinds is part of a pasted stack trace. Most documents do not contain any.
 _OF_A_TRACE = {LineKind.FRAME, LineKind.CAUSE, LineKind.THROWABLE}
 
 _DIFF = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@|diff --git a/|\+\+\+ (?:b/|\S+\s+\d{4}-)")
@@ -105,9 +105,9 @@ _MIN_NOTES = 5
 
 
 def is_document(lines: Sequence[str]) -> bool:
-    """Whether ``lines`` explain failures but do not report one.
+    """Whether ``lines``, the head of a file, explain failures but do not report one.
 
-    ``lines`` is the head of a file without log headers.
+    The caller has checked that the head contains few or no log headers.
     """
     filled = [line for line in lines[:_MAX_LINES] if line.strip()]
     kinds = {kind_of(_MARK.sub("", line)) for line in filled}
@@ -185,8 +185,8 @@ def _count(pattern: re.Pattern[str], lines: Sequence[str]) -> int:
 
 def _is_guide(lines: Sequence[str]) -> bool:
     """Whether every failure mentioned in the prose is hypothetical, explained, or resolved."""
-    # Below headings, words such as "failed job" are only the topic. A throwable still counts as a
-    # failure.
+    # In headings, and in a text with several headings, words such as "failed job" are only the
+    # topic. A throwable still counts as a failure.
     is_manual = _count(_HEADING, lines) >= _MANUAL_HEADINGS
     cases = 0
     for sentence in _SENTENCE_END.split("\n".join(lines)):
@@ -202,7 +202,7 @@ def _is_guide(lines: Sequence[str]) -> bool:
 
 
 def _is_case(sentence: str, at: int) -> bool:
-    # Error messages also contain such words, so only words before the message count.
+    # Error messages also contain words such as "if", so conditions count only before the failure.
     before = sentence[:at]
     return any(pattern.search(before) for pattern in (_CONDITION, _OVER)) or bool(
         _EXPLAINED.search(sentence)

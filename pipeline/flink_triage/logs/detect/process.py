@@ -26,7 +26,8 @@ _JAR_VERSION = re.compile(
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
-# Every match contains one of these words. Searching for the words first is much faster.
+# Each regex with strings, one of which every match contains. Searching for the strings first is
+# much faster.
 _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "operator",
@@ -55,7 +56,7 @@ _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"Starting Command Line Client|client\.cli\.CliFrontend"),
     ),
 )
-# Loggers that exist in only one type of process; used if there is no banner.
+# Loggers that exist in only one type of process.
 _LOGGERS: tuple[tuple[Process, re.Pattern[str]], ...] = (
     (
         "jobmanager",
@@ -102,13 +103,13 @@ _STANDALONE_NAME = re.compile(
 
 
 def process_of(text: str, kinds: Iterable[HeaderKind | None], path: str) -> Process | None:
-    """The process that wrote a log, determined from its banner, its file name, or its loggers."""
+    """The process that wrote a log, based on its banner, or else its file name, or its loggers."""
     possible = [
         (process, pattern)
         for process, words, pattern in _PROCESSES
         if any(word in text for word in words)
     ]
-    # The first banner counts. Most logs start with one, so the head is searched first.
+    # The first banner is used. Most logs start with one, so their start is searched first.
     for end in sorted({min(_BANNER_CHARS, len(text)), len(text)}):
         banners = [
             (match.start(), process)

@@ -1,7 +1,7 @@
 """Profiles a file by its head: compression, encoding, carrier, layout, process, and Flink version.
 
-Content takes precedence over names. For example, a TaskManager log is identified by its banner, and
-by its file name only if it has no banner.
+Content takes precedence over names: a TaskManager log is identified by its banner, and by its file
+name only if it has no banner.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ PROBE_BYTES = 256 * 1024
 _PROBE_LINES = 2000
 # The number of leading lines that identify a file if the rest of its head has the same shape.
 _SAMPLE_LINES = 400
-# A file is read by its header shape only if its layout matches nearly all of its head.
+# A file is read by its header shape only if at least this share of its head is part of an event.
 _SHAPED_CONFIDENCE = 0.8
-# Fewer header lines than this share may be quoted by a document.
+# A document may quote log lines, but fewer than this share.
 _MIN_OF_LOG = 0.1
 
 _BINARY_MAGIC: tuple[tuple[bytes, str], ...] = (
@@ -66,9 +66,10 @@ class _Head:
 
 
 def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
-    """The profile of ``file``, based on its first 256 KiB; file content never causes an exception.
+    """The profile of ``file``, based on its first 256 KiB after decompression.
 
-    If the file is already open, pass it as ``raw``, positioned at its start; it is left open.
+    A file that cannot be read gets a ``problem``; no exception is raised. If the file is already
+    open, pass it as ``raw``, positioned at its start; it is left open.
     """
     try:
         if raw is not None:
@@ -179,10 +180,10 @@ def _read_head(raw: BinaryIO, settings: Settings) -> _Head:
 
 
 def encoding_of(head: bytes, stated: str | None = None) -> str:
-    """``utf-8``, or a UTF-16 or UTF-32 variant detected by a byte order mark or NUL positions.
+    """The encoding detected from byte order marks and NUL bytes, or else ``stated`` or ``utf-8``.
 
-    ``stated`` is the user-specified encoding for all other files. Non-ASCII text that is valid
-    UTF-8 is always read as UTF-8, because text in a legacy encoding is rarely valid UTF-8.
+    ``stated`` is the encoding that the user specified. It is not used for non-ASCII text that is
+    valid UTF-8, because text in a legacy encoding is rarely valid UTF-8.
     """
     if head.startswith(codecs.BOM_UTF32_LE):
         return "utf-32-le"
@@ -220,7 +221,8 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
         return "binary: tar archive"
     if encoding != "utf-8":
         return None
-    # A crash leaves runs of NUL bytes in a log. A binary file also contains other control bytes.
+    # A log may contain runs of NUL bytes after a crash. A binary file also contains other control
+    # bytes.
     sample = head[: 64 * 1024]
     control = len(sample) - len(sample.translate(None, _CONTROL))
     if control * 50 > len(sample):
@@ -231,7 +233,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
 
 
 def _export_kind_of(head: bytes, encoding: str, size_bytes: int) -> str | None:
-    # An exported document is kept in memory; a document above the limit is read line by line.
+    # An exported document is kept in memory, so a larger one is read line by line.
     if size_bytes > MAX_EXPORT_BYTES:
         return None
     return export_kind(head.decode(encoding, errors="replace"))
@@ -248,7 +250,7 @@ def _head_lines(head: bytes, encoding: str) -> list[str]:
 def _layout_of(
     lines: Sequence[str], kinds: Sequence[HeaderKind | None]
 ) -> tuple[str, float, Shape | None]:
-    """The layout name, its confidence, and the header shape if the file can be read by it."""
+    """The layout name, its confidence, and the header shape if the file can be read in blocks."""
     names: Counter[str] = Counter()
     dated: list[str] = []
     starts: list[str] = []
@@ -264,7 +266,7 @@ def _layout_of(
             continue
         explained += 1
         names[kind.layout] += 1
-        # A TaskManager logs the undated output of its start script again inside a dated event.
+        # A TaskManager may log the undated output of its start script inside a dated event.
         start = timestamp_columns(line)
         if start is not None:
             dated.append(line)

@@ -1,4 +1,4 @@
-"""Classifies text that is not a log: whether it reports a failure, or that no log was found."""
+"""Classifies text that is not a log: whether it reports a failure, or a failed log retrieval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILURE = re.compile(
 _IS_EMPTY = re.compile(
     r"""(?i)["']?\s*[:=]\s*(?:""|''|null|none|~|0|false|\[\]|\{\})(?=\s*(?:[,;}\])]|\n|$))"""
 )
-# Messages of programs that tried to fetch logs but found none: kubectl, docker, yarn, aws,
+# Messages of programs that failed to retrieve a log, such as kubectl, docker, yarn, aws,
 # journalctl, and Unix tools ("tail: cannot open ...: No such file or directory").
 _NO_LOG = re.compile(
     r"\s*(?:Error from server(?: \(\w+\))?: |Error response from daemon: "
@@ -51,5 +51,5 @@ def mentions_failure(text: str) -> bool:
 
 
 def is_of_collector(text: str) -> bool:
-    """Whether ``text`` is the output of a program that tried to fetch logs and found none."""
+    """Whether ``text`` is the output of a program that failed to retrieve a log."""
     return _NO_LOG.match(text[:_MAX_CHARS]) is not None
