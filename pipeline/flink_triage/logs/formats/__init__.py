@@ -1,1 +1,1 @@
-"""Extracts log lines from their surroundings: prefixes, log store exports, and Markdown."""
+"""Extracts log lines from prefixes, log store exports, and Markdown."""

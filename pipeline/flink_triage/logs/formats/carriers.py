@@ -1,4 +1,4 @@
-"""Removes the prefixes that transports add to log lines."""
+"""Detects and removes the prefixes and envelopes that other tools add to log lines."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Peeled:
 
     ``source`` distinguishes streams that share a file. If ``is_partial`` is set, the next line from
     the same source continues this line; if ``may_end`` is also set, only if that line does not
-    begin an event. ``times`` are the timestamps added by the transports, as written, innermost
-    last. They are parsed only on demand, because most lines contain their own timestamp.
+    begin an event. ``times`` are the timestamps in the prefixes, as written, innermost last. They
+    are parsed on demand, because most lines also contain their own timestamp.
     """
 
     text: str
@@ -76,7 +76,8 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
-# The name of a Deployment's pod: Deployment name, pod template hash, and five random characters.
+# The name of a pod of a Kubernetes Deployment: its name, the pod template hash, and five random
+# characters.
 _POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
 # The timestamp that web consoles add to each line of a container log, in the browser's locale.
 _CONSOLE_TIME = re.compile(
@@ -118,8 +119,8 @@ def _peel_docker_json(line: str) -> Peeled | None:
     text = fields.get("log") if isinstance(fields, dict) else None
     if not isinstance(text, str) or "stream" not in fields:
         return None
-    # Docker splits lines at 16 KiB; only the last part ends with a newline. Log shippers, which add
-    # their own fields, may omit all newlines.
+    # Docker splits lines at 16 KiB; only the last part ends with a newline. In records of log
+    # shippers, which contain further fields, a missing newline has no meaning.
     return Peeled(
         # Decoding JSON escapes may restore characters that were removed from the raw line: color
         # codes, NULs, and lone surrogates.
@@ -158,9 +159,10 @@ def _peel_json_string(line: str) -> Peeled | None:
 
 
 def _prefix(pattern: re.Pattern[str], *, is_timed: bool = False) -> Peel:
-    """A peel for a prefix; the last group of ``pattern`` is the text.
+    """A function that removes a prefix; the last group of ``pattern`` is the text.
 
-    If ``is_timed``, the first group is the timestamp. A further group, if any, is the source.
+    If ``is_timed`` is set, the first group is the timestamp. A further group, if any, is the
+    source.
     """
     first = 2 if is_timed else 1
     has_source = pattern.groups > first
@@ -185,12 +187,11 @@ def _indented(width: int) -> Peel:
 
 
 def _wrapped(width: int) -> Peel:
-    """A peel for a line of exactly the terminal width, which continues on the next line."""
+    """A function that marks each line of exactly the terminal width as partial."""
     return lambda line: Peeled(line, is_partial=len(line) == width, may_end=True)
 
 
-# Indented code in Markdown and in questions on the web, sorted by depth so that the smallest
-# indentation is tried first.
+# Indented code in Markdown and on web pages. The smallest indentation is tried first.
 _INDENTS: dict[str, Peel] = {f"indent-{width}": _indented(width) for width in range(1, 13)}
 
 CARRIERS: dict[str, Peel] = {
@@ -217,8 +218,8 @@ CARRIERS: dict[str, Peel] = {
     "comment": _prefix(_COMMENT),
     **_INDENTS,
 }
-# Some layouts and some prose also start with these prefixes, so the text after the prefix must be
-# a log.
+# Some layouts and some prose also start with these prefixes, so the text after the prefix must look
+# like a log, or have a further prefix before a log.
 _AMBIGUOUS = frozenset(
     {
         "json-line",
@@ -242,13 +243,13 @@ _DOCKER_FIELDS = frozenset({"log", "stream", "time", "attrs"})
 _MAX_NESTED = 3
 
 
-# Common terminal widths; narrower text is usually wrapped between words.
+# Terminal widths. Narrower text is usually wrapped between words.
 _WIDTHS = range(60, 501)
 _WRAPPED = re.compile(r"^wrapped-(\d{2,3})$")
 
 
 def detect_carriers(lines: Sequence[str]) -> str:
-    """Names of the carriers of these lines, outermost first and joined by ``+``; or ``none``."""
+    """The names of the carriers, outermost first and joined by ``+``; ``none`` if there is none."""
     names: list[str] = []
     rest = [line for line in lines if line.strip() and line != "--"]
     while len(names) < _MAX_NESTED and rest and not mostly_plain(rest):
@@ -267,9 +268,9 @@ def detect_carriers(lines: Sequence[str]) -> str:
 def _wrap_width(lines: Sequence[str]) -> int | None:
     """The width at which a terminal wrapped these lines, or ``None``.
 
-    No line exceeds this width, and a line of this width is rarely followed by a line that starts a
-    new event. At least two lines of this width must differ, because repetitions of one message all
-    have the same length.
+    No line exceeds this width. At most a fifth of the lines of this width are followed by a line
+    that starts an event. At least two lines of this width must differ in more than digits, because
+    repetitions of one message all have the same length.
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]
@@ -284,7 +285,7 @@ def _wrap_width(lines: Sequence[str]) -> int | None:
 
 
 def begins_line(line: str) -> bool:
-    """Whether a line is the first line of an event, a stack trace line, or a table row."""
+    """Whether a line starts an event or is a separate line of a stack trace or a table."""
     return (
         line.startswith(("|", "+"))
         or _is_header(line)
@@ -330,9 +331,9 @@ def _peeled_by_most(peel: Peel, lines: Sequence[str], share: float) -> list[str]
 
 
 def _is_indented(lines: Sequence[str], texts: Sequence[str]) -> bool:
-    """Whether headers start at the indentation, and none except on line 1 starts before it.
+    """Whether headers occur only after the indentation; the first line is an exception.
 
-    If the copied text starts in the middle of a line, that line lacks its indentation.
+    If copied text starts in the middle of a line, its first line lacks the indentation.
     """
     return any(map(_is_header, texts[:400])) and not any(map(_is_header, lines[1:400]))
 
@@ -344,7 +345,7 @@ def _is_carried(texts: Sequence[str], taken: Sequence[str]) -> bool:
 
 
 def _is_counting(lines: Sequence[str]) -> bool:
-    """Whether the line numbers increase; the years of lines such as "2026-11-21 …" do not."""
+    """Whether most line numbers increase; the years of lines such as "2026-11-21 …" do not."""
     numbers = [int(match[0]) for line in lines if (match := _DIGITS.match(line))]
     growing = sum(1 for one, other in pairwise(numbers) if one < other)
     return growing * 10 >= 8 * (len(numbers) - 1)
@@ -370,7 +371,7 @@ def _looks_logged(texts: Sequence[str], name: str) -> bool:
 
 
 def peel_line(carriers: Sequence[Peel], line: str) -> Peeled:
-    """``line`` without its prefixes; stops at the first prefix that is missing."""
+    """The line without its prefixes; stops at the first prefix that is missing."""
     source, is_partial, may_end = "", False, False
     times: tuple[str, ...] = ()
     for peel in carriers:

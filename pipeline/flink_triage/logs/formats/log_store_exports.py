@@ -1,9 +1,9 @@
 """Reads a file exported from a log store, and returns its records as JSON lines.
 
-The consoles and APIs of CloudWatch, Elastic, Loki, and similar stores return one document instead
-of lines: a JSON array (often pretty-printed), a JSON object that wraps an array, or CSV with
-newlines in quoted fields. Many of them return the newest record first. The order is then reversed;
-otherwise, a stack trace with one record per line would be upside down.
+The consoles and APIs of CloudWatch, Elastic, Loki, and similar stores return a JSON array (often
+pretty-printed), a JSON object that wraps an array, CSV with newlines in quoted fields, or lines
+with labels (logcli). Many of them return the newest record first. In this case, the order of the
+records is reversed, because the lines of a stack trace may be separate records.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Record:
 
 
 def export_kind(text: str) -> str | None:
-    """The export kind, or ``None`` if the first lines of the document do not identify one."""
+    """The export kind, determined from the head of a file; ``None`` for any other text."""
     first, _, rest = text.lstrip("\ufeff \t\r\n").partition("\n")
     if _LOGCLI.match(first):
         return LOGCLI_EXPORT
@@ -98,7 +98,8 @@ def export_kind(text: str) -> str | None:
 def _is_json_document(first: str, rest: str) -> bool:
     """Whether the text is one JSON document rather than JSON lines.
 
-    In a JSON document, the first line is not a complete object, or it wraps many records.
+    The first line of a JSON document is not a complete object, or it is an object that wraps
+    records.
     """
     try:
         fields = json.loads(first)
@@ -126,9 +127,10 @@ def _is_turned(text: str) -> bool:
 
 
 def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
-    """One JSON line per record, in chronological order; the lines together cover every byte.
+    """One JSON line per record; the lines together cover every byte.
 
-    A truncated document is read as far as possible.
+    If the newest record is first, the order is reversed. A truncated document is read as far as
+    possible.
     """
     text, errors = _decoded(data, encoding)
     records = list(_READERS[kind](text))
@@ -141,7 +143,8 @@ def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
 def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
     if encoding == "utf-8":
         _, errors = decode(data)
-        # Each invalid UTF-8 byte becomes one character, so that offsets match the file.
+        # Each invalid byte becomes one character that can be encoded again, so that offsets match
+        # the file.
         return data.decode("utf-8", "surrogateescape"), errors
     text = data.decode(encoding, "replace")
     return text, text.count("\ufffd")
@@ -150,7 +153,11 @@ def _decoded(data: bytes, encoding: str) -> tuple[str, int]:
 def _tiles(
     text: str, records: Sequence[_Record], size: int, encoding: str
 ) -> Iterator[PhysicalLine]:
-    """One line per record, which covers the text before it; the last also covers the rest."""
+    """One line per record.
+
+    A line includes the text between the previous record and its own; the last line also includes
+    the rest of the file.
+    """
     offset, newlines = 0, 0
     done = 0
     for index, record in enumerate(records):
@@ -213,7 +220,7 @@ def _json_records(text: str) -> Iterator[_Record]:
 
 
 def _next_array(text: str, position: int, decoder: json.JSONDecoder) -> int | None:
-    """Position of the next record array, identified by its name or by its first element."""
+    """The position of the next record array, identified by its name or its first element."""
     for match in _NAMED.finditer(text, position):
         if match["name"] in _WRAPPERS:
             return match.end()
@@ -321,7 +328,7 @@ def _cells(row: str, delimiter: str) -> list[str]:
     try:
         return next(csv.reader([row], delimiter=delimiter), [])
     except csv.Error:
-        # The row has a lone carriage return outside of quotes, or a cell that exceeds the limit.
+        # For example, the row has a lone carriage return outside of quotes.
         return [row]
 
 

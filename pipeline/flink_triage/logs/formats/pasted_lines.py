@@ -1,4 +1,4 @@
-"""Restores a pasted line: removes Markdown and labels, and completes damaged stack frames."""
+"""Restores pasted lines: removes Markdown and labels, and completes damaged stack frames."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s
 
 
 def unmarked(text: str) -> str:
-    """The text without Markdown markup around the line, or around the class name at its start.
+    """The text without backticks at its start, and without asterisks around a throwable.
 
-    A single backtick begins or ends a quotation that spans several lines.
+    A backtick at the end is removed if it is the only one and follows a stack frame, because it
+    then ends a quotation of several lines.
     """
     bare = text.lstrip()
     if bare.startswith("`"):
@@ -42,7 +43,7 @@ def unmarked(text: str) -> str:
 
 
 def whole_frame(text: str) -> str | None:
-    """The complete stack frame for a line that lacks "at", the source, or a parenthesis.
+    """The complete stack frame for a line that lacks "at", the source, or the closing parenthesis.
 
     ``None`` for any other line, including a complete frame.
     """
