@@ -1,4 +1,4 @@
-"""Splits files into byte ranges based on their profiles, and groups work into equal-sized tasks."""
+"""Splits files into byte ranges, and groups work into bins of about equal size."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def range_starts(
 ) -> list[int]:
     """The byte offsets at which the ranges of a file start; the first one is ``first``.
 
-    A splittable file is split at multiples of ``settings.range_bytes``. If the last range would be
-    smaller than a quarter of that, it is merged into the previous range.
+    A splittable file is split at multiples of ``settings.range_bytes``. If the last range would
+    have at most a quarter of this size, it is merged into the previous range.
     """
     if not profile.is_splittable or profile.problem is not None:
         return [first]

@@ -1,8 +1,8 @@
-"""Decompresses byte streams; the format is detected from magic bytes, never from the file name.
+"""Decompresses byte streams; the format is detected from magic bytes, not from the file name.
 
 Memory usage does not depend on the compression ratio: decoders return small chunks, and a stream
 that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream ended
-early. For a truncated or corrupt stream, all data before the corruption is returned.
+early. For a truncated or corrupt stream, the data before the corruption is returned.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _XZ_MEMORY = (1 << _WINDOW_LOG) + MIB
 
 
 def compression_of(head: bytes) -> str:
-    """The compression format detected from the first bytes; ``none`` if there is none."""
+    """The compression format detected from the first bytes; ``none`` if it is not recognized."""
     for magic, name in _MAGIC:
         if head.startswith(magic):
             # Text may also start with "BZh", so a block size digit and the block magic must follow.
@@ -61,10 +61,10 @@ def missing_package(compression: str) -> str | None:
 class DecompressedStream:
     """Reads decompressed bytes from ``raw``, which must be positioned at its start.
 
-    Returns at most ``max_bytes`` bytes in total. After the last read, ``problem`` states why data
-    could not be read, or is ``None``; ``read_error`` is the error of ``raw`` that caused it, if
-    any. ``compression`` may also be ``deflate`` or ``lzma``, for zip members, whose streams have no
-    magic number.
+    Returns at most ``max_bytes`` bytes in total. After the last read, ``problem`` states why the
+    data is incomplete, or is ``None``; ``read_error`` is the error of ``raw`` that caused the
+    problem, if any. If ``compression`` is given, it is not detected; for zip members, it may also
+    be ``deflate`` or ``lzma``.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -94,7 +94,7 @@ class DecompressedStream:
                 self._decoder = _new_decoder(self.compression)
 
     def read(self, size: int = -1) -> bytes:
-        """Up to ``size`` bytes, fewer only at the end; all bytes if ``size`` is negative."""
+        """Read ``size`` bytes, or fewer at the end; all bytes if ``size`` is negative."""
         wanted = self._left if size < 0 else min(size, self._left)
         parts: list[bytes] = []
         while wanted > 0:
@@ -163,16 +163,16 @@ class DecompressedStream:
         return part
 
     def _before_damage(self) -> bytes:
-        """The bytes between the data already returned and the corrupt data.
+        """The bytes between the data already returned and the corrupt data, up to ``_PIECE``.
 
         A decoder that detects corrupt data discards the whole chunk. The member is therefore
-        decoded again: up to this chunk as before, and from there byte by byte. Requires a seekable
-        ``raw``.
+        decoded again: up to this chunk as before, and from there byte by byte. Empty if ``raw`` is
+        not seekable.
         """
         position, at = self._member
         decoder = _new_decoder(self.compression)
         found = bytearray()
-        with contextlib.suppress(Exception):  # The same damage, or a stream that is not seekable.
+        with contextlib.suppress(Exception):  # The data is damaged, or ``raw`` is not seekable.
             self._raw.seek(position - self._taken, os.SEEK_CUR)
             while len(found) < _PIECE:
                 data, is_end = b"", False
@@ -193,7 +193,7 @@ class DecompressedStream:
     def _next_member(self) -> _Decoder | None:
         """The decoder for the next member of a multi-member file, or ``None`` at the end."""
         while True:
-            # Like gzip(1), ignore zero padding, which tape drives add.
+            # Ignore zero padding, which tape drives add, as gzip(1) does.
             if self.compression == "gzip":
                 self._input = self._input.lstrip(b"\0")
             more = self._read_raw(_CHUNK) if len(self._input) < 16 else b""
@@ -212,7 +212,7 @@ class DecompressedStream:
         return _new_decoder(self.compression)
 
     def _is_member(self, head: bytes) -> bool:
-        # pzstd and the seekable formats insert skippable frames with metadata.
+        # pzstd and seekable formats insert skippable frames with metadata.
         is_skippable = head[0] in _SKIPPABLE and head[1:4] == b"\x2a\x4d\x18"
         return compression_of(head) == self.compression or (
             is_skippable and self.compression in _PACKAGES

@@ -1,9 +1,10 @@
 """Lists the log files inside an archive, each under the path ``archive!/member``, and opens them.
 
-Supported archives are tar (plain or compressed), zip, and the output of ``yarn logs``, which
-concatenates the files of all containers. Archives are detected by content. Members are read as
-streams and never written to a path named by the archive. Memory usage does not depend on the sizes
-declared in an archive. A malicious or damaged member is rejected with a reason.
+Supported archives are zip, tar, and the output of ``yarn logs``, which concatenates the files of
+all containers; the last two may be compressed. Archives are detected by content. A compressed
+archive is decompressed to an unnamed temporary file. Members are read as streams and never written
+to a path named by the archive. Memory usage does not depend on the sizes declared in an archive. A
+malicious member is rejected with a reason.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _CHUNK = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Index:
-    """The members of an archive; ``flat`` contains its decompressed bytes (``None`` for zip)."""
+    """The members of an archive; ``flat`` is the decompressed archive (``None`` for zip)."""
 
     places: dict[str, Place]
     refused: tuple[Member, ...]
@@ -54,7 +55,7 @@ def split_member(path: str) -> tuple[str, str] | None:
 def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str | None] | None:
     """The members in archive order, and the problem if part of the archive is unreadable.
 
-    Returns ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read at all.
+    Returns ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be opened.
     """
     with open(path, "rb", buffering=0) as raw:
         kind, _ = _kind_of(raw)
@@ -77,8 +78,8 @@ def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
     return cast(BinaryIO, Part(index.flat, place.start, place.member.size_bytes))
 
 
-# The number of indexes kept, so that a compressed archive is decompressed once per process and not
-# once per member.
+# The number of indexes kept, so that a compressed archive is not decompressed again for each
+# member.
 _MAX_KEPT = 4
 _kept: OrderedDict[tuple[str, int, int], _Index | None] = OrderedDict()
 
@@ -133,7 +134,7 @@ def _kind_of(raw: BinaryIO) -> tuple[str | None, bool]:
 
 
 def _spool(raw: BinaryIO, settings: Settings) -> tuple[BinaryIO, str | None]:
-    """Write the decompressed bytes to an unnamed file, which is removed when the process exits."""
+    """Write the decompressed bytes to an unnamed file, which is removed when it is closed."""
     free = shutil.disk_usage(tempfile.gettempdir()).free
     stream = DecompressedStream(raw, min(settings.max_file_bytes, free // 2))
     spool = tempfile.TemporaryFile(prefix="flink-triage-")  # noqa: SIM115
@@ -149,7 +150,7 @@ def _index(
     flat: BinaryIO | None = None,
     problem: str | None = None,
 ) -> _Index:
-    """List the members; ``problem`` is a problem that was already found in the data, if any."""
+    """List the members; ``problem`` is the problem found during decompression, if any."""
     size = os.fstat(flat.fileno()).st_size if flat is not None else None
     places: dict[str, Place] = {}
     refused: list[Member] = []

@@ -1,4 +1,4 @@
-"""Types shared by the archive formats: members, their positions, and reasons to reject them."""
+"""Types that all archive formats share: members, their positions, and reasons to reject them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import BinaryIO
 
-# The maximum path length on Linux. The names of all members are kept in memory.
+# The maximum path length on Linux. Names are limited, because those of all members are kept in
+# memory.
 MAX_NAME_BYTES = 4096
-# The number of characters shown of a longer name.
+# The number of characters that are shown of a name that is too long.
 _SHOWN_NAME = 200
 
 
 class ArchiveError(Exception):
-    """The rest of an archive cannot be listed; the message says why."""
+    """An archive, or a part of it, cannot be listed; the message states the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file inside an archive; ``refusal`` is the reason why it is not read, or ``None``.
 
-    ``is_seekable`` is false if reading from an offset requires decompressing everything before it.
+    ``is_seekable`` is false if reading from an offset requires decompressing all bytes before it.
     """
 
     name: str
@@ -75,7 +76,7 @@ def shortened(name: str) -> str:
 
 
 class Part(io.RawIOBase):
-    """Bytes [start, start + size) of a file that has several readers, some in forked processes."""
+    """Bytes [start, start + size) of a file, as a stream with its own position."""
 
     def __init__(self, flat: BinaryIO, start: int, size: int) -> None:
         self._flat = flat
@@ -100,7 +101,7 @@ class Part(io.RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         left = max(self._size - self._position, 0)
         wanted = left if size < 0 else min(size, left)
-        # All readers of an open file share one position, even across a fork.
+        # Do not seek: all users of an open file share one position, even in forked processes.
         data = os.pread(self._flat.fileno(), wanted, self._start + self._position)
         self._position += len(data)
         return data

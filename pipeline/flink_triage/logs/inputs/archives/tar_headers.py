@@ -1,9 +1,9 @@
 """Lists the members of an uncompressed tar, in archive order.
 
 ``tarfile`` parses the header of each member. This module reads the extension headers (long names,
-pax records) before it, with limits, because ``tarfile`` reads them completely and recursively, and
+pax records) itself, with limits, because ``tarfile`` reads them completely and recursively, and
 keeps a copy of the archive's pax records for every member. After a damaged header, the listing
-continues at the next valid header.
+continues at the next block that looks like a header.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CHUNK = MIB
 
 @dataclass(slots=True)
 class _Announced:
-    """The content of the headers before a member; ``problem`` is the reason why it is unusable."""
+    """The extension headers before a member; ``problem`` states why they cannot be used."""
 
     records: dict[bytes, bytes] = field(default_factory=dict)
     problem: str | None = None
@@ -115,7 +115,7 @@ def _place(
 
 
 def _read_extension(flat: BinaryIO, offset: int, info: tarfile.TarInfo) -> _Announced:
-    """The records in a pax header; a long name header is returned as a single record."""
+    """The known records in a pax header; a GNU long name is returned as a ``path`` record."""
     if info.size > _MAX_RECORDS_BYTES:
         kind = "name" if info.type == tarfile.GNUTYPE_LONGNAME else "header"
         return _Announced(problem=f"a {kind} of {info.size} bytes, allowed: {_MAX_RECORDS_BYTES}")

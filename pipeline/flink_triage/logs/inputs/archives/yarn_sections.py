@@ -22,7 +22,7 @@ _PORT = re.compile(r"(?:[_:]\d{1,20}){1,2}$")
 
 
 def yarn_places(flat: BinaryIO) -> Iterator[Place]:
-    """Yield the sections, which together cover the file.
+    """Yield the sections, which together cover the file; none if the file has no heading.
 
     Each section starts at its heading; the first section also includes the text before it.
     """

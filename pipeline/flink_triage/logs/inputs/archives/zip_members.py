@@ -1,7 +1,7 @@
 """Lists the members of a zip, and decompresses a member in bounded memory.
 
-``zipfile`` reads the central directory, once. Its bz2 and lzma decoders have no output limit, so
-this module opens members itself and uses ``compression`` to decompress them.
+``zipfile`` reads the central directory. Its bz2 and lzma decoders have no output limit, so this
+module opens members itself and uses ``compression`` to decompress them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from flink_triage.logs.inputs.compression import DecompressedStream
 from flink_triage.logs.inputs.path_names import shown
 from flink_triage.settings import MIB
 
-# Sufficient for 10,000 members with names of 700 bytes; `zipfile` uses ten times as much memory.
+# Sufficient for 10,000 members with names of 700 bytes. `zipfile` requires ten times as much memory
+# to read the directory.
 _MAX_DIRECTORY_BYTES = 8 * MIB
 # Compression method numbers from APPNOTE.TXT.
 _METHODS = {0: "none", 8: "deflate", 12: "bz2", 14: "lzma", 93: "zstd", 95: "xz"}
@@ -108,11 +109,15 @@ def _moment(parts: tuple[int, int, int, int, int, int]) -> datetime | None:
 
 
 class DamagedMember(OSError):
-    """The content of a member is damaged; retrying returns the same bytes and the same error."""
+    """The content of a member is damaged; a retry would return the same bytes and error."""
 
 
 class ZipStream(io.RawIOBase):
-    """The decompressed bytes of one member; raises ``DamagedMember`` after all decodable bytes."""
+    """The decompressed bytes of one member.
+
+    If the member is damaged, ``read`` raises ``DamagedMember`` after it has returned the bytes that
+    can be decompressed.
+    """
 
     def __init__(self, path: str, place: Place) -> None:
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115
@@ -134,7 +139,7 @@ class ZipStream(io.RawIOBase):
         if method == "lzma":
             raw = _as_lzma_file(raw, place)
         size = place.member.size_bytes
-        # Allow one more byte, to verify that the member ends after its declared size.
+        # Allow one more byte, to detect a member that is longer than its declared size.
         self._stream = DecompressedStream(cast(BinaryIO, raw), size + 1, method)
         self._position = 0
         self._checksum = 0
