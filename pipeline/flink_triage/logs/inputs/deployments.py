@@ -1,4 +1,4 @@
-"""Derives unique deployment names from the paths and URIs of log files."""
+"""Derives deployment names from the paths and URIs of log files, and makes them unique."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from flink_triage.logs.inputs.storage import is_uri, split_uri
 if TYPE_CHECKING:
     from flink_triage.logs.inputs.files import InputFile
 
-# For a log folder or a YARN container folder, the name of the parent folder is used.
+# The names of these folders and of YARN container folders are omitted, and those of their parent
+# folders are used.
 _LOG_FOLDERS = frozenset({"log", "logs"})
 _CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
-# An archive is treated as a folder with the archive's name.
+# The suffixes of an archive's name are omitted from the name of its folder.
 _ARCHIVE_NAME = re.compile(
     r"(?:\.(?:tar|tgz|tbz2?|txz|tzst|zip|log|txt|out))?(?:\.(?:gz|bz2|xz|zst|lz4))?!$",
     re.IGNORECASE,
@@ -36,22 +37,25 @@ def parts_of(path: str) -> Parts:
 
 
 def name_of_folder(path: str, root: str) -> str:
-    """The folder below the input; for files directly in the input, the name of the input."""
+    """The path of the folder below the input; for files directly in the input, the input's name.
+
+    If the input is the file itself, the name is that of its folder.
+    """
     return "/".join(_folder(path, root)[1]) or "default"
 
 
 def name_of_file(path: str, root: str) -> str:
-    """The path below the input; if the input is the file itself, the file name."""
+    """The path below the input; if the input is the file or its archive, the file name."""
     return "/".join(_file(path, root)[1])
 
 
 def name_apart(files: Sequence[InputFile]) -> tuple[InputFile, ...]:
-    """The same files, with longer names where different folders or files share a name.
+    """The same files, with longer deployment names where different folders or files share a name.
 
     A longer name includes as many parent folders as required to make the names unique.
     """
     folders = _longer_names(files, _folder)
-    # Paths below a single folder are always unique.
+    # Paths below a single folder are unique.
     is_one_folder = len({file.root for file in files}) == 1 and not any(
         _is_alone(file.path, file.root) for file in files
     )
@@ -79,7 +83,7 @@ def _from_here(path: str) -> str:
     return path if os.path.isabs(path) or is_uri(path) else os.path.join(os.getcwd(), path)
 
 
-# Cached, because this function is called several times per file, and many files share a folder.
+# Cached, because the function is called several times per file, and many files share a folder.
 @lru_cache(maxsize=4096)
 def _folder_below(path: str, root: str | None, is_member: bool) -> tuple[Parts, Parts]:
     """Like ``_folder``, for a folder; ``root`` is ``None`` if the input is the file itself."""

@@ -1,4 +1,4 @@
-"""Lists the input files, sorted by path; skipped files are always reported."""
+"""Lists the input files, sorted by path, and the files that are not read, with reasons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from flink_triage.model import Quarantined
 from flink_triage.pickles import pickled_by_position
 from flink_triage.settings import DEFAULT_SETTINGS, Settings
 
-# Files with these names are ignored in a folder, but read if specified on the command line.
+# Files with these extensions are ignored in a folder or an archive, but read if the input is the
+# file itself.
 _NOT_LOGS = frozenset(
     {
         ".class", ".css", ".csv", ".html", ".ipynb", ".jar", ".java", ".js", ".md", ".parquet",
@@ -36,10 +37,10 @@ _NO_LOG = "ignored: not a log by its name; pass the file itself to read it"
 class InputFile:
     """One file to read; ``root`` is the input argument that contains it.
 
-    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if the archive states
-    it. ``is_seekable`` is false if reading from an offset requires reading everything before it.
-    ``folder_name`` and ``file_name`` are the deployment names for grouping by folder and by file,
-    if the default name is ambiguous among the inputs.
+    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if the archive
+    contains it. ``is_seekable`` is false if reading from an offset requires reading all bytes
+    before it. ``folder_name`` and ``file_name`` are longer deployment names for grouping by folder
+    and by file; ``None`` if the default name is unique among the inputs.
     """
 
     path: str
@@ -62,11 +63,12 @@ class Listing:
 
 
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
-    """All regular files below the inputs (paths or URIs), without duplicates and sorted by path.
+    """The regular files below the inputs (paths or URIs), without duplicates and sorted by path.
 
-    A local archive is replaced by its members, as ``archive!/member``; an archive at a URI is read
-    as a single file. Links to targets outside an input directory are not followed. Raises
-    ``UsageError`` for an input that does not exist.
+    Files whose extension is not that of a log are ignored, unless they are an input. A local
+    archive is replaced by its members, as ``archive!/member``; an archive at a URI is not listed.
+    Links inside an input directory are not followed, but the input itself may be a link. Raises
+    ``UsageError`` for an input that does not exist, and for a URI that cannot be listed.
     """
     began_at = datetime.now(UTC)
     files: dict[str, InputFile] = {}
@@ -111,11 +113,12 @@ def open_binary(path: str) -> BinaryIO:
 def deployment_of(file: InputFile, group_by: str = "directory") -> str:
     """The name of the deployment to which a file belongs.
 
-    With ``directory``, the name is the folder below the input (or the name of the input for files
-    directly in it); with ``file``, it is the file. Any other value is a regex that is matched
-    against the path; the name is its first group, or the whole match if it has no group. Secrets in
-    the name are masked, so names that differ only in a secret become identical. Raises
-    ``UsageError`` for an invalid regex.
+    With ``directory``, the name is the folder below the input, or the name of the input for files
+    directly in it. With ``file``, the name is the path below the input. Any other value is a regex
+    that is searched for in the path. The name is then its first group, or the whole match if the
+    regex has no group; without a match, it is the name for ``directory``. Secrets in the name are
+    masked, so names that differ only in a secret become identical. Raises ``UsageError`` for an
+    invalid regex.
     """
     return redact_path(_deployment_of(file, group_by))
 
@@ -172,7 +175,7 @@ def _entries(folder: str, quarantined: list[Quarantined]) -> list[os.DirEntry[st
 
 
 def _refused_link(path: str, inside: str) -> str | None:
-    """The reason not to follow a link; ``None`` if its target is inside the input and so listed."""
+    """The reason to report for a link; ``None`` if its target is inside the input directory."""
     target = os.path.realpath(path)
     if not os.path.exists(target):
         return "a broken link"
@@ -186,7 +189,7 @@ def _is_no_log(name: str) -> bool:
 
 
 def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
-    """Add the files at a URI, where a listing shows neither links nor permissions."""
+    """Add the files at a URI; a listing contains neither links nor permissions."""
     try:
         found = list_stored(root)
     except OSError as error:

@@ -1,8 +1,8 @@
 """Converts paths to a displayable form and back, without collisions, and detects output files.
 
-Arrow and JSON cannot store names that are not valid UTF-8, so invalid bytes are escaped, as
+Arrow and JSON cannot store names that are not valid UTF-8, so invalid bytes are escaped as in
 ``\\xff``. Because ``archive!/member`` denotes a member of an archive, a ``!`` at the end of a
-folder name is also escaped, and so is a backslash that would otherwise look like such an escape.
+folder name is also escaped, and so is a backslash at the start of a name's own ``\\xff``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import re
 SEPARATOR = "!/"
 _BYTE = re.compile(rb"\\x([0-9a-f]{2})")
 _LIKE_A_BYTE = re.compile(r"\\(?=x[0-9a-f]{2})")
-# On Windows, the backslash is a path separator, and every name is Unicode.
+# On Windows, nothing is escaped: the backslash is a path separator, and names are Unicode.
 _IS_WINDOWS = os.name == "nt"
 # Names used by Flink's start scripts and YARN; a number or a compression suffix may follow.
 _OUTPUT = re.compile(r"\.(?:out|err)(?:\.[\w.-]{1,40})?\Z")
 
 
 def shown(path: str) -> str:
-    """The path with every invalid or ambiguous byte and ``!`` escaped."""
+    """The path with invalid bytes, and an ambiguous ``!`` or backslash, escaped."""
     if not _IS_WINDOWS:
         path = _LIKE_A_BYTE.sub(r"\\x5c", path) if "\\x" in path else path
         path = path.replace(SEPARATOR, "\\x21/")
@@ -42,5 +42,5 @@ def on_disk(path: str) -> str:
 
 
 def is_output(path: str) -> bool:
-    """Whether a file contains the stdout or stderr of a process instead of its log."""
+    """Whether the name is that of a file with the stdout or stderr of a process."""
     return _OUTPUT.search(path) is not None

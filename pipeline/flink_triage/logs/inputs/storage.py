@@ -1,10 +1,9 @@
 """Lists and opens files at URIs such as ``s3a://bucket/key``.
 
-Uses Arrow's file systems, because Arrow is already a dependency of PySpark, and its file systems
-work in the driver and in Python workers. Spark itself does not support reading part of a file in a
-worker. Local paths are handled elsewhere. Credentials come from the default credential chain of
-each store (environment, profile, instance role), unless ``use_options`` sets others. Messages never
-contain credentials.
+Uses Arrow's file systems, which work in the driver and in Python workers. Spark itself does not
+support reading part of a file in a worker. Credentials come from the default credential chain of
+each store (environment, profile, instance role), unless ``use_options`` sets others. Credentials
+that it sets are masked in error messages.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ SCHEMES: Mapping[str, str] = {
     "hdfs": "hdfs",
     "viewfs": "hdfs",
 }
-# A request takes as long as reading about 1 MiB. File heads are read separately, so the read-ahead
-# size starts small and doubles during sequential reads.
+# A request takes as long as reading about 1 MiB. Often, only the head of a file is read, so the
+# read-ahead size starts small and doubles during sequential reads.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
 _SECRET_ENDINGS = ("key", "token", "windows.net")
@@ -41,7 +40,7 @@ _SECRET_ENDINGS = ("key", "token", "windows.net")
 
 @dataclass(frozen=True, slots=True)
 class StorageOptions:
-    """Options with the names of Hadoop's (``fs.s3a.endpoint``); their values are never printed."""
+    """Options with Hadoop's names (``fs.s3a.endpoint``); ``repr`` omits their values."""
 
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -58,14 +57,14 @@ class StoredFile:
     modified_at: datetime
 
 
-# Process-global, like the environment variables that it replaces, because the code that opens
-# streams cannot access a session.
+# Global, like the environment variables that it replaces, because the code that opens streams
+# cannot access a Spark session.
 NO_OPTIONS = StorageOptions()
 _OPTIONS = NO_OPTIONS
 
 
 def use_options(options: StorageOptions) -> None:
-    """Set the options of the file systems that this process creates from now on."""
+    """Set the options for the files that this process opens and lists from now on."""
     global _OPTIONS
     _OPTIONS = options
 
@@ -97,8 +96,8 @@ def split_uri(uri: str) -> tuple[str, str, str]:
 def list_stored(root: str) -> Iterator[StoredFile] | None:
     """All files below ``root``, or ``root`` itself if it is a file.
 
-    Returns ``None`` if ``root`` does not exist. Raises ``UsageError`` for an unknown scheme, and
-    ``OSError`` if the listing fails.
+    Returns ``None`` if ``root`` does not exist. Raises ``UsageError`` for an unknown scheme,
+    ``EnvironmentProblem`` if PyArrow is missing, and ``OSError`` if the listing fails.
     """
     from pyarrow import fs
 
@@ -140,7 +139,7 @@ def open_stored(uri: str) -> BinaryIO:
 
 
 class _StoredStream(io.RawIOBase):
-    """Reads ahead, so that not every small read causes a request."""
+    """A file in a store; reads ahead, so that not every small read causes a request."""
 
     def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
         self._uri = uri
@@ -223,7 +222,7 @@ def _place(uri: str) -> tuple[Any, str]:
 
 
 class _Hidden:
-    """Options as a cache key; two keys are equal if their values are equal."""
+    """Options as a hashable cache key."""
 
     def __init__(self, options: StorageOptions) -> None:
         self.options = options
@@ -237,7 +236,7 @@ class _Hidden:
 
 @lru_cache(maxsize=64)
 def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, process: int) -> Any:
-    """Create a file system, one per store and process; its clients do not survive a fork."""
+    """Create a file system; each process needs its own, because clients do not survive a fork."""
     del process
     from pyarrow import fs
 
@@ -298,7 +297,7 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
 
 @contextmanager
 def _in_words(uri: str) -> Iterator[None]:
-    """Convert Arrow's errors to ``OSError``, with secrets masked in the message."""
+    """Convert Arrow's errors to ``OSError``, with the values of secret options masked."""
     from pyarrow import ArrowException
 
     try:
