@@ -1,5 +1,4 @@
-"""The built-in layouts: header formats of Flink, of common user configurations, and of related
-systems.
+"""The built-in layouts: header formats of Flink, of user configurations, and of other systems.
 
 Each layout is one verbose regex that matches a whole line.
 """
@@ -34,7 +33,7 @@ JUL = "java-util-logging"
 class Layout:
     """One header layout: its name, an example, and a regex that matches a whole line.
 
-    ``after_time`` is the part of that regex after the timestamp, for callers that have already
+    ``after_time`` is the part of the regex after the timestamp, for callers that have already
     parsed the timestamp; ``None`` if the layout has no timestamp.
     """
 
@@ -110,8 +109,9 @@ LAYOUTS: tuple[Layout, ...] = (
         "INFO:pyflink.table:message",
         r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL):(?P<logger>[\w.]{1,200}):(?P<message>.*)",
     ),
-    # Columns separated by bars: %d | %-5p | %t | %c{1} | %m. A thread name may contain spaces. Text
-    # that could be a logger is parsed as one, so that bars in messages do not shift the columns.
+    # Columns separated by bars: %d | %-5p | %t | %c{1} | %m. A thread name may contain spaces. A
+    # column that looks like a logger is parsed as one, so that bars in messages do not shift the
+    # columns.
     _layout(
         "barred",
         "2026-11-21 06:47:23.468 | INFO  | Map (1/2)#0 | TaskManagerRunner | message",
@@ -123,9 +123,9 @@ LAYOUTS: tuple[Layout, ...] = (
         "2026-11-21 06:47:23.468 | Map (1/2)#0 | INFO  | TaskManagerRunner | message",
         rf"{TIMESTAMP}[ ]*\|{_BARRED_THREAD}[ ]*{_LEVEL}[ ]*\|{_BARRED_LOGGER}[ ]?{_MESSAGE}",
     ),
-    # Log4j's own StatusLogger, on stderr: the user's pattern does not apply, the logger is missing,
-    # and the thread name, for a task "Source: a -> b (1/2)#0", has no brackets. The message texts
-    # are those of Log4j's appenders.
+    # Log4j's StatusLogger, on stderr: the user's pattern does not apply, there is no logger, and
+    # the thread name, such as "Source: a -> b (1/2)#0", is not in brackets. The messages are those
+    # of Log4j's appenders.
     _layout(
         "log4j-status",
         "2026-11-21 06:47:23,468 Map (1/2)#0 ERROR An exception occurred processing Appender Main",

@@ -1,7 +1,7 @@
 """Parses header lines with user-defined layouts: regexes with named groups.
 
-Layouts are specified with ``--layout``, or in a ``layouts.yaml`` file next to a team's signatures.
-The file is a list of mappings with a ``name``, a ``regex``, and an ``example`` line, which the
+Layouts are specified with ``--layout``, or in a ``layouts.yaml`` file in a signature directory. The
+file contains a list of mappings with a ``name``, a ``regex``, and an ``example`` line, which the
 regex must match.
 """
 
@@ -62,9 +62,9 @@ def _problem_of(pattern: str) -> str | None:
 
 
 def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
-    """The layouts in all ``layouts.yaml`` files of these directories.
+    """The regexes in the ``layouts.yaml`` files of these directories; a file may be missing.
 
-    Raises ``UsageError`` that lists all problems in all files, as ``path:line: field: reason``.
+    Raises ``UsageError`` with the problems of all files, as ``path:line: field: reason``.
     """
     found: list[str] = []
     problems: list[Problem] = []
@@ -122,7 +122,10 @@ def _layout_of(item: Node, label: str, problems: list[Problem]) -> str | None:
 
 
 class OwnLayouts:
-    """Tries the user-defined layouts in order; a layout that is too slow is switched off."""
+    """Tries the user-defined layouts in order; disables a layout after a timeout.
+
+    ``problem`` describes the most recent timeout.
+    """
 
     def __init__(self, patterns: Sequence[str], timeout_seconds: float) -> None:
         self._patterns = [regex.compile(pattern, regex.DOTALL) for pattern in patterns]
@@ -130,7 +133,10 @@ class OwnLayouts:
         self.problem: str | None = None
 
     def parse(self, line: str, default_timezone: tzinfo | None) -> Header | None:
-        """The header on this line, or ``None``; without a time zone, its time is not parsed."""
+        """The header on this line, or ``None``.
+
+        If ``default_timezone`` is ``None``, the time is not parsed.
+        """
         for pattern in self._patterns:
             try:
                 match = pattern.match(line[:MAX_HEADER_CHARS], timeout=self._timeout)
@@ -150,8 +156,8 @@ def _header_of(match: regex.Match[str], line: str, default_timezone: tzinfo | No
     parts = match.groupdict()
     at = parts.get("at")
     message = parts.get("message")
-    # The regex is applied only to the head of a long line. A group that extends to the end of the
-    # head continues after it.
+    # The regex is applied only to the head of a long line. If the message extends to the end of the
+    # head, it also includes the rest of the line.
     if message is None:
         message = line[match.end() :].lstrip()
     elif match.end("message") == MAX_HEADER_CHARS:

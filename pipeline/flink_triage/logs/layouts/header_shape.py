@@ -1,9 +1,10 @@
 """Derives a file's header shape, its fixed columns, to find header lines without parsing them.
 
 A shape has one character per column: ``9`` is a digit, any other character is literal (``9999-99-99
-99:99:99,999 ``). The anchor is the position of the level: ``@24`` is a column, ``]2`` is one space
-after the second ``]``. Both are part of the layout name in a profile, such as ``log4j2 9999-99-99
-99:99:99,999 @24``, so that a byte range can be read without the rest of the file.
+99:99:99,999 ``). The anchor is the position of the level: ``@24`` is a column, and ``]2`` means
+after the second ``]`` and one space. Both are part of the layout name in a profile, such as
+``log4j2 <9999-99-99 99:99:99,999 > @24``, so that a byte range can be read without the rest of the
+file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from flink_triage.logs.layouts.builtin_layouts import LEVELS
 from flink_triage.logs.layouts.timestamps import match_timestamp
 
-# Seven 64-bit words. A JSON record that starts with "@timestamp", nanoseconds, and a UTC offset
+# Seven 64-bit words. The start of a JSON record with "@timestamp", nanoseconds, and a UTC offset
 # requires 52 columns.
 SHAPE_WIDTH = 56
 _LEVEL = re.compile(rb"(?:" + LEVELS.encode() + rb")(?![0-9A-Za-z_])")
@@ -30,7 +31,7 @@ _SHAPE_IN_NAME = re.compile(
 
 _DIGITS = str.maketrans("0123456789", "9999999999")
 _LEVEL_WITHIN = 400
-# Maximum length of a timestamp, including a leading bracket and the text inspected after it.
+# The number of characters in which to search for the timestamp and the text that follows it.
 _TIMESTAMP_CHARS = SHAPE_WIDTH + 8
 _BEHIND = re.compile(r"[ \])>|\t]*")
 # The text before the timestamp in a JSON record that starts with its timestamp.
@@ -47,7 +48,10 @@ JSON = "json"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a header line; ``minute_columns`` are the columns that determine the minute."""
+    """The shape of a file's header lines: the layout, the columns, and the anchor of the level.
+
+    ``anchor`` is ``None`` if the level has no fixed position.
+    """
 
     layout: str
     columns: str
@@ -63,7 +67,7 @@ class Shape:
 
     @property
     def zero_time(self) -> bytes:
-        """The columns with every digit replaced by zero, which represent any line of this shape."""
+        """The columns with a zero in place of every digit."""
         return self.columns.replace("9", "0").encode()
 
     @property
@@ -150,14 +154,14 @@ def shape_named(name: str) -> Shape | None:
 
 
 def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
-    """The common shape of these header lines; ``None`` if there is none or there are too few lines.
+    """The common shape of these header lines; ``None`` if they have none, or if they are too few.
 
     ``starts`` are the ``timestamp_columns`` of the lines.
     """
     if len(starts) < 3:
         return None
     columns = _common(sorted(set(starts)))
-    # A shape shorter than a time of day with milliseconds does not reliably identify a header.
+    # A shape that is shorter than a time of day with milliseconds is not specific to headers.
     if len(columns) < 12 or columns.count("9") < 9 or not columns.isascii():
         return None
     if layout == JSON:
@@ -169,12 +173,12 @@ def timestamp_columns(line: str) -> str | None:
     """The columns of the timestamp at the start of a line and of the text that directly follows it.
 
     A bracket or a JSON key may precede the timestamp. Digits are replaced by ``9``. ``None`` if
-    there is no timestamp, or if its format has no fixed columns.
+    there is no timestamp, or if its format has no fixed columns, such as one with month names.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 
 
-# Cached, because lines of one logger start with the same text except for digits.
+# Cached, because header lines often start with the same text except for digits.
 @lru_cache(maxsize=4096)
 def _columns_of(line: str) -> str | None:
     json_start = _JSON_START.match(line)
@@ -185,8 +189,8 @@ def _columns_of(line: str) -> str | None:
         return line[: min(end + 1, SHAPE_WIDTH)] if end else None
     start = 1 if line[:1] in "[(<" and line else 0
     match = match_timestamp(line, start)
-    # Epoch timestamps do not match, because every digit is 9 here, and an epoch starts with 1. They
-    # have no fixed columns anyway.
+    # Epoch timestamps do not match, because every digit is 9 here, and `TIMESTAMP` requires that
+    # they start with 1.
     if match is None or match["dmy"] or match["mdy"]:
         return None
     behind = _BEHIND.match(line, match.end(), max(match.end(), min(match.end() + 2, SHAPE_WIDTH)))
@@ -203,7 +207,7 @@ def _common(texts: Sequence[str]) -> str:
 
 
 def _anchor_of(lines: Sequence[bytes]) -> str | None:
-    """The position of the level in 90 % of the lines: a column, or after the nth bracket."""
+    """The position of the level in at least 90 % of the lines: a column, or after a bracket."""
     found: Counter[str] = Counter()
     for line in lines:
         match = _LEVEL.search(line, 0, _LEVEL_WITHIN)
@@ -223,7 +227,7 @@ def _anchor_of(lines: Sequence[bytes]) -> str | None:
 class ShapeMasks:
     """Bit masks of a header shape, in 64-bit words.
 
-    With the masks, one NumPy operation tests many lines for a header or extracts their minute keys.
+    With the masks, NumPy tests many lines for a header at once, and extracts their minutes.
     """
 
     literal_mask: npt.NDArray[np.uint64]
@@ -235,7 +239,7 @@ class ShapeMasks:
     def are_headers(self, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
         """Whether each row of 64-bit words starts with the shape.
 
-        A byte is a digit iff its high nibble is 3, and is still 3 after 6 is added. The addition
+        A byte is a digit if its high nibble is 3, and is still 3 after 6 is added. The addition
         carries into the next byte only for bytes of 0xFA or above, which fail the first test.
         """
         result: npt.NDArray[np.bool_] = np.ones(len(rows), dtype=np.bool_)

@@ -1,8 +1,8 @@
 """Parses a header line into its time, level, logger, thread, job, and message.
 
-A fast check precedes the built-in layouts. A line that does not match any of them is parsed by
-``_parse_house_layout``, a token grammar for patterns such as ``[%d] [%t] %-5level %logger{36} -
-%m``.
+A fast check rejects lines that cannot be a header, and then the built-in layouts are tried. A line
+that does not match any of them is parsed as a sequence of tokens by ``_parse_house_layout``, for
+patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from flink_triage.logs.layouts.timestamps import match_timestamp, time_of_column
 from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 from flink_triage.logs.text.trace_lines import TRACEBACK
 
-# Maximum length of a header without its message. Thread names contain operator names, which may
-# have several hundred characters.
+# The number of characters in which custom layouts and the token grammar look for a header. Thread
+# names contain operator names, which may have several hundred characters.
 MAX_HEADER_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The parts of a header line; ``layout`` is the name of the matching layout."""
+    """The parts of a header line; ``layout`` is the name of the matching layout.
+
+    ``stack`` is the stack trace in a JSON record; it is ``None`` in all other layouts.
+    """
 
     layout: str
     logged_at: datetime | None
@@ -38,7 +41,7 @@ class Header:
 
 
 class HeaderKind(NamedTuple):
-    """The properties that headers with the same layout and logger share."""
+    """The layout and the logger of a header."""
 
     layout: str
     logger: str | None
@@ -85,7 +88,7 @@ _TIME_ONLY = re.compile(
 
 
 def canonical_level(word: str | None) -> str | None:
-    """The log4j2 name of a level; an unknown word is converted to upper case."""
+    """The log4j2 name of a level; any other word is returned in upper case."""
     if not word:
         return None
     upper = word.upper()
@@ -112,7 +115,7 @@ def parse_header(
 
 
 def header_kind_of(line: str) -> HeaderKind | None:
-    """The kind of header that ``parse_header`` would return for this line, in half the time."""
+    """The layout and logger that ``parse_header`` would return for this line, in half the time."""
     if not _CHEAP.match(line):
         return None
     for layout in LAYOUTS:
@@ -129,7 +132,7 @@ def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     return _parse_house_layout(line, default_timezone)
 
 
-# A timestamp after which, in every layout, only a space, a bracket, or a level can follow.
+# A timestamp in Flink's default format, followed by spaces and a capital letter or a bracket.
 _PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+[A-Z\[])", re.ASCII)
 
 
@@ -146,7 +149,7 @@ def _try(layout: Layout, line: str, default_timezone: tzinfo) -> Header | None:
 
 
 def _match(layout: Layout, line: str) -> tuple[re.Match[str], re.Match[str] | None] | None:
-    """The match of a layout, and the match of the timestamp if the layout matched only the rest."""
+    """The match of a layout, and the match of the timestamp if it was matched separately."""
     if layout.after_time is not None and (time := _PLAIN_TIME.match(line)) is not None:
         behind = layout.after_time.match(line, time.end())
         if behind is not None:
@@ -159,7 +162,7 @@ _JUL_LEVEL = re.compile(r"(SEVERE|WARNING|INFO|CONFIG|FINE|FINER|FINEST): ")
 
 
 def is_below(header: Header, line: str) -> bool:
-    """Whether the line after a header continues it, even if that line looks like a header."""
+    """Whether the line after a header is the second line of a java.util.logging header."""
     return header.layout == JUL and _JUL_LEVEL.match(line) is not None
 
 
@@ -253,10 +256,11 @@ _THREAD_TOKEN = re.compile(r"[\w.\-/#$]+(?=[ \t|])")
 
 
 def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
-    """The header of a line on which only brackets may precede the timestamp or level.
+    """The header of a line, parsed as a sequence of tokens; ``None`` if it is not a header.
 
-    Tokens are consumed from left to right: brackets, separators, the level, and one logger. The
-    message starts after the first `` - ``, ``: ``, or `` | `` that follows the level and logger.
+    Tokens are read from left to right: the timestamp, brackets, separators, the level, one logger,
+    and the thread. The message starts after the first dash, colon, or bar that follows the level
+    and logger, or at the first text that is not a token.
     """
     parts = _Tokens()
     column = 0
@@ -287,7 +291,7 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
 
 
 class _Tokens:
-    """The parts that the token grammar has found so far; used for a single line."""
+    """The parts of one line that the token grammar has found so far."""
 
     __slots__ = ("context", "has_time", "is_complete", "level", "logged_at", "logger", "thread")
 
@@ -342,8 +346,8 @@ class _Tokens:
     def _is_before_message(self, line: str, column: int) -> bool:
         """Whether the text before ``column`` is a complete header.
 
-        A complete header has a level and a logger, or, if no level follows, a time, a thread, and a
-        logger.
+        A complete header has a level and a logger that no bracket follows. Without a level, it has
+        a time, a thread, and a logger, and no bracket or level follows.
         """
         if self.level is not None:
             return self.logger is not None and line[column : column + 1] != "["

@@ -1,7 +1,8 @@
 """Parses a JSON log line into a ``Header`` that includes the stack trace.
 
 ECS, GELF, Logstash, GCP, log4j2's ``JSONLayout`` and ``JsonTemplateLayout``, and the CloudWatch
-format of Amazon Managed Service for Apache Flink differ only in field names; all names are tried.
+format of Amazon Managed Service for Apache Flink have different field names. All known names are
+tried, in a fixed order.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _JOB = (
     "contextMap.flink-job-id",
     "_flink-job-id",
 )
-# GELF uses the syslog severity levels.
+# The levels for the syslog severities 0 to 7, which GELF uses.
 _SYSLOG_LEVELS = ("FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG")
 _RAW = ("@message", "message", "log", "line", "_raw", "msg", "body", "content", "event.original",
         "textPayload", "textpayload", "_source.message", "MESSAGE")  # fmt: skip
@@ -123,7 +124,7 @@ _MAX_CAUSES = 50
 
 
 def kind_of_line(text: str) -> HeaderKind | None:
-    """The kind of header on a line without its carrier; the line is JSON or plain text."""
+    """The layout and logger of a line without its carrier; ``None`` if it is not a header."""
     if not text.startswith("{"):
         return header_kind_of(text)
     header = parse_json_line(text)
@@ -131,7 +132,7 @@ def kind_of_line(text: str) -> HeaderKind | None:
 
 
 def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
-    """The event on this line; ``None`` unless it is a JSON object with a message or stack trace."""
+    """The event on this line; ``None`` if the line is not the JSON object of an event."""
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
         return None
@@ -143,7 +144,10 @@ def parse_json_line(line: str, default_timezone: tzinfo = UTC) -> Header | None:
 
 
 def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | None:
-    """The parts of an event from a JSON object, whose fields are nested or have dotted names."""
+    """The parts of an event from a JSON object, whose fields may be nested or have dotted names.
+
+    ``None`` if the object has neither a message nor a stack trace, or neither a level nor a time.
+    """
     flat = _flatten(fields)
     message = _first_text(flat, MESSAGE_KEYS)
     stack = _stack(fields, flat)
@@ -152,7 +156,7 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
     logger = _first_text(flat, _LOGGER)
     if message is None and stack is None:
         return None
-    # Kafka records and configuration are also JSON, but only a log line has a time or a level.
+    # Without a level and a time, the object may be a Kafka record or a configuration.
     if level is None and logged_at is None:
         return None
     job_id = _first_text(flat, _JOB)
@@ -196,9 +200,9 @@ class Wrapped:
 
 
 def unwrap_json_line(line: str) -> Wrapped | None:
-    """The raw line that a log collector wrapped in a JSON object; ``None`` for an event.
+    """The raw line that a log collector wrapped in a JSON object; ``None`` for any other line.
 
-    An event has a level, a logger, or a stack trace; a collector adds only a source and a time.
+    An object with a level, a logger, or a stack trace is an event and not a wrapped line.
     """
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):
@@ -274,7 +278,7 @@ def _time(flat: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
 def _from_number(number: float, nanos: int = 0) -> datetime | None:
     """The time for a number of seconds, milliseconds, microseconds, or nanoseconds since 1970.
 
-    ``None`` if it is out of range, because JSON numbers are unbounded.
+    The size of the number determines its unit. ``None`` if the time is out of range.
     """
     try:
         value = float(number) + nanos / 1e9
@@ -311,7 +315,7 @@ def _stack_text(value: Any) -> str | None:
 
 
 def _element_text(item: Any) -> str:
-    """A stack frame from an object written by log4j2 (``class``) or logback (``className``)."""
+    """A stack frame from an object with the field names of log4j2 or logback, or other text."""
     if not isinstance(item, dict):
         return str(item)
     method = item.get("method", item.get("methodName"))

@@ -1,11 +1,15 @@
 """Parses the timestamp at the start of a log line into a timezone-aware UTC ``datetime``.
 
-Supported formats: ISO 8601 with ``T`` or a space, ``-`` or ``/``, ``.`` or ``,`` before a fraction
-of up to nine digits, and ``Z``, ``UTC``, ``GMT``, or a numeric offset; log4j 1's ``yy/MM/dd
-HH:mm:ss``; dates with month names (``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``);
-dates with the year last (``21.11.2026 06:54:27``, ``11/21/2026 06:54:27,012``), where the month
-precedes the day if the separators are slashes and the date is valid; epoch seconds and
-milliseconds; and a bare time of day, which has no date and therefore yields ``None``.
+Supported formats:
+
+- ISO 8601 and variants: ``2026-11-21T06:54:27.012Z``, also with a space or ``_`` instead of ``T``,
+  with ``/`` or ``.`` instead of ``-``, and with a fraction of up to nine digits
+- log4j 1's ``yy/MM/dd HH:mm:ss``
+- dates with month names: ``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``
+- dates with the year last: ``21.11.2026 06:54:27``, ``11/21/2026 06:54:27,012``; with slashes, the
+  month precedes the day if the date is then valid
+- ``20261121 065427``, and epoch seconds (with a fraction) and milliseconds
+- a time of day, which is recognized, but has no date and therefore yields ``None``
 """
 
 from __future__ import annotations
@@ -86,7 +90,7 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
 
 
 def time_of_columns(second: str, fraction: str, default_timezone: tzinfo) -> datetime | None:
-    """The UTC time of ``yyyy-MM-dd HH:mm:ss`` columns and fractional-second digits."""
+    """The UTC time of ``yyyy-MM-dd HH:mm:ss`` text and the digits of the fraction of a second."""
     moment = _second(second[:10], second[11:], "", default_timezone)
     return _with_fraction(moment, fraction)
 
@@ -129,11 +133,11 @@ def _numeric(date: str) -> str:
     return f"{year:04}-{month:02}-{day:02}"
 
 
-# Cached, because adjacent events often have the same second.
+# Cached, because successive events often have the same second.
 @lru_cache(maxsize=4096)
 def _second(ymd: str, hms: str, offset: str, default_timezone: tzinfo) -> datetime | None:
-    # No Flink log is outside of these years; corrupt timestamps contain 0000 and 9999, which
-    # overflow.
+    # No Flink log is outside of these years. Corrupt timestamps may contain the years 0000 and
+    # 9999, which cause overflows.
     if not "1970" <= ymd[:4] <= "2199":
         return None
     zone = _zone(offset) if offset else default_timezone
@@ -177,8 +181,8 @@ def _from_epoch(text: str) -> datetime | None:
     return _with_fraction(moment, fraction)
 
 
-# The start of nearly all events in Flink logs, but not of a line with a carrier prefix. For
-# example, a fluentd record has fields in braces where the logger would be.
+# The start of an event in Flink's default layout, but not of a line with a carrier prefix. For
+# example, a fluentd record has braces in place of the logger.
 _PLAIN_START = re.compile(
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{1,9} +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) +[\w\[]",
     re.ASCII,
@@ -186,7 +190,7 @@ _PLAIN_START = re.compile(
 
 
 def mostly_plain(lines: Sequence[str]) -> bool:
-    """Whether more than half of the lines have Flink's default header layout or a similar one."""
+    """Whether more than half of the lines start like an event in Flink's default layout."""
     spare = (len(lines) - 1) // 2
     for line in lines:
         if not _PLAIN_START.match(line):
