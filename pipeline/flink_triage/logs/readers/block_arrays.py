@@ -1,4 +1,4 @@
-"""Splits a buffer into events, represented as arrays of their offsets and first bytes."""
+"""Represents the events of a buffer as arrays of their offsets and first bytes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 
 @dataclass(frozen=True, slots=True)
 class WholeEvents:
-    """Complete events of a buffer; ``bounds`` and ``lines`` have one more entry than there
-    are events.
+    """The complete events of the buffer ``data``.
 
-    All events start with a header, except for the first one if ``begins_with_header`` is false.
+    ``bounds`` and ``lines`` are the byte offset and line number at which each event starts, and as
+    the last entry those at which the last event ends. ``rows`` are the first bytes of each event,
+    as 64-bit words. All events start with a header, except for the first one if
+    ``begins_with_header`` is false.
     """
 
     data: bytes

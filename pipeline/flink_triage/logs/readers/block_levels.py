@@ -26,7 +26,10 @@ def code_of(level: str | None) -> int:
 def quiet_levels(
     view: WholeEvents, newlines: npt.NDArray[np.int64], shape: Shape
 ) -> npt.NDArray[np.int64]:
-    """An index into ``_LEVELS`` for each event with a quiet level; other events are unresolved."""
+    """An index into ``_LEVELS`` for each event with a quiet level; ``UNRESOLVED`` for all others.
+
+    In JSON, the level is also ``UNRESOLVED`` for records that must be parsed.
+    """
     if shape.is_json:
         return plain_levels(view, UNRESOLVED)
     levels = np.full(len(view.bounds) - 1, UNRESOLVED, dtype=np.int64)
@@ -39,7 +42,7 @@ def quiet_levels(
         value = np.uint64(int.from_bytes(word, "little"))
         following = ((words >> np.uint64(8 * len(word))) & np.uint64(0xFF)).astype(np.uint8)
         levels[((words & mask) == value) & ~IS_WORD[following]] = code
-    # A header is a line that has the shape. The first line of the file may lack it.
+    # The first event may be the text before the first header.
     if not view.begins_with_header:
         levels[0] = UNRESOLVED
     return levels
@@ -48,7 +51,7 @@ def quiet_levels(
 def _anchor_columns(
     view: WholeEvents, newlines: npt.NDArray[np.int64], anchor: str | None
 ) -> npt.NDArray[np.int64] | None:
-    """The offset of the level of each event; the end of the data for events without a level."""
+    """The offset of the level in each event; the end of the data if the header line lacks it."""
     if anchor is None:
         return None
     starts = view.bounds[:-1]

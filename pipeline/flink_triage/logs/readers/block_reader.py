@@ -1,8 +1,9 @@
 """Reads a file whose header lines have a fixed shape, and yields its notable events in portions.
 
-The file is read in large blocks. Each block is inspected with NumPy and a single literal scan, so
-that Python code runs only for notable events. The result equals that of ``reference_reader``. A
-range includes every event whose first byte is in the range, up to the end of that event.
+The file is read in large blocks. NumPy and a literal scan find the events that may be notable, and
+Python code runs only for these. Without ``repeats``, the result equals that of
+``reference_reader``. A range includes every event whose first byte is in the range, up to the end
+of that event.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from flink_triage.logs.routine import drop_routine, job_of_completed
 from flink_triage.logs.text.block_literals import LiteralFinder
 from flink_triage.model import Event
 
-# Larger blocks exceed the CPU cache and require new memory pages every time, which takes a fifth of
-# the total time. With smaller blocks, NumPy's call overhead occurs more often.
+# Larger blocks exceed the CPU cache and require new memory pages for each block, which takes a
+# fifth of the total time. With smaller blocks, NumPy's call overhead occurs more often.
 BLOCK_BYTES = 1024 * 1024
 
 # Below this size, NumPy's call overhead exceeds the cost of a loop over the events.
 FEW_BYTES = 16 * 1024
 
-# Larger portions fold better, but require more memory.
+# In larger portions, more events are counted without building them, but they require more memory.
 MAX_PORTION_BLOCKS = 16
 # Completed checkpoints are trimmed when this many have been collected.
 MAX_ROUTINE = 16 * 1024
@@ -58,7 +59,8 @@ def read_blocks(
     """Read ``source``, which must be positioned at ``window.start``, block by block.
 
     Yields the events that ``tally`` keeps, in portions; the last portion stays in ``tally``. If
-    given, ``repeats`` counts the events that other events represent; call its ``begin`` first.
+    given, ``repeats`` counts repeated events that do not have to be built; call its ``begin``
+    first.
     """
     return _Blocks(source, window, build, finder, tally, block_bytes, few_bytes, repeats).run()
 
@@ -157,7 +159,7 @@ class _Blocks:
         return data[taken:]
 
     def _finish(self, data: bytes) -> None:
-        """Treat the remaining bytes at the end of the source as one event."""
+        """Close the last event at the end of the source, or hold it back if the file is active."""
         if not data:
             return
         if self._window.is_active:
@@ -287,7 +289,7 @@ class _Blocks:
         count_volumes(view, levels, sizes, line_counts, self._build, self._tally)
 
     def _read_run(self, found: Candidates, kind: Kind, run: list[int]) -> int | list[int]:
-        """Count plain events of one kind, and return the codes of their levels."""
+        """Count plain events of one kind, or read them individually; return their level codes."""
         assert self._repeats is not None
         starts, lines = found.starts[run].tolist(), found.lines[run].tolist()
         events = [found.pieces[index] for index in run]

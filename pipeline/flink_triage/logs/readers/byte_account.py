@@ -1,6 +1,6 @@
-"""Accounts for every byte of a range: every event is added exactly once, whether notable or not.
+"""Accounts for every byte of a range, and collects its notable events.
 
-Because a range may be a whole file, notable events are returned in portions during reading.
+Because a range may be a whole file, the notable events are returned in portions during reading.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flink_triage.logs.text.redact import Redactions
 from flink_triage.model import ByteRange, Event, Quarantined, RangeScan, Volume
 from flink_triage.settings import MIB
 
-# These limits bound the memory for one portion: its text, and the parsed traces, which require
+# These limits bound the memory for one portion: its text, and its parsed traces, which require
 # about 25 times as much. The number of events is also limited, because events may be short.
 PORTION_BYTES = 4 * MIB
 PORTION_EVENTS = 8_192
@@ -68,14 +68,14 @@ class Tally:
     def keep_counted(self, size: int) -> None:
         """Move ``size`` bytes from the counted to the event bytes.
 
-        They belong to notable events that other events represent.
+        They belong to notable events that were counted without building them.
         """
         self.event_bytes += size
         self.counted_bytes -= size
 
     @property
     def waiting_offsets(self) -> list[int]:
-        """The sorted offsets of the events that were kept since the last portion was taken."""
+        """The sorted offsets of the events that were kept since the last call of ``take``."""
         return sorted(event.offset for event in self._waiting)
 
     @property
@@ -101,7 +101,7 @@ class Tally:
         return events
 
     def quarantine_rest(self, byte_range: ByteRange, reason: str) -> None:
-        """Quarantine the unread rest of the range."""
+        """Quarantine the bytes of the range that are not accounted for."""
         profile = byte_range.profile
         end = profile.size_bytes if byte_range.end is None else byte_range.end
         left = end - byte_range.start - self.accounted_bytes

@@ -1,4 +1,4 @@
-"""The events of a block that may be notable, and those of them that only have to be counted."""
+"""Determines which candidates of a block, events that may be notable, only have to be counted."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 class Candidates:
     """The candidates of a block, in file order, as parallel arrays.
 
-    ``indexes`` are their numbers in the block. ``runs`` are positions in these arrays: the plain
-    events of a kind that do not have to be read individually.
+    ``indexes`` are their numbers in the block. ``runs`` contains, for each kind, the positions in
+    these arrays of plain events that do not have to be read individually.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Candidates:
         self._keys: Iterable[bytes | None] = repeat(None, len(self.indexes))
 
     def find_repeats(self, build: ShapedEvents, finder: LiteralFinder, repeats: Repeats) -> None:
-        """Find the runs, and the keys by which ``repeats`` knows the other events."""
+        """Find the runs, and the keys by which ``repeats`` looks up the other events."""
         if not build.shape.is_json:
             self._is_plain = plain_lines(self.pieces, self._is_plain, finder)
             self.runs = runs_of(self._data, self.starts, self.ends, self._is_plain, build, repeats)
@@ -55,9 +55,10 @@ class Candidates:
         self._keys = self._keys_of_singles(build, repeats.quoted_text)
 
     def _keys_of_singles(self, build: ShapedEvents, quoted_text: QuotedText) -> list[bytes | None]:
-        """The form of each event, or the header of a plain event.
+        """The key of each event that is not in a run: its form, or the header of a plain event.
 
-        ``None`` for an event without a header, and for JSON that must be parsed.
+        ``None`` for an event without a header, and for a JSON record whose form does not determine
+        its text.
         """
         pieces = list(compress(self.pieces, self._is_single.tolist()))
         zero_time = build.shape.zero_time

@@ -1,7 +1,7 @@
 """The reference implementation that reads a file with a header shape line by line.
 
-Its result is correct by definition. Production code uses ``block_reader.read_blocks``, which tests
-compare with this reader.
+The runners use ``block_reader.read_blocks``. Tests compare its result with the result of this
+reader, which is correct by definition.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class ByteSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The offset at which reading starts, and the ``end`` before which included events start.
+    """The offset at which reading starts, and the offset before which all included events start.
 
-    If ``is_active``, the last event of the file may continue.
+    If ``is_active`` is set, the last event of the file may continue.
     """
 
     start: int

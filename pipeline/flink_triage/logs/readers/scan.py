@@ -1,4 +1,4 @@
-"""Scans a byte range for notable events, and accounts for every byte."""
+"""Reads the notable events of a byte range, and accounts for every byte."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from flink_triage.settings import Settings
 class Scanner:
     """Reads byte ranges; create one per process, because it compiles its literals.
 
-    ``literals`` are the literals of the signatures; the lifecycle literals are added. With
-    ``line_by_line``, files with a header shape are read by the slow reference reader.
+    ``literals`` are the anchors of the signatures; the lifecycle literals are added. With
+    ``line_by_line``, the slow reference reader reads files with a header shape.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Scanner:
         is_active: bool = False,
         default_timezone: tzinfo = UTC,
     ) -> RangeScan:
-        """The range with all its events; see ``read``."""
+        """The result for the range with all notable events; see ``read``."""
         tally = Tally(is_whole=True)
         portions = self.read(
             byte_range, tally, is_active=is_active, default_timezone=default_timezone
@@ -75,13 +75,13 @@ class Scanner:
         repeats: Repeats | None = None,
         grain: Grain | None = None,
     ) -> Iterator[Sequence[Event]]:
-        """Yield the events that start in the range, in portions; ``tally`` accounts for every byte.
+        """Yield the notable events that start in the range; ``tally`` accounts for every byte.
 
-        With ``is_active``, the last event of the file is held back, because it may continue. If the
-        file is already open, pass it as ``raw``, positioned at its start; it is left open. With
-        ``repeats``, the events that folding at ``grain`` would only count are counted during
-        reading, or yielded if the reader does not support counting. File content never causes an
-        exception: unreadable parts are listed in ``problems``.
+        The events are yielded in portions. With ``is_active``, the last event of the file is held
+        back, because it may continue. If the file is already open, pass it as ``raw``, positioned
+        at its start; it is left open. With ``repeats`` and ``grain``, events that this grain only
+        counts may be counted instead of yielded. If reading fails, the rest of the range is
+        quarantined, with the reason in ``tally.problems``; ``OSError`` is not raised.
         """
         profile = byte_range.profile
         try:
@@ -111,7 +111,7 @@ class Scanner:
         shape = shape_named(profile.layout)
         limit = self._settings.max_file_bytes
         if profile.compression == "none":
-            # A growing file is read up to its size at listing time.
+            # A growing file is read up to its size in the profile.
             limit = min(limit, profile.size_bytes)
         source: ByteSource
         if byte_range.is_continued:
@@ -142,7 +142,7 @@ class Scanner:
             )
             is_export = _export_of(profile) is not None
             lines = self._lines(source, profile, start)
-            # An export is written in one step, and its lines may not be in chronological order.
+            # An export is written at once, and its order may be reversed, so nothing is held back.
             yield from events.read(lines, is_active=is_active and not is_export)
             if events.own.problem is not None:
                 tally.problems.append(Quarantined(profile.path, events.own.problem))
@@ -152,7 +152,7 @@ class Scanner:
             if is_partial or "unreadable" in source.problem:
                 tally.problems.append(Quarantined(profile.path, f"partial: {source.problem}"))
             if profile.compression == "none" and "unreadable" in source.problem:
-                # Reading stopped here, so the rest of the file is quarantined with the range.
+                # Reading stopped here, so the rest of the file is quarantined.
                 left = limit - start - tally.accounted_bytes
                 tally.quarantined_bytes = max(left, 0)
 
@@ -237,7 +237,10 @@ class _Rest:
 def _seek(
     raw: BinaryIO, byte_range: ByteRange, limit: int, shape: Shape | None
 ) -> tuple[ByteSource, int]:
-    """The source and the offset of the first header in a range that starts inside a file."""
+    """The source and the offset of the first header in a range that starts inside a file.
+
+    If the range contains no header, the source is empty, and the offset is its end.
+    """
     if shape is None:
         raise ValueError(f"range of {byte_range.profile.path!r}: start must be 0 without a shape")
     # The byte before the range shows whether the range starts at the start of a line.
@@ -256,7 +259,7 @@ def _seek(
             return _Rest(raw, pending[found:], left), position + found
         if not block:
             return _Rest(raw, b"", 0), position + len(pending)
-        # A header may start in the last bytes, so they are searched again with the next block.
+        # A header may start in the last bytes, so these are searched again with the next block.
         drop = max(len(pending) - len(shape.columns), 0)
         pending = pending[drop:]
         position += drop

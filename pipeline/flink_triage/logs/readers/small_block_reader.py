@@ -26,11 +26,12 @@ _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
 
 @dataclass(frozen=True, slots=True)
 class FewEvents:
-    """Complete events of ``data``; ``bounds`` and ``lines`` have one more entry than there are
-    events.
+    """The complete events of ``data``.
 
-    All events start with a header, except for the first one if ``begins_with_header`` is false.
-    ``levels`` contains the quiet levels, and ``None`` for events with other text at the anchor.
+    ``bounds`` and ``lines`` are the byte offset and line number at which each event starts, and as
+    the last entry those at which the last event ends. All events start with a header, except for
+    the first one if ``begins_with_header`` is false. ``levels`` contains the quiet levels, and
+    ``None`` for events with other text at the anchor.
     """
 
     data: bytes
@@ -72,7 +73,7 @@ class FewEvents:
 
 
 def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | None:
-    """All events of ``data`` that start before ``limit``, except the last, which may continue.
+    """The events of ``data`` that start before ``limit``, except the last one, which may continue.
 
     ``None`` if no event remains.
     """
