@@ -1,4 +1,4 @@
-"""Builds an ``Event`` from the bytes of a notable event in a file with a header shape."""
+"""Builds events from their bytes in files with a header shape, and determines which are notable."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class ShapedEvents:
         self._personal = settings.reading.redacts_personal
         self._continuations = TextCache(personal=self._personal)
         layout = layout_named(shape.layout)
-        # The fast path cannot modify the text.
+        # The fast path does not mask personal data.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether timestamps sort in the same order as their text.
+        # Whether timestamps sort in the same order as their text: false if clocks are set back.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
-        # Whether the bytes between the timestamp and the message are a header for any message.
+        # Whether these bytes after the timestamp are a complete header, whatever message follows.
         self._headers: dict[bytes, bool] = {}
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
@@ -106,8 +106,8 @@ class ShapedEvents:
     def header_of(self, data: bytes) -> bytes | None:
         """The header of ``data``, with blanks in place of its timestamp.
 
-        It represents all one-line events with the same level, logger, thread, and job. ``None`` if
-        the message may affect how the header is parsed.
+        One-line events with the same header have the same level, logger, thread, and job. ``None``
+        if the message may affect how the header is parsed.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -204,9 +204,9 @@ class ShapedEvents:
     def _build_regular(
         self, offset: int, size: int, line: int, data: bytes, has_literal: bool | None
     ) -> BuiltEvent | None:
-        """Build an event if its text is clean and its header has the layout of the file.
+        """Judge an event whose header has the layout of the file and whose text needs no change.
 
-        These are nearly all events. ``None`` for any other event, which takes the general path.
+        ``None`` for all other events, which are rare and take the general path.
         """
         if self.time_columns is None or self._after_time is None:
             return None
@@ -292,9 +292,10 @@ class ShapedEvents:
         )
 
     def _headless(self, offset: int, size: int, line: int, data: bytes, is_cut: bool) -> BuiltEvent:
-        """Build an event from the text before the first header.
+        """Judge the text before the first header.
 
-        It is the rest of an event that started before a log rotation, or start script output.
+        Usually, it is the rest of an event that started before a log rotation, or the output of a
+        start script. It is notable if it contains a literal or a stack trace.
         """
         text, errors = decode(data)
         text = clean(text)

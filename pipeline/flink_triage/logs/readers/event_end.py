@@ -1,4 +1,4 @@
-"""Assembles the lines of one event, and detects the lines that end it."""
+"""Collects the lines of one event, and detects the lines that start the next event."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class OpenEvent:
         self._frames_seen = False
         self._in_traceback = False
         self._throwable_open = False
-        # The last non-blank line, and the number of lines before it.
+        # The last line with content, and the number of lines before it.
         self.last_line = ""
         self.last_line_offset = 0
         self._count(line)
@@ -150,7 +150,7 @@ class OpenEvent:
                 # Python prints the error after the frames.
                 return False
             if self._throwable_open:
-                # An event without stack frames ended at the blank line.
+                # A throwable without stack frames ends at a blank line.
                 return self._blank_seen
             # A title of the stack trace below it belongs to that stack trace.
             is_title = self.line_count == 1 and (
@@ -164,22 +164,24 @@ class OpenEvent:
             return False
         if is_elision(text):
             return False
-        # A complete stack frame does not continue at column 0, but an event with a header may.
+        # A line at column 0 does not continue a stack frame, but it may be text of an event with a
+        # header.
         if self.header is None:
             return kind_of(self.last_line) is LineKind.FRAME
         return _is_prose(text, self.last_line)
 
     def _is_title(self, text: str) -> bool:
-        """Whether the event is only a cause, quoted above a stack trace with less indentation.
+        """Whether the event is only a cause that is indented more than ``text``, another cause.
 
-        Lines that belong to a cause are indented at least as much as the cause itself.
+        The event is then a quotation above the stack trace, because lines that belong to a cause
+        are indented at least as much as the cause itself.
         """
         if self.header is not None or self.line_count > 1 or not self._throwable_open:
             return False
         return _indent(self.last_line) > _indent(text)
 
     def texts(self) -> tuple[str, str | None]:
-        """The message, and the lines after it (``None`` if there are none)."""
+        """The message, and the lines after it (``None`` if they are missing or blank)."""
         lines = self._head
         if self._dropped:
             lines = [*lines, f"[{self._dropped} lines left out]"]
@@ -202,7 +204,7 @@ def _indent(text: str) -> int:
 
 
 def _is_prose(text: str, last: str) -> bool:
-    """Whether ``text`` is a sentence after a complete frame and not a wrapped part of the frame."""
+    """Whether ``text`` is a sentence after a complete frame, and not a part of a wrapped frame."""
     if text[:1].isspace() or not last.rstrip().endswith((")", "]", "more")):
         return False
     return len(_WORDS.findall(text[:200])) >= 5 and " " in text and not text.startswith("(")

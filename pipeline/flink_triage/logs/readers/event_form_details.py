@@ -1,7 +1,8 @@
 """Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
-A form is trusted if signatures and grammars treat all of its events alike (``SensitiveDigits``,
-``are_equal``), and if the contents of two of its events agree (``constant_of``, ``places_of``).
+Events of a form are counted if signatures and parsers treat all of them alike
+(``SensitiveDigits``, ``are_equal``), and if at least two parsed events of the form have the same
+properties (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from flink_triage.model import Observation
 _NUMBER = re.compile(rb"(?<![0-9A-Za-z$])[0-9]+(?![0-9A-Za-z$])")
 _ID = re.compile(rb"(?<![0-9A-Za-z$])[0-9a-f]{32}(?![0-9A-Za-z$])")
 _FRAME_INDENTS = (b"\n\t", b"\n\t\t", b"\n    ")
-# Forms in which the grammars of traces, masks, and secrets distinguish some digits or IDs: an ID
+# Forms in which the regexes for traces, masks, and secrets distinguish some digits or IDs: an ID
 # that may overlap with a number, an address, or an object's hash code; a number in a class name; or
 # a character that is encoded as a number.
 _UNEQUAL = re.compile(
@@ -81,7 +82,7 @@ def _zeros(found: re.Match[bytes]) -> bytes:
 
 
 def are_equal(form: bytes) -> bool:
-    """Whether the grammars treat all digits and IDs of the form alike."""
+    """Whether the regexes for traces, masks, and secrets treat all digits and IDs alike."""
     return not (_UNEQUAL.search(form) or _has_flat_frame(form))
 
 
@@ -94,7 +95,7 @@ def _has_flat_frame(form: bytes) -> bool:
 
 
 def constant_of(observation: Observation) -> tuple[Hashable, ...]:
-    """The properties that distinguish kinds and that all events of a form must share."""
+    """The properties that all events of a form must share, so that they can be counted."""
     event, lifecycle = observation.event, observation.event.lifecycle
     trace = observation.fingerprint
     return (
@@ -115,7 +116,10 @@ def constant_of(observation: Observation) -> tuple[Hashable, ...]:
 def places_of(
     observation: Observation, form: bytes, data: bytes, header_bytes: int
 ) -> dict[str, list[Span]] | None:
-    """The positions of the details that distinguish kinds; ``None`` if a detail is not found."""
+    """The columns of the job, task, subtask, parallelism, and logger in the bytes of an event.
+
+    Only variable columns of job, task, and logger are included. ``None`` if one is not found.
+    """
     event, lifecycle = observation.event, observation.event.lifecycle
     details = ("job", "task", "subtask", "parallelism", "logger")
     places: dict[str, list[Span]] = {name: [] for name in details}
@@ -142,7 +146,7 @@ def places_of(
             return None
         for start, end in spans:
             words = (*_NUMBER.finditer(data, start, end), *_ID.finditer(data, start, end))
-            # The end of the detail is treated as the end of a word.
+            # A number or an ID may end where the detail ends.
             places[name] += [(word.start(), word.end()) for word in words]
     return places
 

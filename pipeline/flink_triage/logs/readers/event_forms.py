@@ -1,9 +1,8 @@
 """Derives the forms of events by replacing their numbers and IDs with text of the same length.
 
-Two events with the same form differ only in the digits of whole numbers and in IDs of 32
-hexadecimal digits, both outside of stack frames. The grammars of traces, masks, and messages treat
-numbers and IDs as character classes. If the first or last character of an ID affects how a mask
-reads it, the form still distinguishes a digit from a letter in that position.
+Two events with the same form differ only in their timestamps, in the digits of whole numbers, and
+in IDs of 32 hexadecimal digits. Stack frames are not changed. If the first or last character of an
+ID may affect how it is masked, the form distinguishes a digit from a letter in this position.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _BLANKS = _among(b" \t\r\n")
 
 
 def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes]:
-    """The form of each event; ``time`` replaces the start of every event."""
+    """The form of each event; ``time`` replaces the start of each event, its timestamp."""
     if not events:
         return []
     together = forms_of(b"".join(events))
@@ -91,7 +90,7 @@ def _outside_of_frames(data: bytes) -> list[int]:
 
 
 def _form(data: bytes) -> bytes:
-    # Add whitespace at both ends, so that the characters around a word can be inspected.
+    # Add newlines at both ends, so that the characters around each word can be inspected.
     text = np.frombuffer(b"\n\n" + data + b"\n\n\n\n", dtype=np.uint8)
     kinds = _KINDS[text]
     breaks = np.flatnonzero(kinds == _OTHER)
@@ -103,7 +102,7 @@ def _form(data: bytes) -> bytes:
         _blank_ids(text, form, ids)
     is_number = (sizes > 0) & (kinds[starts] == _DIGIT) & (kinds[starts + sizes - 1] == _DIGIT)
     starts, sizes = starts[is_number], sizes[is_number]
-    # Some words have digits only at their ends.
+    # Exclude words with other characters between the first and the last digit.
     places = _positions(starts, sizes)
     is_digit = kinds[places] == _DIGIT
     if not is_digit.all():

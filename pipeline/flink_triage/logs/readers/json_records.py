@@ -2,7 +2,8 @@
 
 Such a file has a header shape (``{"@timestamp":"9999-99-99T99:99:99.999Z"``) and is read in blocks
 like plain text. A record is plain if it has a message and a quiet level, but no stack trace and no
-escaped characters; its text then occurs in its bytes unchanged. All other records are parsed.
+escaped characters. A plain record is parsed only if its bytes contain a literal. All other records
+are parsed, except for repeated ones that are counted.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class JsonEvents(ShapedEvents):
         return header, b"\n".join(filter(None, (encoded, rest))).rstrip()
 
     def _has_literal(self, data: bytes, header: Header) -> bool:
-        # Characters that are escaped in the record are unescaped only in the parsed text.
+        # Characters that are escaped in the record may be part of a literal in the parsed text.
         return self._finder.contains(data) or (
             b"\\" in data and self._finder.contains(header.message.encode("utf-8", "replace"))
         )
@@ -58,13 +59,13 @@ def _any_of(keys: Iterable[str]) -> str:
 
 
 def _nested(keys: Sequence[str]) -> str:
-    """The last parts of dotted keys, which are their names inside a nested object."""
+    """The last parts of dotted keys, which are the keys in nested objects."""
     return _any_of(key.rpartition(".")[2] for key in keys)
 
 
 _LEVELS, _MESSAGES = _any_of(LEVEL_KEYS), _any_of(MESSAGE_KEYS)
 _LEVELS_AT, _STACKS_AT = _nested(LEVEL_KEYS), _nested(STACK_KEYS)
-# The character before the last part of a key, so that any key with this last part matches.
+# The character before the last part of a key, nested or not.
 _KEY = r'["._]'
 _PATTERNS = (
     *(rf'"(?:{_LEVELS})" ?: ?"(?i:{level})"' for level in QUIET),
@@ -107,8 +108,7 @@ _NUMBER_AS_LEVEL = re.compile(rf'{_KEY}(?:{_LEVELS_AT})" ?: ?[^" ]'.encode())
 def is_countable(record: bytes) -> bool:
     """Whether the form of a record determines its text, apart from numbers and IDs.
 
-    This does not hold for records with escaped characters, which differ from the text that they
-    represent, or with a numeric level, which a form would not preserve.
+    This is not the case if the record contains escaped characters or a numeric level.
     """
     return b"\\" not in record and _NUMBER_AS_LEVEL.search(record) is None
 

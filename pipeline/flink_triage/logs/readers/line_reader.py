@@ -1,8 +1,8 @@
-"""Assembles events from lines of any kind; this general reader judges each line by its text.
+"""Assembles events from lines of any kind; this general reader inspects the text of each line.
 
-It reads the files that the block reader does not support: files with carriers, with several
-layouts, or with JSON records that do not begin with their timestamp, and text pasted from a ticket,
-in which events may not start with a header.
+It reads all files without a header shape, for example files with carriers, several layouts, custom
+layouts, other encodings, or JSON records that do not begin with their timestamp, exports of log
+stores, and text pasted from a ticket, in which events may not start with a header.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from flink_triage.logs.text.redact import both
 from flink_triage.model import Event
 from flink_triage.settings import Settings
 
-# Maximum number of open streams per file; beyond it, the stream that was idle longest is closed.
+# Maximum number of open events per file, one per stream; if there are more, the event whose last
+# line is oldest is closed.
 _MAX_OPEN_SOURCES = 256
 _BLANK = ("", " ", "\t")
 
@@ -56,7 +57,7 @@ class PastedEvents:
         is_document: bool = False,
     ) -> None:
         self._path = path
-        # A document that discusses failures has no events, so its lines are only counted.
+        # In a document that discusses failures, events without a timestamp are only counted.
         self._is_document = is_document
         self._is_output = is_output(path)
         self._carriers = carriers
@@ -73,8 +74,9 @@ class PastedEvents:
     def read(self, lines: Iterable[PhysicalLine], *, is_active: bool) -> Iterator[Sequence[Event]]:
         """Read all lines and yield the events in portions; the last portion stays in the tally.
 
-        At the end of an active file, an event that may continue is held back. Because the next run
-        resumes at a single offset, an event is closed if later lines of other events follow it.
+        At the end of an active file, the open events at the end of the file are held back. An open
+        event that lines of other events follow is closed, because the next run continues at a
+        single offset.
         """
         number = end = 0
         for line in joined(lines, self._carriers):
@@ -82,7 +84,7 @@ class PastedEvents:
             end = line.offset + line.size
             if self._tally.is_portion:
                 yield self._tally.take()
-        # A line that ends inside its prefix is a separate event after the event it belongs to.
+        # If the last line ends inside its prefix, its stream is unknown, and it is its own event.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end
             if is_active:
@@ -160,7 +162,7 @@ class PastedEvents:
         message, continuation = event.texts()
         is_last_word = is_last and self._is_output and self._is_plain(event, message, continuation)
         if is_last_word:
-            # The last line that a process printed is kept, regardless of its content.
+            # The last line that a process printed is kept, even if it mentions no failure.
             message, continuation = event.last_line, None
             number += event.last_line_offset
         if header is not None and continuation is not None:
@@ -203,9 +205,9 @@ class PastedEvents:
         )
 
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
-        """Whether the event has no header, no stack trace, and no signature literal.
+        """Whether the event has no header, no stack trace, and no signature or lifecycle literal.
 
-        A plain event also mentions no failure, unless its last line, which is kept, mentions one.
+        A plain event also mentions no failure, except in its last line, which is kept.
         """
         if self._is_document or event.header is not None or event.holds_trace:
             return False
@@ -218,7 +220,7 @@ class PastedEvents:
         self, event: OpenEvent, level: str | None, message: str, continuation: str | None
     ) -> bool:
         if self._is_document and (event.header is None or event.header.logged_at is None):
-            # A document quotes messages as "Error: ...".
+            # A document may quote messages such as "Error: ...", which are parsed as headers.
             return False
         if level in WARN_AND_ABOVE or event.holds_trace:
             return True

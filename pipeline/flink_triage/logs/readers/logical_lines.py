@@ -1,4 +1,4 @@
-"""Restores the lines that a program wrote: removes prefixes, and rejoins or splits lines."""
+"""Restores the lines that a program wrote: removes prefixes, and joins or splits lines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAX_JOINED_CHARS = 1024 * 1024
 
 
 def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[Logical]:
-    """The lines without their prefixes; the partial lines of each source are rejoined."""
+    """The lines without their prefixes; the partial lines of each source are joined."""
     partial: dict[str, tuple[Logical, list[str], int]] = {}
     for line in lines:
         peeled = peel_line(carriers, clean(line.text))
@@ -82,9 +82,9 @@ def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
 
 
 def _split(whole: Logical) -> Iterator[Logical]:
-    """The lines that a carrier merged into one; each has size 1, and the last has the rest."""
+    """The lines in the text of one record; each has size 1, and the last one has the rest."""
     texts = whole.peeled.text.split("\n")
-    # Offsets cannot distinguish more lines than there are bytes.
+    # Each line must have its own offset, so there cannot be more lines than bytes.
     texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]
     for index, text in enumerate(texts):
         is_last = index == len(texts) - 1

@@ -1,8 +1,7 @@
-"""Finds the plain events of a block, for which only the header matters, and groups them by header.
+"""Finds the plain events of a block, whose message has no effect, and groups them by header.
 
 A plain event is a single line without signature or lifecycle literals, without indications of a
-stack trace, a task, or a job, without possible secrets, and without characters to replace. All
-plain events with the same header are treated alike.
+stack trace, a task, or a job, without possible secrets, and without characters to replace.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _MAX_HEADER_BYTES = 128
 def plain_lines(
     events: Sequence[bytes], is_line: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """The plain events among those that are one line; none if there are few lines."""
+    """The plain events among those in ``is_line``; none if ``is_line`` has few events."""
     lines = is_line.nonzero()[0]
     if len(lines) < MET_FROM:
         return np.zeros_like(is_line)
@@ -49,8 +48,7 @@ def plain_lines(
         ends.append(end)
 
     database, scratch = _database()
-    # A match across the end of an event is a false positive, which at worst marks a plain event as
-    # not plain.
+    # A match across the end of an event is a false positive: a plain event is not treated as plain.
     database.scan(together, match_event_handler=note, scratch=scratch)
     bounds = np.cumsum([len(piece) for piece in pieces])
     found = bounds.searchsorted(np.asarray(ends, dtype=np.int64) - 1, side="right")
@@ -67,7 +65,7 @@ def runs_of(
     build: ShapedEvents,
     repeats: Repeats,
 ) -> list[tuple[Kind, npt.NDArray[np.int64]]]:
-    """The indexes of plain events that only have to be counted, in file order, by kind."""
+    """The kinds of plain events, each with the indexes of the events that are only counted."""
     kinds: dict[Kind, list[npt.NDArray[np.int64]]] = {}
     plain = is_plain.nonzero()[0]
     for of_plain in _header_groups(data, starts[plain], ends[plain], build):
@@ -93,8 +91,8 @@ def _header_groups(
 ) -> list[npt.NDArray[np.int64]]:
     """Groups of events with the same header and minute, each as indexes in file order.
 
-    Events whose header depends on the message, or whose second is invalid, are in no group. There
-    are no groups if the times of the events decrease.
+    Events whose header is too long or depends on the message, or whose second is invalid, are in no
+    group. If the time of any event is before that of the previous event, there are no groups.
     """
     if build.time_columns is None or not len(starts):
         return []
@@ -127,11 +125,11 @@ def _header_widths(
 ) -> npt.NDArray[np.int64]:
     """The number of bytes from each start to the message.
 
-    It is 0 if ``ShapedEvents.header_of`` is ``None`` because of the separators in the event.
+    It is 0 if the position of the message is ambiguous (see ``ShapedEvents.header_of``).
     """
     places = np.flatnonzero(text[:-2] == MESSAGE_FOLLOWS[0])
     is_separator = [text[places + at] == byte for at, byte in enumerate(MESSAGE_FOLLOWS)]
-    # A missing separator is behind the text, and so is the message of the last events.
+    # The end of the text stands for missing separators.
     separators = np.append(places[np.logical_and.reduce(is_separator)], [len(text)] * 2)
     number = separators.searchsorted(starts)
     messages = separators[number] + len(MESSAGE_FOLLOWS)

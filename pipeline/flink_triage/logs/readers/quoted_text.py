@@ -1,8 +1,8 @@
 """Recognizes failures that differ only in the text that their exceptions quote, such as a record.
 
-Fingerprints do not contain quoted text, so these failures are one kind, although their texts differ
-in length. The quoted text must not affect how a grammar reads the event, and two events are alike
-only if they contain the same literals and match the same regexes.
+Fingerprints do not contain quoted text, so these failures are of one kind, even if their texts have
+different lengths. This requires that the quoted text does not affect how the event is parsed, and
+that the events contain the same literals and match the same regexes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _QUOTED = re.compile(
     rb"\"[^\"\n]{0,1024}\"|`[^`\n]{0,1024}`"
     rb"|(?<![A-Za-z0-9])'[^'\n]{0,1024}'(?![A-Za-z0-9])"
 )
-# Throwables with a message of one line, which `traces.fingerprint` does not cut before masking it.
+# The lines of throwables whose message is one line, and so short that `traces.fingerprint` does not
+# truncate it before masking.
 _FRAME = re.compile(rb"\t(?:at [\w$.<>/@-]{1,1024}\([^()]{0,256}\).{0,512}|\.\.\. \d{1,9} more)")
 _HEADLINE = re.compile(
     rb"(?:Caused by: )?(?:org\.apache\.flink\.util\.SerializedThrowable: (?=(?:[\w$]+\.){2}))?"
@@ -39,7 +40,7 @@ _HEADLINE = re.compile(
 # The class of a throwable, and the classes at the start of its message.
 _CLASSES = re.compile(rb"(?:[A-Za-z_$][\w$.]{0,255}:(?: |$)){1,5}")
 _MAX_EVENT_BYTES = 16 * 1024
-# Headlines whose text is not the class and the message of the throwable.
+# Headlines for which the parser changes the class or the message.
 _REWRITTEN = re.compile(rb"SerializedThrowable|: \(message:|^([\w$.]+: )\1")
 # A subtask, an ID, a character to clean, or a word of a stack trace.
 INDICATIONS = (
@@ -57,7 +58,7 @@ _MAY_CROSS_LINES = re.compile(r"\\[nsAZWD]|\(\?[a-z]*[sm]|\^|\$")
 
 
 class QuotedKey(bytes):
-    """The form of an event without quoted text, a zero byte, and what else distinguishes it."""
+    """The form of an event without quoted text, a zero byte, and its literals and matches."""
 
     @property
     def form(self) -> bytes:
@@ -75,7 +76,10 @@ class _Search:
 
 
 class QuotedText:
-    """Removes quoted text from events; knows all literals and regexes that may read it."""
+    """Removes quoted text from events, and finds the literals and regexes that match with it.
+
+    ``literals`` and ``searches`` are those of all signatures.
+    """
 
     def __init__(
         self, literals: Iterable[str], searches: Iterable[Search], settings: Settings
@@ -104,9 +108,10 @@ class QuotedText:
         self._regexes_for = lru_cache(maxsize=1024)(self._select_regexes)
 
     def without(self, event: bytes) -> tuple[bytes, bytes] | None:
-        """The event without quoted text, and what distinguishes it from others with this text.
+        """The event without quoted text, and a text that identifies its literals and matches.
 
-        ``None`` if it quotes nothing, or if the quoted text may affect more than its matches.
+        ``None`` if the event is not a failure with a stack trace that quotes text, or if the quoted
+        text may affect more than its matches.
         """
         if len(event) > self._max_bytes:
             return None
@@ -133,14 +138,17 @@ class QuotedText:
         return None if marks is None else (b"\n".join(lines), marks)
 
     def _is_neutral(self, quoted: bytes) -> bool:
-        """Whether the text means nothing to the grammars of traces and tasks."""
+        """Whether the text does not affect how stack traces and tasks are parsed."""
         database, scratch = _indication_database()
         found: list[int] = []
         database.scan(quoted, match_event_handler=lambda *_: found.append(1), scratch=scratch)
         return not found
 
     def _marks_of(self, header_line: bytes, throwables: Sequence[bytes]) -> bytes | None:
-        """The literals in the header line and each throwable, and the regexes that these match."""
+        """The literals in the header line and each throwable, and the regexes that match them.
+
+        ``None`` if these cannot be determined, or if the text may contain a secret.
+        """
         literals = self._literals_in((header_line, *throwables))
         names = frozenset(name for text in throwables for name in _simple_names(text))
         found = frozenset(number for _, number in literals)
@@ -159,7 +167,7 @@ class QuotedText:
         return repr((literals, matches)).encode()
 
     def _literals_in(self, lines: Sequence[bytes]) -> list[tuple[int, int]]:
-        """The index of the line and the number of each literal."""
+        """For each literal that occurs, the index of its line and its number."""
         if self._database is None:
             self._database = database_of([literal.encode() for literal in self._literals])
         database, scratch = self._database
@@ -188,7 +196,7 @@ class QuotedText:
 
 
 def _is_failure(lines: Sequence[bytes], headlines: Sequence[int]) -> bool:
-    """Whether these are a header line and throwables with frames; the last line must be empty."""
+    """Whether these are a header line, throwables that each have frames, and an empty last line."""
     if lines[-1] or not headlines or headlines[0] != 1 or headlines[-1] == len(lines) - 2:
         return False
     if any(index + 1 == following for index, following in pairwise(headlines)):

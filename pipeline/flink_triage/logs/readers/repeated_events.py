@@ -1,9 +1,9 @@
 """Counts repeated notable events by their bytes, without building each event.
 
-A notable event is looked up by its form (see ``event_forms``). Properties found in two fully parsed
-events of a form apply to all events of that form, except in the columns of the job, the task, and
-the subtask. Of the events that folding treats as one kind, only those that it keeps are built: the
-first few and the last of each portion. The events between them are only counted.
+A notable event is looked up by its form (see ``event_forms``). If at least two fully parsed events
+of a form have the same properties, these apply to all events of the form, except for details such
+as the job and the subtask, whose columns are known. Of the events of one kind, only the first few
+and the last of each portion are built. The events between them are only counted, as in folding.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from flink_triage.logs.readers.quoted_text import QuotedKey, QuotedText
 from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
 
-# Maximum size of a counted event: larger events are rare, and each form stores one event.
+# Maximum size of a counted event: larger events are rare, and a form is as large as its event.
 MAX_EVENT_BYTES = 16 * 1024
-# Maximum number of forms per process; each is as large as its event.
+# Maximum number of forms per process and table.
 _MAX_FORMS = 4096
 _MAX_TABLES = 16
 _MAX_MET = 65_536
-# Learning a form takes longer than reading an event, so a form is learned only from this occurrence
-# on.
+# Learning a form takes longer than reading an event, so it starts only at this occurrence of the
+# form.
 MET_FROM = 8
 # The number of events of a form to parse before counting starts, and before learning stops.
 _TRUSTED_FROM = 2
 _LEARNED_FROM = 8
 
-# These kinds are read individually at every grain, or folded by their values or adjacent events.
+# Events of these kinds are built individually: the diagnosis reads their values or their order.
 _NEVER_COUNTED = LOGGED_AT_STARTUP | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
 Kind = tuple[Hashable, ...]
@@ -50,9 +50,9 @@ LAST_TEN_SECONDS = ord("5")
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The unbuilt events that a built event represents, excluding the built event itself.
+    """The events that were only counted, and that a built event represents.
 
-    ``subtasks`` are the subtasks in these events, if the grain does not distinguish subtasks.
+    ``subtasks`` are the 1-based subtasks in these events.
     """
 
     events: int
@@ -71,7 +71,7 @@ class _Form:
 
     def __init__(self, number: int, spans: list[Span] | None) -> None:
         self.number = number
-        # Columns that split these events into variant forms; if empty, there is only one form.
+        # Columns whose digits affect matches: each variant of them has its own form. May be empty.
         self.spans = spans
         self.is_foldable = spans is not None
         self.level: str | None = None
@@ -98,8 +98,8 @@ class _Form:
             return
         kind = self.constant[0]
         is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
-        # Even if the grain drops the task, the task name distinguishes kinds here; otherwise, it
-        # would have to be parsed.
+        # Even if the grain drops the task, events of different tasks are different kinds here,
+        # because the task names of counted events are not parsed.
         dropped = grain.drops - {"task"}
         kept_places = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
         self.columns = tuple(sorted({span for of in kept_places for span in of}))
@@ -108,7 +108,7 @@ class _Form:
 
 
 class _Group:
-    """The events of one kind within a portion; ``last`` is built when the portion ends."""
+    """The events of one kind in a portion; ``last`` is built when the portion ends."""
 
     __slots__ = (
         "absorber",
@@ -135,11 +135,10 @@ class _Group:
 class Repeats:
     """The forms that a process has learned, and the groups of the current portion.
 
-    ``known_events`` is the number of notable events recognized by their form; ``other_events`` is
-    the number of those that had to be parsed.
+    ``known_events`` is the number of events whose form is known and counted; ``other_events`` is
+    the number of other events.
 
-    ``load`` returns what numbers and quoted text affect. It takes 30 ms, so it is called on first
-    use, which a small log does not reach.
+    ``load`` takes 30 ms, so it is called on first use. Small logs do not require it.
     """
 
     def __init__(self, load: Callable[[], tuple[SensitiveDigits, QuotedText]]) -> None:
@@ -190,7 +189,7 @@ class Repeats:
         self._time_bytes = second, after
 
     def take(self, key: bytes, data: bytes, offset: int, line: int) -> _Form | None:
-        """The form of an event that is counted or built later; ``None`` to build the event now."""
+        """The form of an event that is counted or built later; ``None`` if it must be built now."""
         form = self._counted_form(key, data)
         kind = self._kind_of(form, data) if form is not None else None
         if form is None or kind is None:
@@ -217,7 +216,7 @@ class Repeats:
         return form if form is not None and form.is_counted else None
 
     def _kind_of(self, form: _Form, data: bytes) -> Kind | None:
-        """What folding treats as one kind; ``None`` for an event that must be built."""
+        """The kind of an event: its form, period, and details; ``None`` if it must be built."""
         start, end = self._minute_bytes
         minute = data[start:end]
         period = self._periods.get(minute)
@@ -235,7 +234,7 @@ class Repeats:
         return data[start:end]
 
     def _append(self, group: _Group, events: Sequence[bytes], offset: int, line: int) -> None:
-        """Append events to a group; all but the last, and the previous last one, are counted."""
+        """Append events to a group: count them and the previous last event, except the new last."""
         counted = [group.last[2], *events[:-1]] if group.last is not None else events[:-1]
         if counted:
             self._counted_bytes += sum(map(len, counted))
@@ -259,7 +258,7 @@ class Repeats:
         return self._kind_of(form, data)
 
     def to_build(self, kind: Kind) -> int:
-        """The number of events of the kind that will still be built in this portion."""
+        """The number of events of the kind to build before events are counted in this portion."""
         group = self._groups.get(kind)
         return self._grain.keep - 1 - (group.kept if group is not None else 0)
 
@@ -321,7 +320,7 @@ class Repeats:
             self._pending[offset] = key[:length], data[:length], form
 
     def distrust(self, key: bytes) -> None:
-        """Stop counting events of this form, because one had a secret or undecodable text."""
+        """Do not count events of this form, because one was redacted, undecodable, or truncated."""
         self.other_events += 1
         form = self._forms.get(key) or self._new(key)
         if form is not None:
@@ -375,7 +374,7 @@ class Repeats:
         return form
 
     def _spans_in_line(self, form: bytes) -> list[Span] | None:
-        """The columns in the header line; the key of quoted text shows the effect of all others."""
+        """The columns of sensitive digits in the header line; the key includes all others."""
         spans = self._sensitive_digits.spans(form, self._header_bytes)
         if spans is None or not are_equal(form):
             return None
@@ -386,7 +385,7 @@ class Repeats:
         at = self._build.minute_of(data)
         if at is None:
             return _NO_PERIOD
-        # When a clock is set back, times and their text sort in different orders.
+        # If clocks are set back, times and their text sort in different orders.
         if self._grain.minutes == 1 or not self._build.is_clock_steady:
             return minute
         return _ALL_TIME if self._grain.minutes is None else period_of(at, self._grain.minutes)

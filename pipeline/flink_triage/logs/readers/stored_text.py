@@ -15,8 +15,9 @@ from flink_triage.settings import Settings
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
     """The event within the size limits, and whether it was cut.
 
-    The head and tail are kept, and the text between them is replaced by its size. The result
-    depends only on the bytes of the event, and not on how they were read.
+    Of a large event, the head and tail are kept, and the bytes between them are replaced by their
+    number. The end of a long line is replaced in the same way. The result depends only on the bytes
+    of the event, and not on how they were read.
     """
     limit = settings.max_event_bytes
     if len(data) > limit:
@@ -28,7 +29,7 @@ def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 
 def head_and_tail_bytes(settings: Settings) -> tuple[int, int]:
-    """The number of bytes to keep at the start of a cut event and at its end (the root cause)."""
+    """The number of bytes to keep at the start and at the end of a large event."""
     tail = max(settings.max_event_bytes // 2, 1)
     return max(settings.max_event_bytes - tail, 1), tail
 
@@ -59,7 +60,7 @@ def _cut_lines(data: bytes, settings: Settings) -> tuple[bytes, bool]:
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """Text that is ready to be stored, with the number of changes made to it."""
+    """Text that may be stored, with the numbers of masked secrets and decoding errors."""
 
     text: str
     redactions: Redactions
@@ -100,7 +101,7 @@ def store_bytes(data: bytes, *, personal: bool = False) -> StoredText:
 def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
     """Return the cleaned and redacted text, and the number of masked secrets of each kind.
 
-    If ``personal`` is set, names of people and machines are masked as well.
+    If ``personal`` is set, personal data is masked as well.
     """
     return redact(clean(text), pii=personal)
 
@@ -108,7 +109,10 @@ def store_text(text: str, *, personal: bool = False) -> tuple[str, Redactions]:
 def store_texts(
     message: str, continuation: str | None, *, personal: bool = False
 ) -> tuple[str, str | None, Redactions]:
-    """Clean and redact both parts of an event; the key of a secret may be in the other part."""
+    """Clean and redact both parts of an event.
+
+    If the message may contain the key of a secret in the continuation, both are redacted together.
+    """
     message = clean(message)
     if continuation is None or not is_open_ended(message):
         message, found = redact(message, pii=personal)
@@ -126,7 +130,7 @@ def store_texts(
 def store_names(
     header: Header | None, *, personal: bool = False
 ) -> tuple[str | None, str | None, Redactions]:
-    """The redacted logger and thread names; threads are named after tables, URLs, and jobs."""
+    """The redacted logger and thread names; thread names may contain tables, URLs, and jobs."""
     if header is None:
         return None, None, NONE
     logger, in_logger = _store_name(header.logger, False)
