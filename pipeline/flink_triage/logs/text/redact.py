@@ -1,8 +1,8 @@
 """Replaces secrets in text with ``[REDACTED:kind]``, and counts them.
 
 A secret is recognized by its key (``s3.secret-key: X``, ``-Dssl.key.password=X``, ``"token":"X"``,
-``<password>X</password>``) or by its shape (JWTs, PEM files, access keys, passwords in URLs).
-Placeholders (``******``, ``${ENV}``, ``[hidden]``) and prose about tokens and keys are kept,
+``<password>X</password>``) or by its shape (JWTs, PEM private keys, access keys, passwords in
+URLs). Placeholders (``******``, ``${ENV}``, ``[hidden]``) and prose about tokens and keys are kept,
 because signatures are matched against the redacted text.
 """
 
@@ -52,16 +52,16 @@ _ENDING_CHARS = 160
 _WRAPPED_FROM_CHARS = 60
 # Maximum number of continuation lines of a value.
 _MAX_LINES = 64
-# Names that are used as the kind in the mark; all other names have the kind "password".
+# Key names that are used as the kind in the mark. `_kind` determines the kind of other names.
 _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
-# Distinguishes a generated value from a word or an ID. Such a value contains a digit, and also a
-# non-hexadecimal letter unless it is longer than Flink's IDs.
+# A generated value, as opposed to a word or an ID. It contains a digit, and also a letter that is
+# not a hexadecimal digit, unless it is longer than Flink's IDs.
 _RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z]|\S{40})[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
 
 
 class _Prefilter(threading.local):
-    """One Hyperscan database per thread: its scratch space must not be shared."""
+    """One Hyperscan database per thread, because threads must not share its scratch space."""
 
     def __init__(self) -> None:
         once = hyperscan.HS_FLAG_SINGLEMATCH
@@ -108,7 +108,10 @@ def both(one: Redactions, other: Redactions) -> Redactions:
 
 @lru_cache(maxsize=4096)
 def redact_path(path: str) -> str:
-    """A path or URI with secrets masked; a secret never extends beyond a path component."""
+    """A path or URI with secrets masked.
+
+    Except for a password before the host of a URI, each path component is redacted separately.
+    """
     path = URL.sub(r"\g<head>[REDACTED:url-password]", path)
     scheme, colon, rest = path.rpartition("://")
     parts = [redact(part)[0] for part in rest.split("/")]
@@ -116,12 +119,16 @@ def redact_path(path: str) -> str:
 
 
 def is_open_ended(text: str) -> bool:
-    """Whether a secret whose key or start is in ``text`` may continue on the following lines."""
+    """Whether the next line may contain a secret whose key, or first part, is in ``text``."""
     return text.rstrip(" \t\\").endswith("=") or _prefilter.may_hold_secret(text + "\n")
 
 
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
-    """Mask secrets on one line, and secrets that span lines: keys, wrapped values, and tables."""
+    """Mask secrets on single lines, and secrets that span lines.
+
+    The latter are private keys, values on the line after their key, wrapped values, and values in
+    tables and YAML blocks.
+    """
     counter = _Counter()
     text = PEM.sub(counter.lines, text)
     text = PEM_REST.sub(counter.rest_of_key, text)
@@ -155,12 +162,12 @@ def _redact_secrets(text: str) -> tuple[str, Redactions]:
 
 
 def _goes_on(line: str) -> bool:
-    """Whether the line ends in a key whose value is on the next line; false for stack frames."""
+    """Whether the line ends with the key of a value on the next line; false for stack frames."""
     return line[-1:] not in ")]" and GOES_ON.search(line[-_ENDING_CHARS:]) is not None
 
 
 def _rest(before: str, after: str, lines: list[str], index: int) -> Iterator[str]:
-    """The masked lines that continue a value whose first part, at the end of a line, was masked."""
+    """The masked rest of a value whose first part, at the end of a line, was masked."""
     mark = _MARK_AT_END.search(after)
     if mark is None or after == before:
         return
@@ -185,9 +192,9 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """Redact one line, or the lines of one value.
+    """Redact one line, or several lines that contain one value.
 
-    The text is returned in decoded form only if decoding reveals more secrets.
+    If more secrets are found after ``undisguise``, the undisguised text is returned.
     """
     own = _Counter()
     result = _redact_forms(text, own)
@@ -241,7 +248,7 @@ class _Counter:
         return f"{match['head']}{self.mark('pem')}" + "\n" * match["value"].count("\n")
 
     def rest_of_key(self, match: re.Match[str]) -> str:
-        """Mask a run of lines only if it is followed by the end of a key."""
+        """Mask a run of base64 lines only if the end of a private key follows."""
         return match[0] if match["end"] is None else self.lines(match)
 
     def encoded(self, match: re.Match[str]) -> str:
@@ -263,8 +270,10 @@ class _Counter:
 
 
 def _is_assignment(match: re.Match[str]) -> bool:
-    """Whether a word assigns a secret: ``token=X`` or ``"token": "X"``, but not
-    ``Unexpected token: X``.
+    """Whether a word such as "token", which also occurs in ordinary text, is the key of a secret.
+
+    It is in ``token=X`` and ``"token": "X"``, but not in ``Unexpected token: X``, unless X looks
+    like a generated value.
     """
     between = match["between"]
     # The value ends at an escaped line end.
@@ -278,7 +287,7 @@ def _is_assignment(match: re.Match[str]) -> bool:
 
 
 def _hides_secret(encoded: str) -> bool:
-    """Whether the text decoded from base64 contains a secret."""
+    """Whether base64 text contains a secret after decoding."""
     data = "".join(encoded.split()).translate({ord("-"): "+", ord("_"): "/"}).rstrip("=")
     try:
         text = base64.b64decode(data[: len(data) - (len(data) % 4 == 1)] + "==").decode("latin-1")

@@ -1,7 +1,7 @@
 """Decodes disguised secrets: escape sequences, look-alike or invisible characters, and base64.
 
-``undisguise`` returns the plain text that ``secret_forms`` requires. ``ENCODED`` finds base64, and
-``HOLDS_ENCODED`` checks whether the encoded text may contain the name of a secret.
+``undisguise`` returns plain text for the regexes in ``secret_forms``. ``ENCODED`` matches base64,
+and ``HOLDS_ENCODED`` matches base64 that may contain the name of a secret.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _BLANKS = re.compile(f"[{_BLANK}]")
 def undisguise(text: str) -> str:
     """``text`` in plain characters; line ends are kept.
 
-    Escape sequences are decoded once, full-width letters and spaces are converted to ASCII, and
-    invisible characters are removed.
+    Escape sequences are decoded once, full-width characters and special spaces are converted to
+    ASCII, and invisible characters are removed.
     """
     return DISGUISE.sub(_plain, text)
 
@@ -50,7 +50,7 @@ ENCODED = re.compile(
 
 
 def _encoded(word: str) -> set[str]:
-    """The base64 text that represents ``word``, for each offset in a group of three bytes."""
+    """The base64 text for ``word`` at each of the three possible offsets in a group of bytes."""
     found = set()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + word.encode()).decode().rstrip("=")

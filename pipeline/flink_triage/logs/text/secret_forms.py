@@ -1,8 +1,8 @@
 """Regexes with which ``redact`` finds secrets in text, and a quick test for them.
 
-In each match, the group ``head`` is kept and the group ``value`` is replaced. Every repetition is
-bounded, and no repetition is nested in another one that matches the same text. Tokens that are
-recognized without a key are defined in ``secret_tokens``.
+In most regexes, the group ``head`` is the text to keep, and ``value`` the text to replace. Most
+repetitions are bounded, and no repetition is nested in another one that matches the same text.
+Tokens that are recognized without a key are defined in ``secret_tokens``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from flink_triage.logs.text.secret_tokens import quick_patterns
 
 # The start of a whole word, or of a word after "-D", the JVM option that sets a system property.
 _ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
-# The only list of key words: the value of a key that ends in one of these words is secret. Flink's
-# own list is GlobalConfiguration.SENSITIVE_KEYS. The other words come from connectors, cloud
-# providers, and other languages.
+# Key words: the value of a key that ends in one of these words, or in one with a suffix, is secret.
+# The words are those of Flink (GlobalConfiguration.SENSITIVE_KEYS), connectors, cloud providers,
+# and other languages.
 _PASSWORDS = (
     rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
     r"|wachtwoord|lösenord|şifre|парол[ья]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호"
 )
-# Words before "key" that also occur inside longer words. `MAYBE` uses them as well.
+# Words before "key" that also occur at the end of longer words.
 _OWNERS = "auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl"
 _KEYS = (
     r"secret[-_. ]?(?:access[-_. ]?)?key|secret[-_.]?id|api[-_. ]?(?:key|token|secret)"
@@ -36,7 +36,7 @@ _KEYS = (
     r"|softlayer|(?<![A-Za-z])id)[-_.]?token"
 )
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
-# Words that also occur in ordinary text; `redact` checks how they are joined to the value.
+# Words that also occur in ordinary text; `redact` checks the separator and the value.
 _SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
 # Suffixes of the word in a key, such as a plural, a number, "Value", or "_new", or ".orders" for a
 # map of options, unless the suffix denotes a property of the secret, as in "password.file".
@@ -89,7 +89,8 @@ KEYED = re.compile(
     (?P<between>{_SUFFIX}(?P<close>{_QUOTE}\]?)?{_SEPARATOR})
     (?:
         (?P<open>{_QUOTE}){_HIDDEN}
-        # The closing quote first; then each backslash takes what it escapes, so nothing overlaps.
+        # At each position, only one alternative can match, because a backslash is always matched
+        # with the character that it escapes.
         (?P<quoted>(?:(?!(?P=open))(?:[^\\\n]|\\[^\n]|\\(?=\n|\Z))){{1,4096}})
         (?P<end>(?P=open)|(?=\n|\Z)|)
       | (?!{_QUOTE}|\\?\r?\n|\\\Z){_HIDDEN}(?P<bare>{_GROUP}|{_BARE})
@@ -292,8 +293,8 @@ def is_secret_key(key: str) -> bool:
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Detects text that may contain secrets, so that most other text requires no further test.
-# Case-insensitive.
+# Case-insensitive patterns that detect text which may contain secrets. Only this text is searched
+# with the regexes above.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",

@@ -1,9 +1,9 @@
-"""Masks values that an earlier line identifies as secrets.
+"""Masks values that an earlier line identifies as secrets: in tables and in YAML blocks.
 
 A table is a header line with at least two column names, one of which denotes a secret, followed by
 lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of SQL
 clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines below
-it. Both may be flattened to a single line.
+it. Both may be on one line, with ``\\n`` in place of newlines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Header:
 
 
 def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line, with the lines of secret blocks masked; all lines of a block get the same mark."""
+    """Each line; the lines of a secret block are masked with the same mark."""
     mark, indent, left = "", 0, 0
     for line in lines:
         if "\\n" in line:
@@ -65,7 +65,7 @@ def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
     headers: list[_Header] = []
     for line in lines:
         if "\\n" in line:
-            # The table is flattened: its rows are parts of this line.
+            # The line may contain a whole table.
             yield "\\n".join(secret_columns(line.split("\\n"), mask))
             headers = []
             continue
@@ -79,7 +79,7 @@ def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
 
 
 def _headers(line: str) -> list[_Header]:
-    """The tables that may start with ``line``: with and without a message before the names."""
+    """The tables that may start with ``line``, with and without the message before the names."""
     found = []
     for text in dict.fromkeys((line, _MESSAGE.sub("", line, count=1))):
         delimiter = next((mark for mark in _DELIMITERS if mark in text), None)
@@ -103,7 +103,7 @@ def _secret_name(field: str) -> str | None:
 
 
 def _row(line: str, headers: Sequence[_Header], mask: Mask) -> str | None:
-    """The table row with its secrets masked; ``None`` if the line does not belong to a table."""
+    """The row with its secrets masked; ``None`` if the line is not a row of one of the tables."""
     for header in headers:
         fields = line.split(header.delimiter)
         if len(fields) != header.width or any(map(_secret_name, fields)):

@@ -1,7 +1,7 @@
-"""Secrets recognized by their shape alone: tokens with an issuer's prefix, and webhook URLs.
+"""Secrets that are recognized by their shape alone, such as tokens with the prefix of their issuer.
 
-Each pattern is defined once and used twice: by ``re``, and by the quick Hyperscan pass of
-``redact``. Hyperscan supports neither lookaround nor backreferences.
+The patterns are used by ``re``, and, unless they are in ``_QUICK``, also by the quick Hyperscan
+pass of ``redact``. Hyperscan supports neither lookaround nor backreferences.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _NUMBER = "[MNO][DTjz][AEIMQUYcgk]"
 
 # Kind and pattern of each token; a letter, digit, "_", or "-" must not directly precede a token.
 TOKENS: tuple[tuple[str, str], ...] = (
-    # header.claims.signature, or the five parts of an encrypted token
+    # The three parts of a signed token (header, claims, signature), or five of an encrypted one.
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),
-    # the secret key often follows its ID
+    # The secret key often follows its ID.
     ("awskey", r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?:[ :,/]{1,3}[A-Za-z0-9+/]{40})?"),
     ("awskey", r"ABSK[A-Za-z0-9+/]{80,300}={0,2}"),
     ("alibaba", rf"LTAI{_ID}{{16,26}}"),
@@ -32,7 +32,7 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("atlassian", r"AT[AC]TT3[A-Za-z0-9_=-]{40,255}|ATBB[A-Za-z0-9]{24,64}"),
     ("databricks", rf"(?:dapi|dose|dkea){_HEX}{{32}}(?:-\d)?"),
     ("slack", rf"xox[abeoprs](?:\.xox[bp])?-{_URL_SAFE}{{10,255}}|xapp-\d-{_URL_SAFE}{{10,255}}"),
-    # starts with a base64-encoded number
+    # A Discord token starts with a base64-encoded number.
     ("discord", rf"{_NUMBER}{_URL_SAFE}{{20,25}}\.{_URL_SAFE}{{6}}\.{_URL_SAFE}{{27,45}}"),
     ("telegram", rf"\d{{8,10}}:AA{_URL_SAFE}{{32,36}}"),
     ("stripe", rf"[sr]k_(?:live|test)_{_ID}{{16,255}}|whsec_[A-Za-z0-9+/=]{{24,128}}"),
@@ -93,8 +93,8 @@ TOKEN = re.compile(
 # Two groups for each URL: the part to keep, and the secret.
 WEBHOOK = re.compile("|".join(f"({head})({tail})" for head, tail in WEBHOOKS), re.ASCII)
 
-# A pattern that is distinctive only in the middle would slow down the quick pass, which therefore
-# searches for a part of the pattern.
+# A pattern whose start is not distinctive would slow down the quick pass, which therefore searches
+# for a part of the pattern.
 _QUICK = {
     "azure": (r"[A-Za-z0-9+/]{16}==", r"[78]Q~"),
     "discord": (rf"{_NUMBER}{_URL_SAFE}{{20}}",),
@@ -105,10 +105,10 @@ _BOUNDS = re.compile(r"\{(\d+),\d+\}")
 
 
 def quick_patterns() -> list[bytes]:
-    """Case-sensitive Hyperscan patterns that match at least what ``TOKEN`` and ``WEBHOOK`` do."""
+    """Case-sensitive Hyperscan patterns that match all text with a ``TOKEN`` or ``WEBHOOK``."""
     exact = [pattern for kind, pattern in TOKENS if kind not in _QUICK]
     parts = [pattern for patterns in _QUICK.values() for pattern in patterns]
     heads = [head + r"\w" for head, _ in WEBHOOKS]
     found = [*exact, *parts, *heads, r"Ident: [0-9a-f]{2} "]
-    # Upper bounds require additional states, and are unnecessary here.
+    # Upper bounds require additional states, and are not required here.
     return [_BOUNDS.sub(r"{\1,}", pattern).encode() for pattern in found]
