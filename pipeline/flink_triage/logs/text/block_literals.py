@@ -12,9 +12,9 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
-    ``suspects`` is a fast test for large amounts of data: it appends the end positions of all
-    literals to a list, in any order, and may also append other positions. ``ends`` and ``contains``
-    are exact.
+    ``suspects`` is a fast test for large amounts of data: for each literal in the data, it appends
+    at least one position in the literal to a list; it may also append other positions. ``ends`` and
+    ``contains`` are exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
@@ -24,10 +24,9 @@ class LiteralFinder(Protocol):
     def contains(self, data: bytes | memoryview) -> bool: ...
 
 
-# Words that are common in failures but rare in routine lines. For a literal that contains one of
-# them, only that word is searched for, because Hyperscan scans for a few dozen short literals twice
-# as fast as for several hundred long ones. The choice of words affects only the speed, not the
-# result.
+# Strings that are common in failures but rare in routine lines. For a literal that contains one of
+# them, ``suspects`` searches only for this string, because Hyperscan scans for a few dozen short
+# literals twice as fast as for several hundred long ones. The choice affects only the speed.
 _FAILURE_WORDS = (
     "xcept", "rror", "iled", "ailure", "FAILED", "ould not", "annot", "nable to", "n't ",
     "imed out", "imeout", "lready ", "nvalid", "ismatch", "xpired", "enied", "orrupt", "issing",
@@ -47,13 +46,13 @@ def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
         if covered:
             chosen.append(word)
             rest -= covered
-    # A literal that is a substring of another literal also finds the longer one.
+    # A literal that contains another literal does not have to be searched for.
     alone = [a for a in rest if not any(b != a and b in a for b in rest)]
     return (*chosen, *sorted(alone))
 
 
 class HyperscanFinder:
-    """Two block-mode databases; they can be reused, but only within one thread."""
+    """Uses Hyperscan; an instance must be used by only one thread at a time."""
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._exact, self._exact_scratch = database_of([text.encode() for text in literals])
@@ -78,7 +77,8 @@ class HyperscanFinder:
 
     def contains(self, data: bytes | memoryview) -> bool:
         found: list[int] = []
-        # Stopping at the first hit would require an exception, which costs more than further hits.
+        # Stopping at the first hit would require an exception, which takes longer than further
+        # hits.
         self.ends(data, found)
         return bool(found)
 
@@ -107,7 +107,7 @@ class PlainFinder:
 
 @lru_cache(maxsize=8)
 def finder_of(literals: tuple[str, ...]) -> LiteralFinder:
-    """The finder for these literals, which is compiled once per process."""
+    """The finder for these literals; recently used finders are cached."""
     sought = sorted({literal for literal in literals if literal})
     # Hyperscan cannot compile an empty set.
     return HyperscanFinder(sought) if sought else PlainFinder(())

@@ -1,4 +1,4 @@
-"""Decodes bytes to text, and removes control characters, color codes, and HTML entities."""
+"""Decodes bytes to text, removes color codes, and decodes HTML entities."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)|[@-Z\\^_=>])"
 )
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# HTML entities in a stack trace copied from a page's source: "Map -&gt; Sink", "&lt;init&gt;".
+# HTML entities in a log copied from the source of a page: "Map -&gt; Sink", "&lt;init&gt;".
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|#39|#x27|nbsp);")
-# A crash leaves sparse blocks of NUL bytes in a log; a long run of them is shortened.
+# A log may contain long runs of NUL bytes after a crash. A run is replaced by its length.
 _NUL_RUN = re.compile("\0{64,}")
 
 
 def encoding_named(name: str) -> str:
     """Python's name of an encoding.
 
-    It must be UTF-16, UTF-32, or a text encoding whose lines end with a newline byte. Raises
-    ``UsageError`` for any other encoding.
+    Raises ``UsageError`` for an unknown encoding, and for encodings in which a newline is not the
+    byte ``\\n``, except for UTF-16 and UTF-32 with a specified byte order.
     """
     try:
         found = codecs.lookup(name)
@@ -49,9 +49,10 @@ def decode(data: bytes) -> tuple[str, int]:
 
 
 def clean(text: str) -> str:
-    """``text`` without escape codes, lone surrogates, NULs, carriage returns, and HTML entities.
+    """``text`` without escape codes, and with HTML entities decoded.
 
-    Carriage returns are removed only before a newline.
+    NULs and lone surrogates are replaced by visible characters. Carriage returns are removed before
+    a newline and at the end.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -68,12 +69,12 @@ def clean(text: str) -> str:
     return text
 
 
-# Characters that `clean` removes; "\r" is part of Windows line endings.
+# Characters that `clean` may remove or replace.
 _UNCLEAN = ("\x1b", "\0", "\r")
 
 
 def plain_text(data: bytes) -> str | None:
-    """The text of ``data``; ``None`` if anything must be replaced, cleaned, or redacted."""
+    """The text of ``data``; ``None`` if it is not UTF-8, or may have to be cleaned or redacted."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Compiles expressions to a Hyperscan database with scratch space, and caches it on the machine."""
+"""Compiles expressions to a Hyperscan database, and caches it in the user's cache directory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from flink_triage.disk_cache import read_cached, write_cached
 def database_of(
     expressions: Sequence[bytes], flags: int | Sequence[int] = 0, *, literal: bool = True
 ) -> tuple[Any, Any]:
-    """A database in block mode; the ID of an expression is its index.
+    """A database in block mode, and its scratch space; the ID of an expression is its index.
 
-    ``flags`` apply to all expressions, or are a sequence with one entry per expression. Scratch
-    space must not be shared between threads.
+    ``flags`` apply to all expressions, or are a sequence with one entry per expression. Threads
+    must not share scratch space.
     """
     each = [flags] * len(expressions) if isinstance(flags, int) else list(flags)
     # `__version__` is missing in the type stubs, but importing importlib.metadata would add 20 ms
@@ -47,5 +47,5 @@ def _kept(key: str) -> Any:
     try:
         return hyperscan.loadb(data, hyperscan.HS_MODE_BLOCK)
     except (hyperscan.error, ValueError):
-        # The database was compiled for a different processor, or is truncated.
+        # For example, the database was compiled for a different processor, or is truncated.
         return None

@@ -1,8 +1,8 @@
 """Masks personal data in text: email and IP addresses, host names, and user names.
 
 This is done only on request, because diagnoses mention hosts. A host is recognized by its context
-(a URL, ``host:port``, ``@ host (dataPort=``), or by an ending that no Java name has. Class names,
-option keys, and source positions such as ``Foo.java:12`` are kept.
+(such as a URL, ``host:port``, or ``@ host (dataPort=``), or by its ending (such as ``.internal``).
+``localhost``, class names, option keys, and source positions such as ``Foo.java:12`` are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-# No class, option, or file has these endings. Host names in clusters end in "local" or "internal".
+# Endings of host names that names of classes, options, and files usually do not have.
 _ENDINGS = (
     r"(?:internal|local|localdomain|lan|corp|intra(?:net)?|com|net|org|io|cloud|cn|de|eu|svc)"
 )
@@ -50,7 +50,10 @@ _USER_AT_HOST = re.compile(r"^[\w.-]{1,64}@")
 
 
 def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
-    """Mask names as ``[REDACTED:email|ip|user|host]``, and count the masked names; idempotent."""
+    """Mask personal data as ``[REDACTED:KIND]``, and count the masks by kind; idempotent.
+
+    The kinds are ``email``, ``ip``, ``user``, and ``host``.
+    """
     count: Counter[str] = Counter()
 
     def replace(match: re.Match[str]) -> str:
@@ -58,8 +61,7 @@ def redact_personal(text: str) -> tuple[str, Mapping[str, int]]:
         if kind == "host" and _SOURCE_POSITION.search(found):
             return found
         count[kind] += 1
-        # "flink@" is the name of an actor system and must be kept, so that the address can be
-        # parsed.
+        # Keep the name of an actor system ("flink@") in its address, so that it can be parsed.
         actor = _USER_AT_HOST.match(found) if kind == "host" else None
         return f"{actor[0] if actor else ''}[REDACTED:{kind}]"
 

@@ -1,7 +1,7 @@
 """Splits a byte stream into physical lines of text, with byte offsets.
 
 Only a newline ends a line; a lone carriage return, U+2028, or a form feed does not. A line that
-exceeds the limit is cut during reading, so that it is never completely in memory.
+exceeds the limit is cut during reading, so that memory usage does not depend on its length.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class ByteSource(Protocol):
 class PhysicalLine:
     """One line; ``text`` excludes the line end, ``size_bytes`` includes it.
 
-    ``is_cut`` is set if ``text`` is incomplete. ``number``, which is 1-based, is set only if the
-    lines are not in file order.
+    ``is_cut`` is set if ``text`` is incomplete. ``number``, the 1-based line number, is set only
+    for the records of an export, which may not be in file order.
     """
 
     offset: int
@@ -65,7 +65,10 @@ def physical_lines(
 
 
 def _raw_lines(source: ByteSource, newline: bytes, limit: int) -> Iterator[tuple[bytes, int, bool]]:
-    """The kept bytes (with the newline unless cut), the size, and whether a newline ends it."""
+    """The kept bytes, the size, and whether a newline ends the line, for each line.
+
+    The kept bytes include the newline, unless the line is cut.
+    """
     width = len(newline)
     rest = b""
     size_cut = 0

@@ -1,4 +1,4 @@
-"""Classifies text without a log header by whether it looks like part of a Java stack trace."""
+"""Classifies lines without a log header by the part of a Java stack trace that they look like."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
 
 
 def holds_trace(text: str) -> bool:
-    """Whether any line of ``text`` belongs to a stack trace or contains a throwable's name."""
+    """Whether any line of ``text`` looks like part of a stack trace, or names a throwable."""
     return any(is_trace_like(line) for line in text.split("\n"))
 
 
@@ -36,8 +36,8 @@ class LineKind(IntEnum):
     OTHER = 6
 
 
-# Maximum length of a cached line. Stack frames repeat often; longer lines are not stack frames, and
-# would use too much memory.
+# Maximum length of a cached line. Stack frames repeat often; longer lines are rarely stack frames,
+# and would use too much memory.
 _MAX_CACHED_CHARS = 512
 
 

@@ -13,8 +13,8 @@ import re
 # The first line of a Python traceback.
 TRACEBACK = "Traceback (most recent call last):"
 
-# Every class name of a throwable, and every line of a stack trace other than a frame or a cause,
-# contains one of these words.
+# Every class name that `is_throwable_type` accepts, every "Suppressed:", "... n more", and
+# "[CIRCULAR REFERENCE:" line, and the first line of a Python traceback contain one of these words.
 TRACE_WORDS = (
     *("Exception", "Error", "Throwable", "Failure", "Fault", "ThreadDeath", "Interrupt", "Timeout"),
     *("Traceback", "Suppressed:", "CIRCULAR", "... "),
@@ -42,7 +42,7 @@ FRAME = re.compile(
     re.VERBOSE,
 )
 
-# The bounds limit the cost of a 100 KB "word". Anonymized logs may contain two consecutive dots.
+# The bounds limit the time for a 100 KB word. Anonymized logs may contain two consecutive dots.
 _TYPE = r"[A-Za-z_$][\w$]{0,255}(?:\.{1,2}[\w$]{1,255}){0,30}"
 _THREAD = r'(?:Exception\ in\ thread\ (?:"[^"\n]{0,512}"|\S{1,256})\ )?'
 
@@ -64,7 +64,7 @@ MORE = re.compile(
     re.VERBOSE,
 )
 CIRCULAR = re.compile(rf"^{_LEAD}\[CIRCULAR[ ]REFERENCE:", re.VERBOSE)
-# Placeholders for frames that a user omitted: "...", "[…]", "... omitted ...", "(snip)".
+# Placeholders for omitted frames: "...", "[…]", "... omitted ...", "(snip)".
 ELISION = re.compile(
     rf"""
     ^{_LEAD}(?:[/#-]{{1,3}}[ ]?)?[\[(<]?
@@ -80,17 +80,17 @@ ELISION = re.compile(
 )
 
 _SUFFIXES = ("Exception", "Error", "Throwable", "Failure", "Fault")
-# Throwables whose class names have other endings are also common (scala.util.control.BreakControl,
-# KeeperException$NoNode, java.lang.ThreadDeath). Such a name must be fully qualified and contain
-# one of these words.
+# Other throwables (KeeperException$NoNode, java.lang.ThreadDeath) are recognized only if their name
+# is fully qualified and its last segment contains one of these words.
 _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 
 
 def is_throwable_type(name: str) -> bool:
-    """Whether a dotted name is the name of a throwable, based on the suffix of its last segment.
+    """Whether a class name is that of a throwable, based on its last segment.
 
-    Simple class names are accepted (``RocksDBException``), but plain English words with such a
-    suffix (``Error``, ``Exception``) only with a package.
+    The last segment ends in one of ``_SUFFIXES``, or, with a package, contains one of the words in
+    ``_INFIX``. Simple class names are accepted (``RocksDBException``), but plain English words
+    (``Error``, ``Exception``) only with a package.
     """
     package, _, last = name.rpartition(".")
     if not last:
@@ -143,7 +143,7 @@ def is_elision(line: str) -> bool:
 
 
 def continues_trace(line: str) -> bool:
-    """Whether a line can only occur inside a stack trace, and never begins an event."""
+    """Whether a line can only occur inside a stack trace, and not on its first line."""
     return (
         is_frame(line)
         or is_more(line)
