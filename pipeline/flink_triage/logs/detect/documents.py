@@ -1,4 +1,4 @@
-"""Detects documents that discuss failures among the files without log headers.
+"""Detects documents that discuss failures among the files with few or no log headers.
 
 Runbooks, changelogs, commented configuration files, diffs, source code, and alert rules quote error
 messages. Unlike a user's description of an incident, they do not report a failure.

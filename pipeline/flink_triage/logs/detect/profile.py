@@ -286,7 +286,7 @@ def _layout_of(
     shape = shape_of(dated, starts, layout)
     if shape is None or undated > len(dated):
         return layout, confidence, None
-    # Nearly all lines that the general grammar parses as dated headers must have the shape.
+    # Other lines with this shape must be rare, because they would be read as headers.
     strangers = sum(map(shape.is_header_text, others))
     return layout, confidence, shape if strangers * 100 <= len(dated) else None
 

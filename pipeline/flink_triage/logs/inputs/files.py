@@ -66,9 +66,10 @@ def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) ->
     """The regular files below the inputs (paths or URIs), without duplicates and sorted by path.
 
     Files whose extension is not that of a log are ignored, unless they are an input. A local
-    archive is replaced by its members, as ``archive!/member``; an archive at a URI is not listed.
-    Links inside an input directory are not followed, but the input itself may be a link. Raises
-    ``UsageError`` for an input that does not exist, and for a URI that cannot be listed.
+    archive is replaced by its members, as ``archive!/member``; an archive at a URI is treated as a
+    single file. Links inside an input directory are not followed, but the input itself may be a
+    link. Raises ``UsageError`` for an input that does not exist, and for a URI that cannot be
+    listed.
     """
     began_at = datetime.now(UTC)
     files: dict[str, InputFile] = {}

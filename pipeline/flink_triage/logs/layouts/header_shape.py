@@ -112,7 +112,7 @@ class Shape:
         return _time_columns(self.columns)
 
     def next_header(self, data: bytes | bytearray, start: int) -> int:
-        """The offset of the first header line that follows a newline at or after ``start``."""
+        """The offset of the first header after a newline at or after ``start``; -1 if missing."""
         match = _following(self.columns).search(data, start)
         return match.start() + 1 if match else -1
 

@@ -1,8 +1,8 @@
 """Parses a header line into its time, level, logger, thread, job, and message.
 
 A fast check rejects lines that cannot be a header, and then the built-in layouts are tried. A line
-that does not match any of them is parsed as a sequence of tokens by ``_parse_house_layout``, for
-patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
+that does not match any of them, and is not only a timestamp, is parsed as a sequence of tokens by
+``_parse_house_layout``, for patterns such as ``[%d] [%t] %-5level %logger{36} - %m``.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def parse_timestamp(text: str, default_timezone: tzinfo = UTC) -> datetime | Non
 def _ymd_of_year_last(date: str) -> str:
     """The date as year, month, and day.
 
-    The day comes first, except in the American format with slashes, where the month comes first.
+    The day comes first. With slashes, the month comes first, unless the first number exceeds 12.
     """
     between = date[2]
     day, month, year = date.split(between)

@@ -118,7 +118,8 @@ def places_of(
 ) -> dict[str, list[Span]] | None:
     """The columns of the job, task, subtask, parallelism, and logger in the bytes of an event.
 
-    Only variable columns of job, task, and logger are included. ``None`` if one is not found.
+    Of the job, task, and logger, only variable columns are included. ``None`` if a detail does not
+    occur in the bytes.
     """
     event, lifecycle = observation.event, observation.event.lifecycle
     details = ("job", "task", "subtask", "parallelism", "logger")

@@ -1,7 +1,8 @@
-"""Finds the plain events of a block, whose message has no effect, and groups them by header.
+"""Finds the plain events of a block, and groups them by header.
 
 A plain event is a single line without signature or lifecycle literals, without indications of a
-stack trace, a task, or a job, without possible secrets, and without characters to replace.
+stack trace, a task, or a job, without possible secrets, and without characters to replace. Its
+message does not affect how it is analyzed.
 """
 
 from __future__ import annotations

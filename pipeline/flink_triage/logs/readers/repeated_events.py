@@ -138,7 +138,8 @@ class Repeats:
     ``known_events`` is the number of events whose form is known and counted; ``other_events`` is
     the number of other events.
 
-    ``load`` takes 30 ms, so it is called on first use. Small logs do not require it.
+    ``load`` returns the objects that find sensitive digits and quoted text. It takes 30 ms, so it
+    is called on first use.
     """
 
     def __init__(self, load: Callable[[], tuple[SensitiveDigits, QuotedText]]) -> None:

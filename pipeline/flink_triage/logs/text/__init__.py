@@ -1,1 +1,1 @@
-"""Decodes bytes to text, and masks secrets in the text."""
+"""Decodes and redacts text, classifies lines of stack traces, and finds literals."""

@@ -1,7 +1,7 @@
 """Secrets that are recognized by their shape alone, such as tokens with the prefix of their issuer.
 
-The patterns are used by ``re``, and, unless they are in ``_QUICK``, also by the quick Hyperscan
-pass of ``redact``. Hyperscan supports neither lookaround nor backreferences.
+The quick Hyperscan pass of ``redact`` uses the same patterns, or parts of them. Hyperscan supports
+neither lookaround nor backreferences.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Classifies individual lines of stack traces.
 
-Every classifier takes one line without its line end, ignores indentation and email quoting
+Each function for a line takes the line without its line end, ignores indentation and email quoting
 (``> ``), and runs in linear time. The supported formats are those of
 ``Throwable.printStackTrace``, log4j2's ``%throwable`` and ``%xEx``, logback's ``%ex`` and ``%rEx``,
 and Flink's ``SerializedThrowable``.

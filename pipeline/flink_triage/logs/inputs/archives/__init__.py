@@ -72,7 +72,7 @@ def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
     index = _index_of(path, settings)
     place = index.places.get(name) if index is not None else None
     if index is None or place is None:
-        raise FileNotFoundError(errno.ENOENT, "vanished from its archive", f"{path}!/{name}")
+        raise FileNotFoundError(errno.ENOENT, "no longer in its archive", f"{path}!/{name}")
     if index.flat is None:
         return cast(BinaryIO, ZipStream(path, place))
     return cast(BinaryIO, Part(index.flat, place.start, place.member.size_bytes))

@@ -97,7 +97,7 @@ def _refusal(info: zipfile.ZipInfo) -> str | None:
         methods = ", ".join(_METHODS.values())
         return f"compressed by method {info.compress_type}, allowed: {methods}"
     if info.header_offset < 0:
-        return "starts before its archive"
+        return "an invalid offset in its archive"
     return too_long(info.filename)
 
 
