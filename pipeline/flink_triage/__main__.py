@@ -1,7 +1,7 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; exits quietly on Ctrl-C.
 
-Before and after the command, SIGINT ends the process immediately. A ``KeyboardInterrupt`` inside an
-import would cause a traceback or a partially initialized module.
+Before and after the command, SIGINT ends the process immediately, unless it is ignored. A
+``KeyboardInterrupt`` inside an import would cause a traceback or a partially initialized module.
 """
 
 from __future__ import annotations

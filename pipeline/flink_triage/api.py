@@ -42,7 +42,7 @@ def diagnose(
 ) -> Result:
     """Diagnose log files and directories on this machine, without Java; store no results.
 
-    Inputs of 24 MiB or more are read in a pool of processes; ``workers=1`` disables the pool.
+    Inputs of 24 MiB or more may be read in a pool of processes; ``workers=1`` disables the pool.
     ``fields`` are fields of ``flink_triage.Options`` (see ``OptionFields``), which override
     ``options``. ``progress`` is called with the number of bytes read so far and the total number of
     bytes. Raises ``UsageError`` if an input does not exist or if there are no files, and

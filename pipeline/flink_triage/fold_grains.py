@@ -29,13 +29,13 @@ KEPT_KINDS = frozenset(
         "entrypoint-fatal",
     }
 )
-# Kinds that a process logs identically at every startup.
+# Kinds that a process logs at every startup, usually with the same values.
 LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
 @dataclass(frozen=True, slots=True)
 class Grain:
-    """A grain that keeps at most ``keep`` events of each kind per period of ``minutes``.
+    """A grain that keeps at most ``keep`` events per kind, stack trace, and period of ``minutes``.
 
     ``minutes`` is ``None`` for a single, unlimited period. ``drops`` are the details in which
     events of one kind may differ. The minutes of a coarser grain are a multiple of those of each

@@ -50,7 +50,7 @@ class Settings:
     max_evidence: int = 5
     # Differences from the last healthy start kept per incident; the others are only counted.
     max_changes: int = 20
-    # Observations kept per kind, file, and minute; the others are only counted.
+    # Observations kept per kind, stack trace, file, and minute; the others are only counted.
     max_observations_per_key: int = 10
     # Distinct traces kept of otherwise equal observations per minute; the others are only counted.
     max_traces_per_key: int = 100

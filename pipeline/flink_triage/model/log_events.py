@@ -112,7 +112,7 @@ class ByteRange:
 class Volume:
     """The number of lines, bytes, and events, notable or not, for one level and minute.
 
-    ``minute`` and ``level`` are ``None`` for events whose time or level is unknown.
+    ``minute`` and ``level`` are ``None`` if they are unknown.
     """
 
     level: str | None
