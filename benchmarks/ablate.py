@@ -3,7 +3,8 @@
 Every labeled log is read once and diagnosed again without each rule of `SCORING` and `CONTEXT`. Two
 tables count, per rule, the logs whose leading incident changes: its first answer (correct with the
 rule and wrong without it, or vice versa), its first three answers, and its verdict or severity. For
-a healthy log, the correct answer is no incident.
+a log without a failure of Flink, the correct answer is no incident. For a failure without a
+signature, no answer is correct.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RULES = (*SCORING_RULES, *CONTEXT_RULES)
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The first incident: signatures in rank order, and the verdict with the severity.
+    """The first incident: signatures in rank order, and the verdict with the severity of rank 1.
 
     All are empty if there is no incident.
     """
@@ -45,7 +46,7 @@ class Leading:
     verdict: tuple[str, str] = ("", "")
 
     def is_right(self, root: frozenset[str] | None) -> bool:
-        """Whether the first answer matches the label; ``root`` is empty for a healthy log."""
+        """Whether the first answer matches the label; ``root`` is that of `Labelled`."""
         if root is not None and not root:
             return self == Leading()
         return bool((root or frozenset()).intersection(self.ranked[:1]))
@@ -96,7 +97,7 @@ _COLUMNS = ("worse", "better", "first three", "verdict or severity")
 
 
 def table(rules: Mapping[str, str], changes: Mapping[str, Counter[str]]) -> str:
-    """A Markdown table with one row per rule; ``worse``: correct only with the rule."""
+    """A Markdown table with one row per rule; ``worse`` is wrong without the rule only."""
     lines = [
         f"| left out | {' | '.join(_COLUMNS)} | basis |",
         f"|---|{'---:|' * len(_COLUMNS)}---|",

@@ -1,8 +1,8 @@
 """Diagnoses logs with two simple methods, as baselines for accuracy.
 
 ``grep and count`` selects the signature whose strings occur most often; ``most frequent exception``
-selects the signature of the most frequent exception. Both use the signatures of the pack that may
-be an answer, so they have the same knowledge as the product, but they ignore the order of events.
+selects the signature of the most frequent exception. Both use the literals and class names of all
+signatures that may be an answer, except generic ones. They ignore regexes and the order of events.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_LINE_CHARS = 2000
 
 
 def text_of(path: Path) -> str:
-    """The lines of all logs below ``path``, as ``zcat -f`` prints them."""
+    """The text of all logs below ``path``; gzip files are decompressed."""
     texts = []
     for file in list_inputs([str(path)]).files:
         content = Path(file.path).read_bytes()
@@ -39,7 +39,11 @@ def text_of(path: Path) -> str:
 
 
 def grep_and_count(text: str, pack: SignaturePack) -> Ranking:
-    """Signatures ranked by the count of an alternative, which is the count of its rarest string."""
+    """Signatures ranked by the count of their most frequent alternative.
+
+    The count of an alternative is that of its rarest literal, class, or frame. If one of several
+    classes or frames suffices, the most frequent one counts.
+    """
     counts: dict[str, int] = {}
 
     def count(literal: str) -> int:
@@ -60,8 +64,9 @@ def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
     """Signatures that match the exceptions of the text, the most frequent exception first.
 
     Exceptions are distinguished by class, and by message without numbers. A signature matches an
-    exception whose line contains all its literals, and its class if it requires one; if several
-    match, the one with the longest literals is used.
+    exception if the line of its first occurrence contains all literals of an alternative, and if
+    its class is one that the alternative requires, if any. Alternatives without literals are
+    ignored. If several signatures match, the one with the longest literals is used.
     """
     counts: Counter[tuple[str, str]] = Counter()
     lines: dict[tuple[str, str], str] = {}
@@ -98,6 +103,6 @@ def _answers(pack: SignaturePack) -> Iterable[Signature]:
 
 
 def _ranked(found: Mapping[str, int]) -> Ranking:
-    """The most frequent first; ties are ordered by id, so that a run can be repeated."""
+    """The most frequent first; equal counts are ordered by id, so that the order is stable."""
     held = [name for name in found if found[name]]
     return sorted(held, key=lambda name: (-found[name], name))

@@ -1,12 +1,13 @@
-"""``make bench``: compares runs of flink-triage with peers, as whole processes, alternately.
+"""``make bench``: compares runs of flink-triage with other programs, or with each other.
 
     python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
-Each case compares two jobs over the same bytes. A marginal case runs both at two sizes and compares
-the slopes, so that Spark startup does not distort the result. For each case, the benchmark prints
-the median ratio of the pairs (below 1: flink-triage takes less time), the target ratio, both
-medians as rates and as milliseconds of CPU time per MB (10^6 bytes; see ``watch``), and the peak
-resident memory of the JVM and of the largest Python process of flink-triage. It also prints the
+Each case compares two jobs, which run alternately as separate processes. Both read the same bytes,
+except in the case ``size``. A marginal case runs both at two sizes and compares the differences
+between the sizes, so that Spark startup does not distort the result. For each case, the benchmark
+prints the median ratio of the times (below 1: the first job takes less time), the target ratio, the
+median rate and CPU time per MB (10^6 bytes; see ``watch``) of both jobs, and the peak resident
+memory of the JVM and of the largest Python process of the first job. At the end, it prints the
 machine load: on a busy machine, only the ratios are meaningful.
 """
 
@@ -31,8 +32,8 @@ from benchmarks.watch import Measured, measure
 class Work:
     """A side (see ``sides``) that processes a corpus.
 
-    If ``cores`` is 0, all cores are used. ``signatures`` is the number of signatures that are added
-    to the pack.
+    If ``cores`` is 0, the number of cores is not limited. ``signatures`` is the number of
+    signatures that are added to the pack.
     """
 
     side: str
@@ -47,7 +48,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A comparison; ``wanted`` is the maximum acceptable ratio of ours to the peer."""
+    """A comparison; ``wanted`` is the maximum acceptable ratio of ``ours`` to ``peer``."""
 
     title: str
     ours: Work

@@ -2,17 +2,21 @@
 
 The answers have three origins:
 
-- ``logs``: answers for labeled logs. Answers for complete logs are nearly always correct, so they
-  reveal little about wrong answers, and users often have incomplete logs. Each labeled deployment
-  is therefore diagnosed in several views: the whole deployment, each process, each file, the first
-  half, the second half. Each view is diagnosed as recorded, and without the matches of its cause,
-  which represents a cause that the signatures do not contain. All views of a label together count
-  as one answer.
-- ``examples``: answers for the examples of the signatures, as printed, and without the alternatives
-  that match only that example, which represents a message that the signatures do not contain.
-- ``blind``: the first diagnoses for the blind collections (docs/accuracy.md), before the signatures
-  were corrected. The excerpts are not part of the source code; ``blind_answers.tsv`` contains the
-  properties of the answers. Most first answers of the first collection were not recorded.
+- ``logs``: answers for logs whose label is a cause in the pack. Most answers for complete logs are
+  correct, so they contain little information about wrong answers, and users often have incomplete
+  logs. Each labeled folder is therefore diagnosed in several views: the whole deployment, the
+  JobManager, the TaskManagers, each file, and the two halves of its time span. A labeled file has
+  one view. Each view is diagnosed as recorded, and without the matches of its cause, which
+  represents a cause that the signatures do not contain. The first answers of all views of a label
+  have a total weight of one.
+- ``examples``: answers for the examples of signatures that may be an answer, except symptoms and
+  signatures that require several events. Each example is diagnosed as printed, and without the
+  alternatives that match only that example, which represents a message that the signatures do not
+  contain.
+- ``blind``: the first diagnoses for seven of the blind collections (docs/accuracy.md), before the
+  signatures were corrected. The excerpts are not part of the source code;
+  ``blind_answers.tsv`` contains the properties of the answers. Most first answers of the first
+  collection were not recorded.
 
 ``calibration.tsv`` contains all answers. ``diagnosis/ranking/confidence.tsv`` contains the
 coefficients of a logistic regression on their properties. For the test, each answer is judged with
@@ -64,19 +68,19 @@ SAMPLES = Path(__file__).with_name("calibration.tsv")
 BLIND = Path(__file__).with_name("blind_answers.tsv")
 _ROOT = Path(__file__).resolve().parents[1]
 TABLE = _ROOT / "pipeline" / "flink_triage" / "diagnosis" / "ranking" / "confidence.tsv"
-# The weight of a log or example with a known cause. The rest is the weight of the log without the
-# matches of its cause, and of the example without the alternatives that match only this example.
+# The weight of a log or example as recorded. The rest is the weight of the log without the matches
+# of its cause, or of the example without the alternatives that match only this example.
 # With these weights, the share of examples whose first diagnosis is correct is 77 %, as in the
 # blind collections.
 _KNOWN_SHARE = 0.7
-# Each answer is one of these; the other properties add to ``FIRST``.
+# Each answer has one of these properties. Only ``FIRST`` is combined with other properties.
 _BASES = (FIRST, BEHIND, REPORTING)
 _COLUMNS = (*_BASES, *(each.id for each in PROPERTIES))
 # Coefficients of properties have a normal prior with this standard deviation, so that a property of
 # few answers changes little.
 _PRIOR = 1.0
 _ROUNDS = 50
-# Limits of the stated confidence; each bin has at least twenty answers.
+# Limits between the bins of the stated confidence; each bin has at least twenty answers.
 _BINS = (0.0, 0.8, 0.9, 0.95, 0.97, 1.0)
 _FIELDS = ("origin", "source", "properties", "right", "wrong")
 
@@ -103,7 +107,7 @@ _Answer = tuple[str, str, tuple[str, ...], bool, float]
 
 
 def sample_all(trees: Sequence[Path]) -> list[Sample]:
-    """The answers of all origins, with equal ones added up."""
+    """The answers of all origins; the weights of answers with the same properties are added up."""
     pack = load_pack([builtin_pack_directory()])
     options = OptionTable.load()
     weights: dict[tuple[str, str, tuple[str, ...]], list[float]] = {}
@@ -258,7 +262,7 @@ def cross_validated(samples: Sequence[Sample]) -> list[tuple[float, Sample]]:
 
 
 def print_reliability(samples: Sequence[Sample]) -> None:
-    """Print stated and measured confidence; each source is judged without its own answers."""
+    """Print stated and measured confidence; coefficients are fitted without the same source."""
     judged = [(p, s) for p, s in cross_validated(samples) if FIRST in s.properties]
     sources = len({(s.origin, s.source) for _, s in judged})
     total = sum(s.weight for _, s in judged)

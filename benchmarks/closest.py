@@ -1,8 +1,9 @@
 """``make closest``: measures how often the closest known failures contain the correct one.
 
-Each example of each signature is searched as if its signature did not match, in an index without
-the example: as printed, without the conditions of the matcher (classes and literals), and without
-all examples of the signature. Failures in a job's own code must have no neighbors.
+Each example of a signature that may be an answer, except generic ones, is searched as if no such
+signature matched it. Three indexes are searched: without the example, without the example and all
+conditions of its signature, and without all examples of its signature. The benchmark also counts
+the failures in a job's own code for which similar failures are found. There should be none.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ LEFT_OUT = {
 
 
 def look(pack: SignaturePack, left_out: str, every: int = 1) -> Iterator[Looked]:
-    """Each ``every``-th example of the signatures of failures."""
+    """The failures found for each ``every``-th example."""
     terms = terms_of_pack(pack)
     samples = [
         (signature, number, text)
@@ -119,7 +120,7 @@ def nearest(
 
 
 def own_failures() -> Iterator[str]:
-    """Log events of failures in a job's own code, in each form in which Flink logs them."""
+    """Log events of failures in a job's own code, each in four forms in which Flink logs them."""
     for row in _OWN_FAILURES.read_text(encoding="utf-8").splitlines():
         if not row.startswith("#"):
             thrown = ": ".join(filter(None, row.split("\t")))
@@ -127,14 +128,14 @@ def own_failures() -> Iterator[str]:
 
 
 def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[SimilarFailure, ...]]:
-    """The events with neighbors, and their neighbors."""
+    """The failures in a job's own code for which similar failures are found, with these."""
     index = SimilarIndex(terms_of_pack(pack))
     found = {text: nearest(observe(text), pack, index) for text in own_failures()}
     return {text: similar for text, similar in found.items() if similar}
 
 
 def print_times(pack: SignaturePack) -> None:
-    """Print the CPU time for building an index, and for searching for a failure."""
+    """Print the CPU time for building an index, and for searching it for one failure."""
     began = time.process_time()
     terms: Mapping[str, Terms] = terms_of_pack(pack)
     index = SimilarIndex(terms)

@@ -3,10 +3,11 @@
     python -m benchmarks.corpus --output corpus/ --megabytes 1024 --trace-share 0.01
 
 Each deployment is a folder with one JobManager and three TaskManager files. A file begins with the
-startup lines of a real file. The JobManager then logs a checkpoint every ten seconds, and a
-TaskManager logs a line every half second, drawn from real lines. A share of ``--trace-share`` of
-all events have a real stack trace. Timestamps span hours; ids, object addresses and large numbers
-are new in each occurrence, and each deployment has one job id.
+startup lines of a real file. Then, the JobManager logs a checkpoint every ten seconds on average,
+and a TaskManager logs a random real line every half second. A fraction of ``--trace-share`` of
+these events is replaced by real events with stack traces. Outside of stack frames, ids, object
+addresses, and numbers of three or more digits are new in each occurrence. Each deployment has one
+job id, and checkpoints are numbered.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ HEADER = re.compile(
 )
 TIME_CHARS = len("2026-01-01 00:00:00,000")
 CHECKPOINT_LINES = ("Triggering checkpoint ", "Completed checkpoint ", "Marking checkpoint ")
-# The end of the startup, for each role.
+# The text of the first event after the startup, for each role.
 STARTED = {"jobmanager": "Triggering checkpoint ", "taskmanager": "Received task "}
-# Lines that only a failing, starting or stopping process prints; others may recur for days.
+# Words of lines that failing, starting, or stopping processes log; all other lines may recur.
 NOT_STEADY = re.compile(
     r"FAILED|CANCEL|cancel|fail|Fail|RESTARTING|Shutting|shut down|Stopp|stopp|Clos|Start|start|"
     r"GlobalConfiguration|ClusterEntrypoint|TaskManagerRunner|BootstrapTools|Environment|"
     r"switched from state|Recover|recover|Discarding|disconnected"
 )
-# Match only whole words: a part of a name that looks like a number is kept.
+# Digits and ids that are part of a name are kept.
 VARIABLE = re.compile(
     r"(?P<job>(?<=job )[0-9a-f]{32})"
     r"|(?P<hex>(?<![0-9A-Za-z])[0-9a-f]{32}(?![0-9A-Za-z]))"
@@ -88,7 +89,7 @@ FRAME = re.compile(r"\s+at |\s+\.\.\. ")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A corpus: deployments in folders (plain or gzipped), one big file, or files of 4 KB.
+    """A corpus: deployments in folders (plain or gzipped), one big file, or files of about 4 KiB.
 
     It may also be one of ``FLOODS``, which defines its own share of traces.
     """
@@ -176,7 +177,7 @@ def _variable(found: re.Match[str]) -> Part:
 def read_material(folder: Path) -> dict[str, Material]:
     """The events of all logs below ``folder`` in Flink's default layout, by role.
 
-    Renderings of one trace in other layouts are skipped, because a cluster has one layout.
+    The logs in ``layouts``, which contain the same traces in many layouts, are skipped.
     """
     start_ups: dict[str, list[tuple[Template, ...]]] = {role: [] for role in STARTED}
     steady: dict[str, list[Template]] = {role: [] for role in STARTED}
@@ -243,7 +244,7 @@ def _time(at: datetime) -> str:
 
 
 def write_corpus(source: Path, output: Path, size_bytes: int, trace_share: float) -> None:
-    """Write deployments of ``size_bytes`` in total to ``output``."""
+    """Write deployments with a total of about ``size_bytes`` to ``output``."""
     material = read_material(source)
     for role, texts in material.items():
         if not (texts.start_ups and texts.steady and texts.traced):

@@ -1,10 +1,16 @@
 """``make eval``: measures the accuracy on labeled logs, and prints all wrong answers.
 
-A labeled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` next to
-it. The product runs once for the folders and once for the files. The evaluation prints top-1 and
-top-3 accuracy, recall of the labeled root cause at any rank, recall of expected consequences, false
-alarms on healthy and foreign logs, a reliability table of the stated confidence, the results of two
-simple methods on the same logs (``benchmarks/baselines.py``), and each miss with the actual answer.
+A labeled deployment is a folder with ``label.yaml``, or a file listed in an ``index.tsv`` in the
+same or a parent folder. For each tree, the product runs once for the folders and once for the
+files. The evaluation prints:
+
+- top-1 and top-3 accuracy, and recall of the labeled root cause at any rank
+- recall of expected consequences, and false alarms on healthy and foreign logs
+- the share of failures without a signature that are not diagnosed
+- reliability tables of the stated confidence, and each wrong answer
+- the results of two simple methods on the same logs (``benchmarks/baselines.py``)
+- how often root cause lines are parsed (``benchmarks/root_lines.py``)
+
 ``tests/labels.yaml`` maps labels to signature ids. Inputs that an ``expected.yaml`` describes are
 checked against it (``benchmarks/expectations.py``).
 """
@@ -73,7 +79,7 @@ class Answer:
 
 
 def find_labelled(tree: Path, labels: dict[str, list[str]]) -> Iterator[Labelled]:
-    """All labeled deployments below ``tree``."""
+    """All labeled folders and files below ``tree``."""
     for file in sorted(tree.rglob("label.yaml")):
         content = yaml.safe_load(file.read_text())
         label = content.get("root_cause") or content["signature"]
@@ -125,7 +131,7 @@ def _run(paths: list[str], group_by: str, engine: str) -> Result:
 
 
 def _incidents_by_input(result: Result, group: Sequence[Labelled]) -> dict[str, list[Incident]]:
-    """Incidents by input. Deployment names come from paths; the longest matching name is used."""
+    """Incidents by input. Deployment names come from paths; the longest matching path is used."""
     found: dict[str, list[Incident]] = {str(one.path): [] for one in group}
     for incident in result.incidents:
         fits = [p for p in found if _names(incident.deployment, p)]
@@ -232,7 +238,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_calibration() -> None:
-    """Print the reliability of the stated confidence on logs that were not used for fitting."""
+    """Print the cross-validated reliability of the stated confidence, from ``calibration.tsv``."""
     from benchmarks.calibrate import print_reliability, read_samples
 
     print()

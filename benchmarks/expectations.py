@@ -1,9 +1,11 @@
 """Compares the results for small inputs with the expected results in ``expected.yaml``.
 
-Each ``expected.yaml`` describes the inputs in the same folder, all of which have one kind of fault.
-For each input, it contains the verdict and the signature at rank 1, and optionally words of the
-advice, option keys, values, quoted text, the version, or the line of the first fault. ``new: ...``
-means any signature that is not listed in ``known-signatures.txt`` in a parent folder.
+Each ``expected.yaml`` describes the inputs in the same folder, whose name is the kind of fault. For
+each input, it contains the accepted verdicts and signatures at rank 1, and whether the input has no
+failure. It may also contain required or forbidden words of the advice, the title, and the report, a
+limit for the value of an option, the lowest severity, the Flink version, or the line of the first
+fault. ``new: ...`` means any signature that is not listed in ``known-signatures.txt`` in the
+checked tree.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One input: its kind, its name, whether it must not raise an incident, and its deviations."""
+    """One input: the kind of fault, the verdict, and the deviations from ``expected.yaml``."""
 
     kind: str
     name: str

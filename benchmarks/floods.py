@@ -1,10 +1,9 @@
-"""Generates the logs that are hardest to read, those of a failing cluster, from real events.
+"""Generates large logs of failing clusters and applications, mostly from real events.
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of about ``FILE_BYTES``. Headers, frames and messages come
-from ``tests/logs``; timestamps, ids, subtasks and the parts that a flood varies are new in each
-event.
+Each flood is one deployment in files of about ``FILE_BYTES``. Most of the text comes from
+``tests/logs``. Timestamps are new in each event, and ids, subtasks, and other parts vary.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SECONDS_BETWEEN = 0.0045
 
 _HEADER = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (?:INFO |WARN |ERROR) )")
 _TIME_CHARS = len("2026-01-01 00:00:00,000")
-# An id that is joined to other ids is an execution attempt; all others are job ids.
+# An id that is joined to other ids identifies an execution attempt; all others are job ids.
 _IDS = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?P<joined>(?:_[0-9a-f]+)+)?(?![0-9a-f])")
 _SUBTASK = re.compile(r"\(\d{1,4}/\d{1,4}\)(?P<attempt>#\d+)?")
 _JOB_NAME = re.compile(r"(?<=[Jj]ob )('?)[a-z]+(?:-[a-z]+)*'?(?= \()")
@@ -53,12 +52,12 @@ def _event(path: str, *words: str) -> str:
 
 
 def _steady() -> list[str]:
-    """Lines that both roles print in normal operation."""
+    """Lines that a JobManager or a TaskManager logs in normal operation."""
     found = {}
     for log in sorted(LOGS.glob("healthy/orders-*/**/*.log")):
         for event in _HEADER.split(log.read_text("utf-8", "replace")):
             is_line = event.count("\n") == 1 and " INFO " in event[:30]
-            # A banner line begins with two spaces.
+            # The message of a banner line begins with a space.
             if is_line and not re.search(r"heckpoint|switched|Starting|propert|] -  ", event):
                 found[re.sub(r"\d", "", event)] = event[_TIME_CHARS:]
     return list(found.values())
@@ -105,7 +104,7 @@ def _checkpoints(job: str, chance: random.Random) -> Iterator[str]:
 
 
 def _loop(chance: random.Random, trace_share: float) -> Iterator[TimedEvent]:
-    """A client that loses its broker, and checkpoints; a ``trace_share`` of events has a trace."""
+    """A client that repeatedly loses its broker; a ``trace_share`` of the events has a trace."""
     job = f"{chance.getrandbits(128):032x}"
     traces, steady, checkpoints = _traces(), _steady(), _checkpoints(job, chance)
     lost = _event("kafka/**/*.log", "NetworkClient", " Node ", " disconnected.")
@@ -166,7 +165,7 @@ def _records(chance: random.Random) -> Iterator[TimedEvent]:
 
 
 def _loggers(chance: random.Random) -> Iterator[TimedEvent]:
-    """Each event has a unique logger and exception class, as if generated at runtime."""
+    """Each event has a new logger and exception class, as if classes were generated at runtime."""
     event = _event("record/**/*taskexecutor*.log", "switched from RUNNING to FAILED", "\n\tat ")
     header, _, trace = event.partition("\n")
     _, _, message = header.partition(" - ")
@@ -248,7 +247,7 @@ def _line(at: datetime, event: str) -> str:
 
 
 def _json_line(at: datetime, event: str) -> str:
-    """The event as Flink's JSON template prints it."""
+    """The event as a JSON record that begins with its timestamp."""
     header, _, thrown = event.rstrip("\n").partition("\n")
     head, _, message = header.partition(" - ")
     level, logger = head.split()[:2]

@@ -4,12 +4,13 @@
 
 Recorded logs are given new dates for each hour. Four deployments continue in the same files: one is
 healthy, one has a failure that recurs each hour, and two alternate between healthy and failing.
-Each hour adds one new deployment. Two runs into a different warehouse warm up the JVM; they are not
-measured, and neither is the first run into the measured warehouse, which creates its tables. The
-output contains the wall time and the CPU time of each run. The CPU time of the last runs is
-compared with that of the first; if the tables are maintained every N runs, the first and the last
-ten runs of the second period are compared with the same runs of the first period. At the end, the
-published incidents are compared with the incidents of a single run over all logs.
+Each hour adds one new deployment. Two runs into a different warehouse warm up the JVM and are not
+printed. The wall time and the CPU time of all other runs are printed. The CPU time of the last runs
+is compared with that of the first; run 0, which creates the tables, is excluded. If the tables are
+maintained every N runs, and there are at least N + 20 runs, the ten runs after the first
+maintenance are compared with runs 2 to 11, and the last ten runs with those N runs earlier. At the
+end, the published incidents and unknown failures are compared with those of a single local run over
+all logs.
 """
 
 from __future__ import annotations
@@ -57,15 +58,15 @@ WARM_UP_RUNS = 2
 OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 
 _TIME = re.compile(r"(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?=,\d{3} )")
-# Lines that a process logs about itself at startup: the recordings come from several clusters, each
-# of which is used as a different hour of one cluster.
+# Lines with the configuration or version, which are removed from all hours but the first: the
+# recordings come from several clusters, but represent hours of one cluster.
 _STARTED = re.compile(r"(?m)^.*(?:GlobalConfiguration|\(Version: ).*\n")
 _EXECUTION = re.compile(r"\b[0-9a-f]{3}(?=[0-9a-f]{29}_[0-9a-f]{32}_\d)")
 _GRAPH = re.compile(r"(?<=execution graph )[0-9a-f]{3}(?=[0-9a-f]{29}\b)")
 
 
 def dated(text: str, hour: int) -> str:
-    """A recorded log moved to a different hour, with new timestamps and execution ids."""
+    """A recorded log moved to a different hour, with new dates and execution ids."""
     first = _TIME.search(text)
     assert first is not None, "a log without times"
     start = datetime.fromisoformat(first[0]).replace(tzinfo=UTC, minute=0, second=0)
@@ -81,7 +82,7 @@ def dated(text: str, hour: int) -> str:
 
 
 def write_hour(fleet: Path, hour: int) -> int:
-    """Write the fleet's logs of one hour; returns the number of bytes."""
+    """Write the fleet's logs of one hour; return the number of bytes."""
     written = 0
     logged = {name: parts[hour % len(parts)] for name, parts in STANDING.items()}
     for name, recorded in {**logged, f"new-{hour:03d}": NEW_EACH_HOUR}.items():
@@ -133,7 +134,7 @@ def compared_runs(count: int, maintain_every: int) -> list[tuple[range, range]]:
 
 
 def comparable(result: Result) -> tuple[list[Incident], object]:
-    """The values to compare; without statuses, which a single run cannot have."""
+    """The values to compare. Statuses are excluded, because a single run has none."""
     return [replace(incident, status=None) for incident in result.incidents], result.unknown
 
 

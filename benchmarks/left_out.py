@@ -1,7 +1,7 @@
-"""Measures how many examples match without the alternatives that were written for them.
+"""Measures how many examples match without the alternatives that match only that example.
 
-``python -m benchmarks.left_out [SUBSYSTEM]`` prints the shares and, if a subsystem is given, each
-example that only its own alternatives match.
+``python -m benchmarks.left_out [SUBSYSTEM...]`` prints the shares, and each example of the given
+subsystems that does not match without these alternatives.
 """
 
 from __future__ import annotations

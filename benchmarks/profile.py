@@ -2,10 +2,10 @@
 
     python -m benchmarks.profile --megabytes 256 --trace-share 0.01
 
-The profiler first samples the local runner on one core and prints the seconds by stage and by
+The profiler first samples the local runner with one worker and prints the seconds by stage and by
 function. Time in libraries is attributed to the calling function of flink-triage. It then measures
-a run on Spark into a new warehouse and prints the seconds from each failpoint to the next, as the
-driver reaches them. Session startup is timed separately.
+a run on Spark into a new warehouse and prints the seconds between the failpoints that the driver
+reaches. Session startup is timed separately.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _print(seconds_of: Mapping[str, float], total: float) -> None:
 def _add(
     frame: Frame, owner: tuple[str, str], stages: dict[str, float], functions: dict[str, float]
 ) -> None:
-    """Add the time of a frame and its callees to the innermost enclosing flink-triage function."""
+    """Add the time of a frame and of its callees, each to the innermost flink-triage function."""
     path = Path(frame.file_path or "")
     if path.is_relative_to(OURS):
         inside = path.relative_to(OURS)

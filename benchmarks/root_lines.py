@@ -1,7 +1,7 @@
 """Measures how often the root cause line of a labeled excerpt is parsed as a root cause.
 
-The line is listed in an ``index.tsv``. It counts as found if it is the root cause of a parsed chain
-or the message of an event, even if no signature matches it.
+The line is listed in an ``index.tsv``. It counts as found if it contains, or is contained in, the
+root cause of a parsed chain or the message of an event, even if no signature matches it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flink_triage.traces import extract
 
 _LABEL = re.compile(r"^[>\s]*(?:Caused? by|Wrapped by)[:\uff1a]\s*")
 _BLANKS = re.compile(r"\s+")
-# A shorter string would be found in nearly every line.
+# A shorter parsed text would be contained in many labels.
 _MIN_CHARS = 12
 # A frame that is appended to the label, so that the label is parsed as a stack trace.
 _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
@@ -33,7 +33,7 @@ _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 @dataclass(frozen=True, slots=True)
 class RootLine:
-    """The labeled line, and whether it was found; ``near`` is the most similar parsed text."""
+    """The labeled line, and whether it was found; ``near`` is the parsed text most like it."""
 
     path: Path
     wanted: str
@@ -99,7 +99,7 @@ def _typed(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """The label on one line; spaces, line ends and quotes may differ from the log's."""
+    """The text on one line, without quotes, because labels and logs differ in both."""
     return _BLANKS.sub(" ", text.replace("\\n", " ").replace('"', "")).strip()
 
 

@@ -1,12 +1,12 @@
-"""The sides of the benchmark; each is a separate process, from the start of Python to process exit.
+"""The programs that ``bench`` compares; each runs as a separate process.
 
     python -m benchmarks.sides run --corpus corpus/ --output out/ --master 'local[2]'
 
-``run`` and ``diagnose`` are flink-triage. The peers do less with the same bytes: ``copy`` writes
-the lines into a Delta table; ``rlike`` keeps lines that match one of eight expressions; ``udf``
-uses a plain Python function to keep lines that contain a literal of the signatures; ``ripgrep``
-counts lines with such a literal; ``drain3`` mines templates; and ``bare`` starts a session, writes
-one row and reads it.
+``run`` and ``diagnose`` are flink-triage. The others do less: ``copy`` writes the lines into a
+Delta table; ``rlike`` keeps lines that match one of eight expressions; ``udf`` uses a plain Python
+function to keep lines that contain a literal of the signatures; ``ripgrep`` counts lines with such
+a literal; ``drain3`` mines templates; and ``bare`` ignores the logs: it starts a session, writes
+one row, and reads it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyspark.sql.types import BooleanType
 
 from flink_triage.local import Options, pack_of
 
-# The expressions that a user would write first.
+# Expressions for common failures of Flink.
 EXPRESSIONS = (
     r"Exceeded checkpoint tolerable failure threshold",
     r"Checkpoint \d+ of job [0-9a-f]{32} expired before completing",

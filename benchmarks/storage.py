@@ -1,7 +1,7 @@
 """Compares reading and scanning logs in an object store and on a local disk.
 
-Both sides contain the same files. Each side is read once before it is timed, the sides alternate,
-and all figures are printed:
+Both places must contain the same files. They are read alternately, and each is read once without
+printing its rate:
 
     python -m benchmarks.storage --local /logs --uri s3a://bucket/logs --turns 3
 """

@@ -17,7 +17,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """``jvm_bytes`` and ``python_bytes`` are the peaks of the largest process of each kind.
+    """``jvm_bytes`` and ``python_bytes`` are the peak memory of the largest process of each kind.
 
     ``processor_seconds`` is the CPU time of the command and all its descendants. Each process is
     read every ``POLL_SECONDS``, so the time after its last reading is missing.
