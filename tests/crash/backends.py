@@ -49,8 +49,8 @@ def place_of(spark: SparkSession, warehouse: Path) -> dict[str, str]:
 def _schema_of(spark: SparkSession, warehouse: Path) -> str:
     """A schema that contains the tables of the folder.
 
-    The catalog is the in-memory catalog of the session. Like any other catalog, it must contain the
-    tables that earlier drivers created.
+    The catalog is the in-memory catalog of the session. It is empty in a new session, so the tables
+    that earlier drivers created are added to it.
     """
     schema = "s_" + re.sub(r"\W", "_", warehouse.name)
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema} LOCATION '{warehouse}'")

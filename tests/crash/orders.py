@@ -1,10 +1,11 @@
-"""Lets the processes of a run record each failpoint that they reach, and obey an order there.
+"""Records the failpoints that the processes of a run reach, and kills or pauses a process there.
 
-The environment variable contains the path of the order file. With the order ``point kill GROUP``,
-the process that reaches the point sends SIGKILL to process group ``GROUP`` and to its own group.
-With ``point pause``, the first process that reaches the point renames the file and waits until it
-is removed; other processes continue. The file can be rewritten while the process is running, so
-that one JVM startup serves many orders; an empty file contains no order.
+The environment variable ``CRASH_ORDER`` contains the path of the order file. With the order ``point
+kill GROUP``, the process that reaches the point sends SIGKILL to process group ``GROUP`` and to its
+own group. With ``point pause``, the first process that reaches the point renames the file and waits
+until the renamed file is removed, at most one minute; other processes continue. The file can be
+rewritten while the process is running, so that one JVM serves many orders; an empty file contains
+no order.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from flink_triage.spark import failpoints
 
 VARIABLE = "CRASH_ORDER"
 POLL_SECONDS = 0.02
-# The rig may have terminated.
+# After this time, a paused process continues, because the rig may have terminated.
 MAX_PAUSE_SECONDS = 60
 
 
 def install() -> None:
-    """Follow the orders in this process, if the rig started it."""
+    """Follow the orders in this process if the environment variable is set."""
     if VARIABLE in os.environ:
         failpoints.hook = _obey
 
@@ -43,7 +44,7 @@ def _obey(point: str, _subject: str) -> None:
     order = Path(os.environ[VARIABLE])
     with trail_of(order).open("a", encoding="ascii") as trail:
         trail.write(f"{point}\n")
-    # Another process may have taken the order.
+    # Another process may have renamed the file.
     with contextlib.suppress(FileNotFoundError):
         wanted, *action = order.read_text(encoding="ascii").split() or [""]
         if wanted != point:

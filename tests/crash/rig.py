@@ -1,4 +1,4 @@
-"""Starts a worker in a separate session, kills it on request, and observes it from outside."""
+"""Starts, kills, and pauses worker processes, and reads their warehouses at the same time."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Worker:
         self.process.stdin.flush()
 
     def answer(self) -> str:
-        """``done``, ``held`` or ``failed``; empty if the process has terminated."""
+        """The next of `ANSWERS`; empty if the process has terminated."""
         assert self.process.stdout is not None
-        # The JVM shares the output, and its warnings are not answers.
+        # The JVM writes warnings to the same output.
         for line in self.process.stdout:
             if line.strip() in ANSWERS:
                 return line.strip()
@@ -146,7 +146,7 @@ class Crowd:
         answers: Counter[str] = Counter()
         for _ in range(rounds):
             for worker in self.workers:
-                # Each worker finds more logs than the previous one.
+                # Each worker has more logs to read than the previous one.
                 self._grow()
                 worker.tell(self.logs, warehouse, guard)
             answers.update(worker.answer() for worker in self.workers)
@@ -159,8 +159,8 @@ class Crowd:
 class Reader(threading.Thread):
     """Continuously reads the published events of the warehouses; records invalid states.
 
-    A valid state has no events, all events of the first run, or all events of the second run. Any
-    other state is a partially published run.
+    In a valid state, the published events are none, all events of the first run, or all events of
+    both runs. For each run, each table contains as many rows as the run reported in ``runs``.
     """
 
     def __init__(self, allowed: list[set[int]]) -> None:

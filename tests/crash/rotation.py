@@ -1,8 +1,8 @@
 """Writes numbered events to logs and rotates them, as loggers and logrotate do.
 
 The process takes ``[folder, modes, seed, seconds, bytes_per_second, keep]`` as JSON and writes one
-log per mode until the time is up. The seed determines the content and the byte offsets at which a
-log is rotated; time and rate determine the amount.
+log per mode until the time is up. The seed determines the content and the sizes above which a log
+is rotated; the time and the rate determine the amount.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def upload_and_delete(log: Path, keep: int, count: int) -> Iterator[str]:
 
 
 def rename_with_same_head(log: Path, keep: int, count: int) -> Iterator[str]:
-    """Rename; each file begins with the same bytes, as with a header in a Log4j 2 layout."""
+    """Rename; each new file begins with the same bytes, as with a header in a Log4j 2 layout."""
     yield from rename(log, keep, count)
     log.write_text(HEAD)
 
@@ -119,7 +119,7 @@ ROTATIONS = {
 
 
 def _shift(log: Path) -> Iterator[str]:
-    """``.2`` to ``.3``, ``.1`` to ``.2``, compressed or not."""
+    """Rename ``.2`` to ``.3``, ``.1`` to ``.2``, and so on, compressed or not."""
     older = list(log.parent.glob(f"{log.name}.*"))
     for path in sorted(older, key=_index_of, reverse=True):
         path.rename(
@@ -159,7 +159,10 @@ class Writer:
         self.is_rotating = False
 
     def work(self, until: int) -> None:
-        """One tick: continue a rotation, or write until ``until`` bytes have been written."""
+        """One tick: continue a rotation, or write until ``until`` bytes have been written.
+
+        While a rotated file is compressed, a tick does both.
+        """
         if next(self.steps, COMPRESSING) != COMPRESSING:
             return
         self.write(until - self.written)
@@ -222,7 +225,7 @@ def readable(folder: Path) -> Counter[int]:
 
 def main(orders: str) -> None:
     folder, modes, seed, seconds, bytes_per_second, keep = json.loads(orders)
-    # A rotation every second or two.
+    # A log is rotated about every 1.5 seconds.
     size_bytes = 3 * bytes_per_second // 2
     writers = [
         Writer(Path(folder, mode), mode, seed, number * NUMBERS, size_bytes, keep)

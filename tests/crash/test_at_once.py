@@ -1,8 +1,8 @@
 """Tests six processes that write to one warehouse at the same time, while its logs grow.
 
 As a control, the same rounds without the lock and without the publication order duplicate events,
-which proves that the check detects duplicates. These tests run only with ``CRASH=all``; otherwise,
-the tests of killed runs start two processes at the same time once.
+which shows that the check detects duplicates. These tests require ``CRASH=all`` and tables in a
+local folder. Without ``CRASH=all``, ``test_killed_runs`` starts two processes at the same time.
 """
 
 from __future__ import annotations

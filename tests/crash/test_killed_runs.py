@@ -1,9 +1,9 @@
-"""Tests runs that are killed with SIGKILL, at failpoints and at random times, and then repeated.
+"""Tests runs that are killed with SIGKILL and then repeated.
 
 Afterwards, every numbered event is published once, the tables contain the output of one
-uninterrupted run, and no leftovers of the killed run remain. ``CRASH=all`` tests every failpoint,
-and kills during recovery; otherwise, one failpoint is tested. ``CRASH_BACKEND`` selects the
-location of the tables.
+uninterrupted run, and no unpublished rows remain. ``CRASH=all`` tests every failpoint, random
+times, kills during recovery, first runs, maintenance, and rematching; otherwise, one failpoint is
+tested. ``CRASH_BACKEND`` selects the location of the tables.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from tests.crash.workload import (
 IS_WHOLE = os.environ.get("CRASH") == "all"
 SEED = int(os.environ.get("CRASH_SEED", "20261121"))
 RANDOM_KILLS = 20
-# In the order in which a run reaches them.
 READ = tuple(table for table in TABLES if table != "diagnosed")
+# Mostly in the order in which a run reaches them.
 POINTS = (
     "listed",
     "held",
@@ -103,14 +103,14 @@ class Rig:
         self.reader.start()
 
     def living(self) -> Worker:
-        """A running worker; it recovers from the last kill and then serves for the next one."""
+        """The running worker; if it was killed, the next one."""
         if self.worker is None:
             self.worker = self.spares.pop().result()
             self._start_one()
         return self.worker
 
     def _start_one(self) -> None:
-        """Start the next worker while the current one runs, unless it would have nothing to do."""
+        """Start the next worker in advance, unless there are enough for all kills."""
         if self.started <= DEATHS:
             self.started += 1
             folder = self.folder / f"worker-{self.started}"
@@ -126,7 +126,7 @@ class Rig:
         return Path(shutil.copytree(self.template, self.tables / name))
 
     def make_good(self, warehouse: Path) -> None:
-        """Run again, to do all of the work or only the part that a kill left unfinished."""
+        """Run again without an order; finish the killed run, or repeat it if it had no effect."""
         self.living().order.write_text("")
         assert self.living().run(self.logs, warehouse) == "done"
 
@@ -159,7 +159,7 @@ def test_two_runs_at_once_lose_and_double_nothing(rig: Rig) -> None:
 
 @pytest.mark.skipif(BACKEND != "s3", reason="CRASH_BACKEND=s3")
 def test_two_drivers_at_once_on_s3_lose_nothing(rig: Rig) -> None:
-    """They may publish events twice: no lock separates them, as documented in docs/running.md."""
+    """Events may be published twice, because no lock separates runs on S3 (docs/running.md)."""
     tables = rig.tables / "at-once"
     crowd = Crowd(rig.folder / "at-once", [rig.living(), rig.spares[0].result()])
     answers = crowd.run_rounds(tables, "locked", 1)
@@ -239,7 +239,7 @@ def test_reader_never_sees_a_partial_run(rig: Rig) -> None:
 
 
 def test_reader_detects_a_partial_run(rig: Rig) -> None:
-    """The control: a published run with missing or duplicate rows."""
+    """A control: the reader reports published runs with missing or duplicate rows."""
     for damage in ("less", "more"):
         warehouse = rig.copy(f"half-{damage}")
         events = DeltaTable(str(folder_of(warehouse, "events")))

@@ -1,8 +1,8 @@
 """Tests logs that rotate between runs, concurrently with runs, and within runs.
 
 Every event that is readable when the last run starts is published, and no event is published twice.
-With ``CRASH=all``, each rotation mode is tested for three minutes and at every failpoint of a run;
-otherwise, all modes share ten seconds, and one failpoint is tested.
+With ``CRASH=all``, each rotation mode is tested for three minutes, and at every failpoint before a
+run is published. Otherwise, all modes are tested together for ten seconds and at two failpoints.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SETTLE_SECONDS = 10.0 if IS_WHOLE else 3.0
 BESIDE_RUNS = tuple((mode,) for mode in MODES) if IS_WHOLE else (MODES,)
 SECONDS, BYTES_PER_SECOND, KEEP = (180, 1_500_000, 30) if IS_WHOLE else (10, 300_000, 12)
 BEFORE_PUBLISHING = POINTS[: POINTS.index("append.runs") + 1]
-# A run begins after this many steps of a rotation, which is finished at the first failpoint; at
-# every other failpoint, there is a complete rotation.
+# A run begins after this many steps of a rotation, which is finished at the first failpoint. At all
+# other failpoints, and at the first if the number is 0, the logs are rotated completely.
 WITHIN_RUNS: list[tuple[int, tuple[str, ...]]] = (
     [
         *((0, (point,)) for point in BEFORE_PUBLISHING),
@@ -50,7 +50,7 @@ FILE_BYTES = 200_000
 # More than the number of rotations during a run, so that no file is deleted before it is read.
 FILES_KEPT = 4
 QUIET = 999_999
-# The events that are read do not depend on the location of the tables.
+# The location of the tables does not affect how logs are read.
 pytestmark = only_local
 
 
@@ -77,7 +77,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The number of published events of one writer, and the number of errors among them.
+    """The number of published events of one writer, and the number of its events per error.
 
     ``lost``: readable but not published.  ``doubled``: in more than one row.  ``miscounted``: its
     `occurrences` do not add up to one. ``torn``: shorter or longer than written. ``unread``:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 
-# The stored tables that a run derives from its batch, and their locations.
+# The stored tables that a run derives from its batch, and those in the folder ``_state``.
 TABLES = ("log_files", "events", "stack_traces", "log_volume", "diagnosed")
 STATE = ("batches", "log_files")
 JOB = "d1dfe4261f7c4f3fa0f0d6a5b5c2e7aa"
@@ -28,7 +28,7 @@ OF_THE_RUN = ("run_id", "whole_run_id", "started_at", "finished_at")
 
 
 def event(number: int) -> str:
-    """A notable event: every fourth has a stack trace, and every eighth matches a signature."""
+    """A notable event: every fourth has a stack trace, and every eighth reports a full disk."""
     at = (START + timedelta(seconds=20 * number)).strftime("%Y-%m-%d %H:%M:%S,123")
     name = f"event {number:06}"
     if number % 4:
