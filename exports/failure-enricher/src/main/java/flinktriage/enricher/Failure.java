@@ -12,11 +12,12 @@ import java.util.regex.Pattern;
 import org.apache.flink.util.SerializedThrowable;
 
 /**
- * A throwable as {@code printStackTrace} shows it: what the rules were written for.
+ * A throwable in the form in which {@code printStackTrace} prints it. Immutable.
  *
- * <p>Immutable. Frames that a cause shares with what encloses it are not shown, a throwable that
- * was shown before is not shown again, and all is bounded: {@value #MAX_THROWABLES} throwables,
- * {@value #MAX_FRAMES} frames and {@value #MAX_TEXT} characters of messages.
+ * <p>Frames that a cause shares with its enclosing throwable are omitted, and each throwable is
+ * contained only once. The size is limited to {@value #MAX_THROWABLES} throwables, {@value
+ * #MAX_FRAMES} frames, {@value #MAX_TEXT} characters of messages, and {@value
+ * #MAX_SUPPRESSED_DEPTH} levels of suppressed throwables.
  */
 public final class Failure {
 
@@ -24,7 +25,7 @@ public final class Failure {
     static final int MAX_SUPPRESSED_DEPTH = 8;
     static final int MAX_FRAMES = 20_000;
     static final int MAX_TEXT = 1024 * 1024;
-    /** What is read of one text: its head and its tail. */
+    /** The maximum length of a text. The middle of a longer text is cut out. */
     static final int MAX_PIECE = 64 * 1024;
 
     private static final int MAX_TYPE = 512;
@@ -32,7 +33,7 @@ public final class Failure {
             Pattern.compile(
                     "\\(([A-Za-z_$][\\w.$]*(?:Exception|Error|Throwable|Failure|Fault))\\):");
 
-    /** A frame; {@code file} is null where the source is unknown. */
+    /** A frame; {@code file} is null if the source is unknown. */
     public static final class Frame {
         final String className;
         final String method;
@@ -49,7 +50,7 @@ public final class Failure {
         }
     }
 
-    /** One throwable; suppressed ones are chains, outermost first. */
+    /** A throwable. Suppressed throwables are chains, outermost first. */
     public static final class Link {
         final String type;
         final String text;
@@ -64,7 +65,7 @@ public final class Failure {
         }
     }
 
-    /** A throwable and how far from the root cause it stands. */
+    /** A throwable and its index in {@code pieces}, which is 0 for the root cause. */
     static final class Piece {
         final int depth;
         final Link link;
@@ -75,11 +76,11 @@ public final class Failure {
         }
     }
 
-    /** Outermost first; empty only for no throwable at all. */
+    /** Outermost first; empty if there is no throwable. */
     final List<Link> causes;
-    /** Nearest to the root cause first; suppressed throwables behind all causes. */
+    /** Closest to the root cause first; suppressed throwables follow after all causes. */
     final List<Piece> pieces;
-    /** All texts, outermost first, one a line. */
+    /** The texts of all pieces in reverse order, one per line. */
     final String whole;
 
     public Failure(List<Link> causes) {
@@ -92,7 +93,7 @@ public final class Failure {
         this.whole = cutMiddle(texts.toString());
     }
 
-    /** Never throws for what {@code throwable} is; cycles are cut. */
+    /** Ignores runtime exceptions thrown by methods of {@code throwable}. Cycles are cut. */
     public static Failure of(Throwable throwable) {
         return new Failure(new Reader().chain(throwable, new StackTraceElement[0], 0));
     }
@@ -105,7 +106,7 @@ public final class Failure {
         int half = MAX_PIECE / 2;
         return text.length() <= MAX_PIECE
                 ? text
-                // A newline keeps a literal from being found across the cut.
+                // Because of the newline, no literal is found across the cut.
                 : text.substring(0, half) + "\n" + text.substring(text.length() - half);
     }
 
@@ -128,7 +129,7 @@ public final class Failure {
         return pieces;
     }
 
-    /** Walks one throwable, in the order of {@code printStackTrace}. */
+    /** Reads a throwable in the order of {@code printStackTrace}. */
     private static final class Reader {
 
         private final Set<Throwable> seen = Collections.newSetFromMap(new IdentityHashMap<>());
@@ -191,18 +192,18 @@ public final class Failure {
             }
             chars += text.length();
             String repeated = type + ": ";
-            // "X: X: message" is what new X(cause) prints for a cause of type X: then it stays.
+            // new X(cause) prints "X: X: message" for a cause of type X; this is not a repetition.
             if (text.startsWith(repeated) && (cause == null || !typeOf(cause).equals(type))) {
                 text = text.substring(repeated.length());
             }
             return text.strip();
         }
 
-        /** What stands behind the type in the throwable's header line. */
+        /** The text after the type in the header line of the throwable. */
         private static String printed(Throwable throwable, String type) {
             try {
                 boolean isSerialized = throwable instanceof SerializedThrowable;
-                // A SerializedThrowable's message is "type: message" of what it stands for.
+                // The message of a SerializedThrowable is "type: message" of the original.
                 String header = isSerialized ? throwable.getMessage() : throwable.toString();
                 if (header == null || header.equals(type)) {
                     return "";
@@ -227,7 +228,7 @@ public final class Failure {
             return remote == null ? type : remote;
         }
 
-        /** The class that a server threw, which Hadoop's RemoteException prints in brackets. */
+        /** The class thrown by a server, which Hadoop's RemoteException prints in parentheses. */
         private static String remoteType(Throwable throwable, String type) {
             try {
                 String header = throwable.toString();

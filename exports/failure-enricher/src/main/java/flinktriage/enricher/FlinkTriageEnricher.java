@@ -8,10 +8,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Labels a failure with the signature that explains it best; one that no signature names gets no
- * label.
+ * Labels a failure with the best matching signature. A failure without a matching signature is not
+ * labeled.
  *
- * <p>Works on the IO executor, so that the JobMaster's main thread never waits, and never throws.
+ * <p>Runs on the IO executor, so that the main thread of the JobMaster is not blocked. Exceptions
+ * are logged and do not affect the job.
  */
 public final class FlinkTriageEnricher implements FailureEnricher {
 
@@ -38,7 +39,7 @@ public final class FlinkTriageEnricher implements FailureEnricher {
         try {
             return CompletableFuture.supplyAsync(() -> labels(cause), context.getIOExecutor());
         } catch (RuntimeException refused) {
-            // The executor is being shut down.
+            // The executor rejects tasks if it is shut down.
             return CompletableFuture.completedFuture(Map.of());
         }
     }
@@ -52,7 +53,7 @@ public final class FlinkTriageEnricher implements FailureEnricher {
                     .map(s -> Map.of(SIGNATURE, s.id, SEVERITY, s.severity, ROLE, s.role))
                     .orElse(Map.of());
         } catch (Throwable problem) {
-            // Whatever a strange throwable does to us, its job must not notice.
+            // A throwable whose methods fail must not affect the job.
             LOG.warn("A failure could not be labelled", problem);
             return Map.of();
         }

@@ -13,14 +13,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes the enricher that {@code jobmanager.failure-enrichers} names.
+ * Creates the failure enricher, which {@code jobmanager.failure-enrichers} enables.
  *
- * <p>Rules that cannot be read must not keep a JobManager from starting: the log then says why, and
- * no failure is labelled.
+ * <p>If the rules cannot be read, the JobManager still starts. The problem is logged, and failures
+ * are not labeled.
  */
 public final class FlinkTriageEnricherFactory implements FailureEnricherFactory {
 
-    /** A file on the JobManager that takes the place of the rules in the jar. */
+    /** The path of a file on the JobManager that replaces the rules in the JAR. */
     public static final ConfigOption<String> RULES =
             ConfigOptions.key("flink-triage.failure-enricher.rules")
                     .stringType()

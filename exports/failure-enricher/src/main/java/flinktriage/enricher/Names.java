@@ -2,7 +2,7 @@ package flinktriage.enricher;
 
 import java.util.List;
 
-/** Is this the class, or the frame, that a rule asks for? Pure comparisons of names. */
+/** Compares the names of classes and frames with those in a rule. */
 final class Names {
 
     private static final String AKKA = "akka.";
@@ -10,7 +10,7 @@ final class Names {
 
     private Names() {}
 
-    /** Equal, relocated ({@code x.shaded.} + wanted), or without its package. */
+    /** Whether the names are equal, or the given one is relocated or has no package. */
     static boolean isType(String given, String asked) {
         String name = canonical(given);
         String wanted = canonical(asked);
@@ -28,7 +28,7 @@ final class Names {
         return wanted.stream().anyMatch(one -> isType(name, one));
     }
 
-    /** {@code asked} begins {@code class.method}, after any shaded package. */
+    /** Whether {@code class.method} starts with {@code asked}, also if it is relocated. */
     static boolean isFrame(String given, String asked) {
         String name = canonical(given);
         String wanted = canonical(asked);

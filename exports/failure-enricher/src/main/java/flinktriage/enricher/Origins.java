@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Whose code a class is, by its package; a class of no known package is the user's. */
+/** Determines the origin of a class from its name; by default, a class is user code. */
 final class Origins {
 
     private static final String FLINK = "org.apache.flink.";
@@ -20,7 +20,7 @@ final class Origins {
         this.shaded = shaded;
     }
 
-    /** jdk, library, connector, flink or user; a library's native methods are the library's. */
+    /** Returns jdk, library, connector, flink, or user. Native methods have no separate origin. */
     String of(String className, String file) {
         if (begins(className, "jdk")) {
             return "jdk";

@@ -12,22 +12,22 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * A failure in, the signatures that it shows out. Keeps nothing between calls; any number of
- * threads may share it.
+ * Matches rules against a failure. Has no mutable state and is thread-safe.
  *
- * <p>Says what the matcher of flink-triage says of the same stack trace without a log line.
+ * <p>For the exported signatures, the matches are those that flink-triage finds in the same stack
+ * trace without a log line. Tests compare both.
  */
 public final class RuleMatcher {
 
-    /** What a regex sees of a longer text, around the first of its literals. */
+    /** The maximum length of the text that a regex searches, around the first literal. */
     static final int MAX_REGEX_CHARS = 8 * 1024;
 
     private static final long REGEX_NANOS = 250_000_000L;
-    /** All regexes on one failure; afterwards none is found any more. */
+    /** The time limit for all regexes on one failure. A regex that exceeds it does not match. */
     private static final long FAILURE_NANOS = 2_000_000_000L;
     private static final long WARM_UP_NANOS = 500_000_000L;
 
-    /** No depth: outside every throwable. */
+    /** The depth of a match that does not belong to a single throwable. */
     private static final int NOWHERE = Integer.MAX_VALUE;
 
     private static final Comparator<Match> NEAREST_THEN_SPECIFIC =
@@ -39,7 +39,7 @@ public final class RuleMatcher {
                     .thenComparing(NEAREST_THEN_SPECIFIC)
                     .thenComparing(match -> match.signature.id);
 
-    /** A signature found, and where. */
+    /** A signature that matches, and the position and specificity of the match. */
     public static final class Match {
         public final Signature signature;
         final int depth;
@@ -60,7 +60,7 @@ public final class RuleMatcher {
         this.origins = rules.origins();
     }
 
-    /** Best first: named before generic, near the root cause before far, specific before vague. */
+    /** Best first: generic signatures last, then by distance from the root cause and specificity. */
     public List<Match> match(Failure failure) {
         long deadline = System.nanoTime() + FAILURE_NANOS;
         List<Match> matches = new ArrayList<>();
@@ -78,8 +78,8 @@ public final class RuleMatcher {
     }
 
     /**
-     * Matches what the rules themselves say, so that the first real failure is quick: Flink drops
-     * the labels of a job that has ended before they are there.
+     * Matches failures that are derived from the rules, so that the first real failure is labeled
+     * quickly. Flink drops labels that are available only after the job has ended.
      */
     void warmUp() {
         long deadline = System.nanoTime() + WARM_UP_NANOS;
@@ -120,7 +120,7 @@ public final class RuleMatcher {
                 : best;
     }
 
-    /** How near the root cause the alternative holds, NOWHERE outside it, -1 when it does not. */
+    /** The distance of the match from the root cause, NOWHERE, or -1 if there is no match. */
     private int depthOf(Alternative alternative, Failure failure, long deadline) {
         if (!holdsOfTrace(alternative, failure)) {
             return -1;
@@ -195,7 +195,10 @@ public final class RuleMatcher {
                         .anyMatch(n -> alternative.frames.stream().anyMatch(w -> Names.isFrame(n, w)));
     }
 
-    /** Where the innermost frames begin, past Java and libraries, stands a user's frame. */
+    /**
+     * Whether, in the innermost cause that has frames, the first frame outside of the JDK and
+     * libraries is user code.
+     */
     private boolean failsInUserCode(Failure failure) {
         int depth = framedDepth(failure);
         if (depth < 0) {
@@ -211,7 +214,7 @@ public final class RuleMatcher {
         return false;
     }
 
-    /** Whether frames of several classes have no package: those may be Flink's. */
+    /** Whether the frames belong to several classes without packages, which may be Flink's. */
     private static boolean areShortened(List<Frame> frames) {
         return frames.stream().map(frame -> frame.className).distinct().count() > 1
                 && frames.stream().noneMatch(frame -> frame.className.indexOf('.') >= 0);
@@ -252,7 +255,7 @@ public final class RuleMatcher {
             matcher.useTransparentBounds(true).useAnchoringBounds(false).region(start, end);
             return matcher.find();
         } catch (TimedText.TimeOver | StackOverflowError problem) {
-            // Java repeats groups by recursion: a long text can exhaust the stack.
+            // java.util.regex repeats groups recursively, so a long text can overflow the stack.
             return false;
         }
     }

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** The exported rules: one record a line, fields separated by tabs. Immutable once read. */
+/** The exported rules: one record per line, with tab-separated fields. Unchanged after reading. */
 public final class Rules {
 
     static final Rules NONE = new Rules();
@@ -20,7 +20,7 @@ public final class Rules {
     private static final String VERSION = "1";
     private static final int FLAGS = Pattern.UNIX_LINES | Pattern.UNICODE_CHARACTER_CLASS;
 
-    /** Conditions that must all hold; of an empty list nothing is asked. */
+    /** Conditions, all of which must be met; empty lists and null are ignored. */
     static final class Alternative {
         final String scope;
         final int specificity;
@@ -38,7 +38,7 @@ public final class Rules {
         }
     }
 
-    /** One known failure. */
+    /** The exported fields of a signature. */
     public static final class Signature {
         public final String id;
         final String severity;
@@ -77,7 +77,7 @@ public final class Rules {
         return new Origins(origins, generated, shaded);
     }
 
-    /** Raises {@link IOException} for what is no such file, with the line that says so. */
+    /** Throws an {@link IOException} with the invalid line if the stream is not a rules file. */
     public static Rules read(InputStream stream) throws IOException {
         Rules rules = new Rules();
         BufferedReader reader =

@@ -1,12 +1,12 @@
 package flinktriage.enricher;
 
 /**
- * The head of a text that a regex may look at for so long: {@code java.util.regex} knows no timeout,
- * but reads every character through {@link #charAt}.
+ * The beginning of a text, with a time limit. {@code java.util.regex} has no timeout, but reads
+ * characters through {@link #charAt}, which checks the time.
  */
 final class TimedText implements CharSequence {
 
-    /** Says that the time is over. */
+    /** Thrown if the time limit is exceeded. */
     static final class TimeOver extends RuntimeException {
         TimeOver() {
             super("a regex took too long", null, false, false);

@@ -11,8 +11,9 @@ import java.util.function.Supplier;
 import org.apache.flink.configuration.Configuration;
 
 /**
- * Argument: a file of rules. Prints {@code name TAB signature TAB milliseconds} for throwables that
- * were made to break what reads them; four threads label each at the same time.
+ * Labels throwables that are difficult to process, each in four threads at the same time.
+ *
+ * <p>Argument: a file of rules. Prints {@code name TAB signature TAB milliseconds} per throwable.
  */
 public final class HostileProof {
 

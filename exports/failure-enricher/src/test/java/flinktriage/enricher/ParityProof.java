@@ -13,12 +13,13 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Arguments: a file of rules, a file of stack traces. Prints a line per trace: its name and every
- * signature that is found in it, best first.
+ * Arguments: a file of rules, a file of stack traces. Prints a line per trace with its name and all
+ * matching signatures, best first.
  *
- * <p>A trace is {@code trace NAME}, then its throwables, outermost first: {@code throwable TYPE
- * MESSAGE}, each with its {@code frame CLASS METHOD FILE} and with chains of the same form between
- * {@code suppressed} and {@code end}; then {@code end}.
+ * <p>A trace consists of a line {@code trace NAME}, its throwables, outermost first, and a line
+ * {@code end}. A throwable consists of a line {@code throwable TYPE MESSAGE}, lines {@code frame
+ * CLASS METHOD FILE}, and its suppressed chains, each between lines {@code suppressed} and {@code
+ * end}. The fields are separated by tabs.
  */
 public final class ParityProof {
 

@@ -35,10 +35,10 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 /**
  * Arguments: a folder with Flink's configuration, a folder for results.
  *
- * <p>Writes what Flink reads from {@code kubernetes.operator.exception.label.mapper} to {@code
- * labels.tsv}. Starts a JobManager and a TaskManager as their scripts do, in one JVM, runs a job for every
- * failure, and keeps what {@code GET /jobs/:id/exceptions} says of it in {@code <failure>.json}. A
- * MiniCluster would not do: it hands its dispatcher no enrichers at all.
+ * <p>Writes the entries of {@code kubernetes.operator.exception.label.mapper}, as parsed by Flink,
+ * to {@code labels.tsv}. Starts a JobManager and a TaskManager in one JVM, runs a job for every
+ * failure, and writes the response of {@code GET /jobs/:id/exceptions} to {@code <failure>.json}.
+ * A MiniCluster is not suitable, because its dispatcher has no failure enrichers.
  */
 public final class ClusterProof {
 
@@ -74,11 +74,11 @@ public final class ClusterProof {
                     results.resolve("checkpoint-disk-full.json"),
                     job(new FullDisk(), 50));
         }
-        // All has been written; a tidy shutdown would only take time.
+        // All results have been written, so an orderly shutdown is not required.
         Runtime.getRuntime().halt(0);
     }
 
-    /** The type of the operator's option is a map of strings. */
+    /** Writes the entries of the operator's option, whose type is a map of strings. */
     private static void writeLabels(Configuration configuration, Path file) throws IOException {
         ConfigOption<Map<String, String>> option =
                 ConfigOptions.key("kubernetes.operator.exception.label.mapper")
@@ -94,7 +94,7 @@ public final class ClusterProof {
     private static StreamExecutionEnvironment job(
             MapFunction<Long, Long> function, long checkpointMillis) {
         Configuration configuration = new Configuration();
-        // The first failure is recorded as it is, the second inside a JobException.
+        // Flink records the first failure unchanged, and the second as the cause of a JobException.
         configuration.set(RestartStrategyOptions.RESTART_STRATEGY, "fixed-delay");
         configuration.set(RestartStrategyOptions.RESTART_STRATEGY_FIXED_DELAY_ATTEMPTS, 1);
         configuration.set(
@@ -155,7 +155,7 @@ public final class ClusterProof {
         }
     }
 
-    /** Fails its checkpoints, so that the JobManager fails the job. */
+    /** A function whose snapshots fail, so that the JobManager fails the job. */
     private static final class FullDisk implements MapFunction<Long, Long>, CheckpointedFunction {
         @Override
         public Long map(Long value) throws Exception {

@@ -18,7 +18,7 @@ import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.errors.TopicAuthorizationException;
 import org.rocksdb.RocksDBException;
 
-/** Exceptions of the real classes, with the texts that Flink and its libraries give them. */
+/** Exceptions with the messages of Flink and its libraries, mostly of the original classes. */
 final class Failures {
 
     static final Map<String, Callable<Exception>> BY_NAME = new LinkedHashMap<>();
@@ -121,7 +121,7 @@ final class Failures {
                 "nobody-knows-it",
                 () -> {
                     Exception failure = new IllegalStateException("order 17 is odd");
-                    // As if a library had thrown it.
+                    // No frame is user code.
                     failure.setStackTrace(
                             new StackTraceElement[] {
                                 new StackTraceElement("java.util.Objects", "check", "Objects.java", 1),
@@ -132,7 +132,7 @@ final class Failures {
         BY_NAME.put("user-frames-shared", Failures::sharingUserFrames);
     }
 
-    /** Prints itself as Hadoop's org.apache.hadoop.ipc.RemoteException does. */
+    /** Has the same string form as Hadoop's org.apache.hadoop.ipc.RemoteException. */
     private static final class RemoteException extends IOException {
         private final String className;
 
@@ -147,7 +147,7 @@ final class Failures {
         }
     }
 
-    /** What is printed of the cause is only that it was thrown in Java; the rest is shared. */
+    /** The user frame of the cause is not printed, because the enclosing throwable shares it. */
     private static Exception sharingUserFrames() {
         StackTraceElement map = new StackTraceElement("com.shop.Job", "map", "Job.java", 7);
         Exception cause = new IllegalStateException("odd");
@@ -165,7 +165,7 @@ final class Failures {
 
     private Failures() {}
 
-    /** An error as the cause of an exception, as reflection wraps it. */
+    /** An exception that is caused by an error. */
     private static final class NoClassDefFoundErrorHolder extends Exception {
         NoClassDefFoundErrorHolder(NoClassDefFoundError cause) {
             super(cause);

@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.concurrent.CompletionException;
 import org.apache.flink.util.SerializedThrowable;
 
-/** Throwables of the kinds that Flink logs, really thrown; each under the name of what is odd in it. */
+/** Throwables of the kinds that Flink logs. The keys describe their special features. */
 final class Failures {
     interface Step { void run() throws Exception; }
 

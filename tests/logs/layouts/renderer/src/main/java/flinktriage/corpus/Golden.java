@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** Writes what was thrown: per failure the chain of type and message, straight from the throwables. */
+/** Writes the expected cause chain of each failure as JSON, read from the throwables. */
 public final class Golden {
     public static void main(String[] args) throws Exception {
         Map<String, Object> golden = new LinkedHashMap<>();
@@ -31,7 +31,7 @@ public final class Golden {
                 ? ((org.apache.flink.util.SerializedThrowable) one).getOriginalErrorClassName()
                 : one.getClass().getName();
             String message = one.getMessage();
-            // SerializedThrowable's message begins with the name of what it stands for.
+            // The message of a SerializedThrowable begins with the class of the original throwable.
             if (isSerialized && message != null && message.startsWith(type + ": ")) {
                 message = message.substring(type.length() + 2);
             }

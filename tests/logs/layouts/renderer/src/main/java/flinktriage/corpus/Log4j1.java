@@ -5,7 +5,7 @@ import org.apache.log4j.FileAppender;
 import org.apache.log4j.Logger;
 import org.apache.log4j.PatternLayout;
 
-/** Logs the failures with log4j 1: arguments are pairs of file and pattern. */
+/** Logs the failures with Log4j 1. Arguments: pairs of an output file and a pattern. */
 public final class Log4j1 {
     public static void main(String[] args) throws Exception {
         Logger logger = Logger.getLogger("org.apache.flink.runtime.taskmanager.Task");

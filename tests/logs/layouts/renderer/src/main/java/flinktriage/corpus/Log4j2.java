@@ -5,7 +5,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.apache.logging.log4j.ThreadContext;
 
-/** Logs the failures with log4j 2; the configuration is given by -Dlog4j2.configurationFile. */
+/** Logs the failures with Log4j 2. -Dlog4j2.configurationFile specifies the configuration. */
 public final class Log4j2 {
     public static void main(String[] args) {
         ThreadContext.put("flink-job-id", "d1dfe4260f6b4a9c8e7d6c5b4a392817");

@@ -7,7 +7,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.MDC;
 
-/** Logs the failures with logback and the configuration file named by the argument. */
+/** Logs the failures with Logback. Argument: the configuration file. */
 public final class Logback {
     public static void main(String[] args) throws Exception {
         LoggerContext context = (LoggerContext) LoggerFactory.getILoggerFactory();

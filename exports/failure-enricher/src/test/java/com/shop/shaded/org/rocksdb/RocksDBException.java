@@ -1,6 +1,6 @@
 package com.shop.shaded.org.rocksdb;
 
-/** What relocation makes of RocksDB's class. */
+/** The exception class of RocksDB in a relocated package. */
 public final class RocksDBException extends Exception {
     public RocksDBException(String message) {
         super(message);
