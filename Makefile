@@ -1,4 +1,5 @@
-# Every target creates the environment that it needs, from Python 3.11 to 3.13, Java 17 and make.
+# The targets create the Python environment that they require. Python 3.11 to 3.13 and make are
+# required; Java 17 or newer is required for Spark.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -8,16 +9,17 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # The tested versions; empty for the newest versions that pyproject.toml allows.
 PINNED ?= --constraint constraints.txt
-# Additional folders of labelled logs, if present.
+# Additional folders of labeled logs, if present.
 SHARED ?= ../shared
 EVAL_TREES ?= tests/logs $(wildcard $(SHARED)/logs) $(wildcard $(SHARED)/cases) \
   $(wildcard $(SHARED)/failing)
-# all, or names of benchmarks/bench.py; size of a corpus in MB, and the factor of the larger one.
+# The cases of benchmarks/bench.py or all, the size of a corpus in MiB, the factor of the larger size
+# in marginal cases, and the number of pairs.
 BENCH_CASES ?= sparse,sparse-whole,dense,small
 BENCH_MB ?= 256
 BENCH_SCALE ?= 5
 BENCH_PAIRS ?= 3
-# Hourly runs of bench-incremental, and the number of runs between two runs of maintain (0: never).
+# The number of runs of bench-incremental, and of runs between two runs of maintain (0: never).
 HOURS ?= 30
 MAINTAIN_EVERY ?= 0
 FUZZ_RUNS ?= 10000
@@ -25,7 +27,7 @@ FUZZ_BATCHES ?= 20
 FUZZ_SEED ?= $(shell date +%s)
 # Storage of the tables of `make crash`: local, s3 or catalog.
 CRASH_BACKEND ?= local
-# An archive of the classes of a run; the JVMs of the tests start faster with it.
+# A class data sharing (CDS) archive, with which the JVMs of the tests start faster.
 CLASSES := $(VENV)/classes.jsa
 WITH_CLASSES := FLINK_TRIAGE_JAVA_OPTIONS="-Xlog:disable -XX:SharedArchiveFile=$(abspath $(CLASSES))"
 
@@ -49,8 +51,9 @@ java:
 demo: java $(STAMP) ## diagnose the real logs in the package, write report.html
 	$(BIN)/flink-triage demo --report report.html
 
-# Files with few tests take longest. By default they are scheduled last, and one worker is idle.
-test: java unit integration $(CLASSES) ## every test, with real Spark and Delta
+# Files with few tests take longest. Without --no-loadscope-reorder, pytest-xdist schedules them last,
+# and one worker is idle.
+test: java unit integration $(CLASSES) ## all tests except those of timing, with Spark and Delta
 	$(WITH_CLASSES) $(BIN)/python -m pytest tests/crash tests/e2e tests/spark -n 2 --dist loadfile \
 	  --no-loadscope-reorder
 
@@ -67,15 +70,15 @@ crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)
 
-unit: $(STAMP) ## the tests of the modules, in a minute
+unit: $(STAMP) ## the tests of the modules and the signatures
 	$(BIN)/python -m pytest tests/unit tests/signatures -n 2 --dist worksteal
 
-integration: $(STAMP) ## the tests of processes and of whole logs, without a JVM
+integration: $(STAMP) ## the tests of processes and whole logs, without a JVM
 	$(BIN)/python -m pytest tests/integration -n 2 --dist worksteal
 
-check: lint unit ## the checks that take seconds: format, lint, types, the signature pack, unit tests
+check: lint unit ## format, lint, types, the signature pack, unit tests
 
-lint: $(STAMP) ## format, lint, types, the signature pack
+lint: $(STAMP) ## format, lint, types, imports, dead code, dependencies, the signature pack
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -85,25 +88,25 @@ lint: $(STAMP) ## format, lint, types, the signature pack
 	$(BIN)/flink-triage signatures lint
 	$(BIN)/flink-triage signatures test
 
-timing: $(STAMP) ## test that time is linear in the length of hostile input; needs an idle machine
+timing: $(STAMP) ## test that the time is linear in the length of hostile input, on an idle machine
 	$(BIN)/python -m pytest tests/unit tests/integration -m timing
 
-calibrate: $(STAMP) ## fit the confidence to the labelled logs
+calibrate: $(STAMP) ## fit the confidence to labeled answers
 	$(BIN)/python -m benchmarks.calibrate $(filter-out %/shared/logs %/shared/failing,$(EVAL_TREES))
 
-eval: $(STAMP) ## accuracy on all labelled logs, and each miss
+eval: $(STAMP) ## measure the accuracy on all labeled logs, and print each wrong answer
 	$(BIN)/python -m benchmarks.evaluate $(EVAL_TREES) $(EVAL_FLAGS)
 
-ablate: $(STAMP) ## the effect of each scoring and context rule on labelled logs
+ablate: $(STAMP) ## measure the effect of each scoring and context rule on labeled logs
 	$(BIN)/python -m benchmarks.ablate $(filter-out %/failing,$(EVAL_TREES))
 
-left-out: $(STAMP) ## the share of examples that match without their own alternatives (LEFT_OUT)
+left-out: $(STAMP) ## measure the share of examples that match without their own alternatives (LEFT_OUT)
 	$(BIN)/python -m benchmarks.left_out $(LEFT_OUT)
 
-closest: $(STAMP) ## how often the closest known failures include the right one
+closest: $(STAMP) ## measure how often the closest known failures include the correct one
 	$(BIN)/python -m benchmarks.closest
 
-fuzz: java $(STAMP) ## test with damaged, hostile and heavy logs, archives, folders and user files (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
+fuzz: java $(STAMP) ## test with damaged, hostile, and heavy logs, archives, folders, and user files (FUZZ_RUNS, FUZZ_BATCHES, FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.core $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.streams $(FUZZ_RUNS) $(FUZZ_SEED)
 	$(BIN)/python -m tests.fuzz.archives $(FUZZ_RUNS) $(FUZZ_SEED)
@@ -118,7 +121,7 @@ $(STAMP)-bench: $(STAMP)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
-bench: java $(STAMP)-bench ## compare the time of runs with other tools (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
+bench: java $(STAMP)-bench ## compare the time of runs with that of other tools (BENCH_CASES, BENCH_MB, BENCH_PAIRS)
 	$(BIN)/python -m benchmarks.bench --cases $(BENCH_CASES) --megabytes $(BENCH_MB) \
 	  --scale $(BENCH_SCALE) --pairs $(BENCH_PAIRS)
 
@@ -139,7 +142,7 @@ catalogue: $(STAMP) ## generate docs/signatures.md and docs/signature-quality.md
 wheel: $(STAMP) ## build the wheel and the source distribution
 	$(BIN)/python -m build
 
-release: $(STAMP) ## build both reproducibly in dist/, with digests and a bill of materials
+release: $(STAMP) ## build the wheel and the source distribution reproducibly, with checksums and a bill of materials
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
 	$(PYTHON) -m venv build/released
@@ -150,9 +153,9 @@ release: $(STAMP) ## build both reproducibly in dist/, with digests and a bill o
 	  build/released/bin/python
 	cd dist && sha256sum * > SHA256SUMS
 
-# Other Python versions, if installed: make matrix PYTHONS='python3.11 python3.13'.
+# All installed versions by default; to select versions: make matrix PYTHONS='python3.11 python3.13'.
 PYTHONS ?= $(foreach v,3.11 3.12 3.13,$(shell command -v python$(v)))
-matrix: ## the tests without a JVM on every Python of PYTHONS
+matrix: ## the tests without a JVM on each Python in PYTHONS
 	@for python in $(PYTHONS); do \
 	  folder=build/matrix/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	  $$python -m venv $$folder && $$folder/bin/pip install --quiet --disable-pip-version-check \
@@ -160,8 +163,8 @@ matrix: ## the tests without a JVM on every Python of PYTHONS
 	  echo "== $$python"; $$folder/bin/python -m pytest tests/unit tests/integration tests/signatures -n 2 || exit 1; \
 	done
 
-# Always a new environment, because an existing one does not have the newest releases.
-newest: ## every test, with the newest versions that pyproject.toml allows
+# The environment is always created anew, because an existing one may contain older releases.
+newest: ## run the target test with the newest versions that pyproject.toml allows
 	rm -rf build/newest
 	$(MAKE) test VENV=build/newest PINNED=
 

@@ -14,12 +14,12 @@ TABLES = "--warehouse=s3a://lake/flink-triage"
 RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
 REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
 MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
-# The environment failed, or another run was active: a retry may help.
+# The environment failed, or another run was active. A retry may succeed.
 RETRIED = (4, 5)
 
 
 def call(*arguments: str) -> None:
-    """Run the command. For an exit code that a retry cannot fix, raise ``AirflowFailException``."""
+    """Run the command. If it fails, raise an exception that determines whether it is retried."""
     code = subprocess.run(["flink-triage", *arguments], check=False).returncode
     message = f"flink-triage {arguments[0]} ended with exit code {code}"
     if code < 0 or code in RETRIED:
@@ -29,7 +29,7 @@ def call(*arguments: str) -> None:
 
 
 def is_first_of_day(dag_run: Any) -> bool:
-    """Whether this run started in the hour after midnight UTC."""
+    """Whether this DAG run started in the hour after midnight UTC."""
     return bool(dag_run.start_date.hour == 0)
 
 
