@@ -1,7 +1,8 @@
-"""Tests hostile and damaged archives: memory and time are limited, and intact members are read.
+"""Tests hostile and damaged archives: memory and time are limited, and each is read or quarantined.
 
-``python -m tests.fuzz.archives RUNS SEED`` reads each hostile archive in a separate process, then
-RUNS damaged archives, and prints each archive that fails a check, with its name or seed.
+Of hostile archives except one, the intact members must be read. ``python -m tests.fuzz.archives
+RUNS SEED`` reads each hostile archive in a separate process and prints the result. It then reads
+RUNS damaged archives, and prints the seed of each that fails a check.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def zip_bomb(method: str, size: int) -> bytes:
 def zip_with_dictionary(bits: int) -> bytes:
     """A zip whose second member requires a dictionary of 1 << ``bits`` bytes."""
     data = bytearray(zipped({"a.log": LOG, "b.log": LOG}, "lzma"))
-    # Version and size of the properties, the properties, the dictionary's size.
+    # The version, the size of the properties, and the first property precede the dictionary size.
     at = data.index(b"b.log") + len(b"b.log") + 5
     data[at : at + 4] = struct.pack("<I", 1 << bits)
     return bytes(data)
@@ -125,7 +126,7 @@ def packed_with_large(kind: bytes, mebibytes: int) -> bytes:
     out = io.BytesIO()
     with gzip.GzipFile(fileobj=out, mode="wb", compresslevel=1) as packed:
         packed.write(tar_member("a.log", LOG) + _header("large", mebibytes * MIB, kind))
-        # As a pax header, one record of all these bytes.
+        # If it is a pax header, it consists of one record.
         record = b"%d comment=" % (mebibytes * MIB)
         packed.write(record + b"a" * (MIB - len(record)))
         for _ in range(mebibytes - 1):
@@ -140,7 +141,7 @@ def tar_with_chained_pax(count: int) -> bytes:
 
 
 def tar_with_global_pax(count: int) -> bytes:
-    """A tar with a global header of many keys, and many members that could each get a copy."""
+    """A tar with a global header of many keys, and many members to which the keys apply."""
     keys = b"".join(pax_record(f"k{n}", "v") for n in range(4_000))
     own = tar_member("pax", pax_record("comment", "a"), tarfile.XHDTYPE)
     members = b"".join(own + tar_member(f"{n}.log", b"x\n") for n in range(count))
@@ -172,7 +173,7 @@ def tar_of_folders(count: int) -> bytes:
 
 
 def yarn(sections: int) -> bytes:
-    """The output of ``yarn logs``; only the first section is a log."""
+    """The output of ``yarn logs``; only the first section contains events."""
     return b"".join(
         b"Container: container_1600000000000_0001_01_%06d on node%d.example.com_45454\n"
         b"LogType:taskmanager.log\nLogLength:%d\nLog Contents:\n%s\n"
@@ -183,7 +184,7 @@ def yarn(sections: int) -> bytes:
 
 # Nothing in this archive is read, because listing 200,000 members would require too much memory.
 TOO_MANY = "a zip of 200,000 members"
-# Each archive, with a part of the reason for which it or a member is quarantined, if any.
+# Each archive, with part of the reason if it or one of its members must be quarantined.
 HOSTILE: Mapping[str, tuple[Callable[[], bytes], str | None]] = {
     **{
         f"a zip bomb of 512 MiB, {name}": (lambda name=name: zip_bomb(name, 512 * MIB), None)
@@ -223,7 +224,7 @@ def small(drawn: random.Random) -> bytes:
 
 
 def damaged(seed: int) -> bytes:
-    """A small archive with a few bytes changed, cut off or added."""
+    """A small archive in which bytes may be changed, cut off, or added."""
     drawn = random.Random(seed)
     data = bytearray(small(drawn))
     for _ in range(drawn.choice((0, 1, 1, 5, 40))):

@@ -1,4 +1,4 @@
-"""Runs a damaged log through all stages that do not require a JVM, and checks the results.
+"""Reads and diagnoses damaged logs without a JVM, and checks the results.
 
 ``python -m tests.fuzz.core RUNS SEED`` tests RUNS logs, and prints each log that fails a check,
 with the seed that reproduces it.
@@ -31,7 +31,7 @@ from flink_triage.signatures import builtin_pack_directory, load_pack
 from flink_triage.traces import mask, render
 from tests.fuzz.mutate import corpus, mutated
 
-# A log of this size takes milliseconds. If it takes this long, a large log would never finish.
+# A small log takes milliseconds. A log that takes this long indicates a hang.
 SECONDS_PER_LOG = 30
 # Low limits, so that small logs exceed them.
 SETTINGS = Settings(range_bytes=4 * KIB, max_line_bytes=2 * KIB, max_event_bytes=6 * KIB)
@@ -42,7 +42,7 @@ class HangError(Exception):
 
 
 class Core:
-    """All stages, applied to one file at a time; expensive objects are created once."""
+    """Reads and diagnoses one file at a time; the signatures and options are loaded once."""
 
     def __init__(self, settings: Settings = SETTINGS) -> None:
         self._settings = settings
@@ -51,7 +51,7 @@ class Core:
         self.forget()
 
     def forget(self) -> None:
-        """Discard everything that was learned from earlier logs."""
+        """Create a new analyzer, which has learned nothing from earlier logs."""
         self._analyzer = Analyzer(self._pack, self._settings)
 
     def check(self, path: Path) -> None:
@@ -73,7 +73,10 @@ class Core:
 
 
 def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
-    """Check that every byte is accounted for, and that the positions and texts are valid."""
+    """Check the accounting of bytes, and the positions and texts of events.
+
+    The accounted bytes must equal the size of the file, unless it is a readable compressed file.
+    """
     scans = [result.scan for result in results]
     accounted = sum(s.event_bytes + s.counted_bytes + s.quarantined_bytes for s in scans)
     if profile.compression == "none" or profile.problem is not None:
@@ -85,7 +88,7 @@ def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
     for result in results:
         for observation in result.observations:
             event = observation.event
-            # The events of streams that share a file overlap: each has the lines of one stream.
+            # If the lines of several streams alternate in a file, their events overlap.
             assert event.offset >= end or profile.carrier != "none", f"overlap at {event.offset}"
             end = event.offset + event.size_bytes
             assert event.line >= 1
@@ -98,7 +101,7 @@ def check_account(profile: FileProfile, results: Sequence[RangeResult]) -> None:
 
 @contextmanager
 def watched(seconds: float) -> Iterator[None]:
-    """Raise ``HangError`` in the block if it takes longer; only in the main thread."""
+    """Raise ``HangError`` if the block takes longer; works only in the main thread."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise HangError(f"more than {seconds} s")
@@ -129,7 +132,7 @@ def broken(seeds: Sequence[int], folder: Path) -> dict[int, str]:
 
 
 def told(found: Mapping[int, str] | Mapping[str, str], what: str) -> int:
-    """Print the reason for each failed check, by seed or name; return the exit code."""
+    """Print the traceback of each failed check, by seed or name; return the exit code."""
     for key, trace in found.items():
         print(f"{key if isinstance(key, str) else f'seed {key}'}:\n{trace}")
     print(f"{what}: {len(found)} failed a check")

@@ -1,7 +1,7 @@
 """Tests that the time for reading a hostile log grows linearly with the size of the log.
 
 ``python -m tests.fuzz.growth`` reads a log of each family at four sizes, and prints the ratio of
-the times for each doubling. A family with a ratio above ``WORST_RATIO`` fails.
+the times for each doubling. A family with a ratio above ``WORST_RATIO`` in two measurements fails.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def filled(piece: bytes, head: bytes = b"", tail: bytes = b"\n") -> Family:
 
 
 def numbered(make: Callable[[int], bytes], head: bytes = b"") -> Family:
-    """``head``, then pieces that all differ, up to the size."""
+    """``head``, then the pieces that ``make`` returns for consecutive numbers, up to the size."""
 
     def family(size: int) -> bytes:
         pieces, length, number = [head], len(head), 0
@@ -148,7 +148,7 @@ def main() -> int:
             path = Path(folder) / "grown.log"
             found = ratios(core, family, path)
             if max(found) > WORST_RATIO:
-                # A busy machine may have slowed down one reading; quadratic growth shows in both.
+                # A busy machine may have slowed down one measurement.
                 found = [min(pair) for pair in zip(found, ratios(core, family, path), strict=True)]
             is_bad = max(found) > WORST_RATIO
             bad += [name] if is_bad else []

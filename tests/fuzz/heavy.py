@@ -1,7 +1,7 @@
 """Tests logs that are each large in one respect: memory is limited, and the result is as expected.
 
 ``python -m tests.fuzz.heavy`` reads each log in a separate process, and prints the peak memory and
-the findings; ``python -m tests.fuzz.heavy NAME`` reads one log.
+parts of the result; ``python -m tests.fuzz.heavy NAME`` reads one log.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ HEAVY: Mapping[str, Heavy] = {
 
 
 def measure(name: str) -> dict[str, object]:
-    """Read one log in this process; return its peak memory in MiB and the findings."""
+    """Read one log in this process; return its peak memory in MiB and parts of the result."""
     heavy = HEAVY[name]
     resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS))
     with tempfile.TemporaryDirectory() as folder:
@@ -196,7 +196,7 @@ def measure(name: str) -> dict[str, object]:
 
 
 def measured_apart(name: str) -> dict[str, object]:
-    """Like ``measure``, but in a new process, whose peak memory is due to this log alone."""
+    """Like ``measure``, but in a new process, which reads only this log."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.heavy", name],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Reads inputs in a separate process, and returns its peak memory, its CPU time, and its findings.
+"""Reads inputs in a separate process; returns its peak memory, CPU time, and parts of the result.
 
 ``python -m tests.fuzz.limits PATH...`` is that process.
 """
@@ -17,14 +17,14 @@ from pathlib import Path
 from flink_triage.local import Options, run_local
 from flink_triage.settings import MIB
 
-# The same for every kind of hostile input. Python, its libraries, and the signatures take 60 MB.
+# The limits for a process. Python, its libraries, and the signatures take 60 MB.
 MAX_MEGABYTES = 700
 MAX_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The findings for some inputs; ``problems`` are the checks that failed."""
+    """Parts of the result for some inputs; ``problems`` are the checks that failed."""
 
     megabytes: int = 0
     seconds: float = 0.0
@@ -58,7 +58,7 @@ def read_apart(paths: Sequence[str]) -> Found:
 
 
 def peak_kibibytes() -> int:
-    """The peak memory of this process; ``ru_maxrss`` is never below that of its parent."""
+    """The peak memory of this process. ``ru_maxrss`` may be that of its parent process."""
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found[1]) if found else 0
 

@@ -18,14 +18,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 LOGS = Path(__file__).resolve().parents[1] / "logs"
-# The maximum size of a log before it is mutated: many small logs find more than a few large ones.
+# The maximum size of a log before it is mutated. Many small logs reveal more faults than a few
+# large ones.
 MAX_BYTES = 24 * 1024
 
 Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 
 def corpus() -> tuple[bytes, ...]:
-    """The bytes of every recorded log, in order of their paths."""
+    """The bytes of every file ``*.log`` in the recorded logs, in order of their paths."""
     return tuple(path.read_bytes() for path in sorted(LOGS.rglob("*.log")))
 
 
@@ -34,19 +35,19 @@ MAX_MUTATED_BYTES = 4 << 20
 
 
 def mutated(seed: int, logs: Sequence[bytes]) -> bytes:
-    """One damaged log, which consists of parts of ``logs``."""
+    """A damaged log, which consists of parts of ``logs`` and of inserted text."""
     drawn = random.Random(seed)
     data = _window(drawn, drawn.choice(logs))
     for _ in range(drawn.choice((1, 1, 2, 3, 5))):
         data = drawn.choice(MUTATIONS)(drawn, data, logs)[:MAX_MUTATED_BYTES]
-    # Packing the file is the last step, and the packed file may be damaged, too.
+    # Compressing or archiving is the last step. The compressed file may be damaged, too.
     if drawn.random() < 0.12:
         data = _packed(drawn, data)
     return data
 
 
 def _window(drawn: random.Random, data: bytes) -> bytes:
-    """A part of the log that starts with a line; it may be anywhere in the log."""
+    """A random part of the log that starts at the beginning of a line."""
     size = drawn.choice((200, 1_000, 3_000, 8_000, MAX_BYTES))
     start = drawn.randrange(max(len(data) - size, 1))
     begin = data.rfind(b"\n", 0, start) + 1

@@ -1,7 +1,8 @@
-"""Tests hostile and damaged compressed streams: memory is limited, and the intact prefix is kept.
+"""Tests hostile and damaged compressed streams: memory is limited, and lost data is reported.
 
-``python -m tests.fuzz.streams RUNS SEED`` decodes every bomb in a process with little memory and
-CPU time, then RUNS damaged streams, and prints the problem of each stream that fails a check.
+``python -m tests.fuzz.streams RUNS SEED`` decodes a bomb of each format in a process with limited
+memory and CPU time, and prints the result. It then decodes RUNS damaged streams, and prints the
+seed of each that fails a check.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def zstd_with_window(data: bytes, bits: int) -> bytes:
 
 
 def read_bounded(data: bytes) -> tuple[int, str | None]:
-    """The number of bytes that a process with little memory decompresses, and any problem."""
+    """The number of bytes that a process with limited memory decompresses, and any problem."""
     command = [sys.executable, "-m", "tests.fuzz.streams"]
     folder = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, input=data, capture_output=True, check=False, cwd=folder)
@@ -140,7 +141,7 @@ def check(seed: int) -> None:
     stream = DecompressedStream(io.BytesIO(data), GIB, name)
     whole = stream.read()
     if stream.problem is None:
-        # Damage between two members, or after the last, cannot be detected.
+        # Some damage cannot be detected, for example after the last member.
         assert whole in (plain, WHOLE[name](data)), "data was lost, but no problem was reported"
     again = DecompressedStream(io.BytesIO(data), GIB, name)
     drawn = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Tests folders with links, pipes, and unusual names: each file is read once, or is reported.
+"""Tests folders with links, pipes, and unusual names: each file is read once or reported.
 
 ``python -m tests.fuzz.trees RUNS SEED`` lists RUNS random trees, and prints each tree that fails a
 check, with its seed.
@@ -35,7 +35,7 @@ def _is_no_log(path: bytes) -> bool:
 
 
 class Tree:
-    """A random tree: the contents of its files, and the paths to report (``refused``)."""
+    """A random tree: the contents of its logs, and the paths to report (``refused``)."""
 
     def __init__(self, root: bytes, seed: int) -> None:
         self.drawn = random.Random(seed)
@@ -95,7 +95,7 @@ class Tree:
                 member = Path(tempfile.gettempdir(), f"member-{os.getpid()}")
                 member.write_bytes(content)
                 name = os.fsdecode(self._name().replace(b"/", b""))
-                # A backslash before two dots would lead out of the archive.
+                # A backslash followed by two dots would refer to a path outside of the archive.
                 archive.add(member, f"m{number}{name.replace('.yaml', '').replace('..', '.')}")
                 member.unlink()
                 self.contents[content] += 1

@@ -32,7 +32,7 @@ LAYOUTS = b"""\
   regex: '(?P<at>\\d{4}-\\d\\d-\\d\\d) (?P<level>[A-Z]+)'
   example: '2026-11-21 WARN'
 """
-# Content that is unusual in these files.
+# Text that is inserted at random positions.
 PIECES = (
     b"\x1b]0;title\x07", b"\0", b"\xff\xfe", b"&a ", b"*a", b"<<: ", b"!!python/object:os.system ",
     b"[" * 100, b"{" * 100, b"- " * 100, b"? ", b"---\n", b"2026-99-99", b"0x" + b"f" * 9_000,
