@@ -1,4 +1,4 @@
-"""No test depends on how busy the machine is; the built-in signatures are loaded once."""
+"""Hypothesis has no deadline, because the machine may be busy; the signatures are loaded once."""
 
 import pytest
 from hypothesis import settings

@@ -3,8 +3,8 @@
 The tests cannot depend on the CLI, so this module reimplements its rules. Each rule cites its
 source file in github.com/databricks/cli (v1.13.0, commit 7bbe285). Paths are relative to
 ``bundle/``, except for those that start with ``libs/``. The rules cover one user and one target:
-`load` merges the bundle, `problems` lists everything that `bundle validate` or the workspace
-rejects, and `as_deployed` returns the resources as they are created.
+`load` merges the bundle, `problems` lists the violations of these rules, which `bundle validate` or
+the workspace would report, and `as_deployed` returns the resources as they are created.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def lookup(config: Config, path: list[str]) -> Any:
 
 
 def problems(config: Config) -> list[str]:
-    """Lists the errors and warnings that the CLI and the workspace report for a merged bundle."""
+    """Lists the violations of the rules in a merged bundle."""
     return [
         *_variables(config),
         *_references(config),

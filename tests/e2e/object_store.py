@@ -1,4 +1,4 @@
-"""A local S3 server that stores its objects as files."""
+"""A local S3 server that stores its objects as files, and a proxy that can reject writes."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class _Passing(BaseHTTPRequestHandler):
 
 @contextmanager
 def gate_before(store: Store) -> Iterator[Gate]:
-    """Runs a proxy that forwards all requests, until the block ends."""
+    """Runs a proxy for the store until the block ends."""
     with Gate(store) as gate:
         threading.Thread(target=gate.serve_forever, daemon=True).start()
         try:

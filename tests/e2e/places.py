@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 240
 
 
 def unavailable(reason: str) -> None:
-    """Skips the test if a tool is missing. In CI, where all tools are installed, the test fails."""
+    """Skips the test because a tool is missing, or fails it if the variable ``CI`` is set."""
     if os.environ.get("CI"):
         pytest.fail(f"required in CI: {reason}")
     pytest.skip(reason)
@@ -101,7 +101,7 @@ def started(
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """Returns an environment without PYTHONPATH and the tests' Spark settings."""
+    """Returns an environment without PYTHONPATH and settings for Spark, PySpark, and AWS."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK", "AWS_"))}
     kept.pop("PYTHONPATH", None)
     return kept | {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK_HOME)} | more
@@ -155,7 +155,7 @@ def copy_logs(target: Path, *names: str) -> Path:
 
 
 def whole(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Removes the fields that differ between runs (run ID and times) from a result."""
+    """Returns a result without the field ``run``, which differs between runs."""
     return {key: value for key, value in result.items() if key != "run"}
 
 

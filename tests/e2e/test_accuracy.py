@@ -1,4 +1,4 @@
-"""All labeled logs, and the documents that the project started from, pass through all stages."""
+"""Labeled logs, and documents that describe failures, yield the expected diagnoses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARED = Path(
     os.environ.get("FLINK_TRIAGE_SHARED", Path(__file__).resolve().parents[2].parent / "shared")
 )
 DEPLOYMENTS = sorted(str(p.parent.relative_to(LOGS)) for p in LOGS.rglob("label.yaml"))
-# Expected by the label but not detectable: the log never contains the threshold message.
+# The label expects these signatures, but the log does not contain their messages.
 NOT_IN_THE_LOG = {
     "rocksdb/local-dir-vanished/manifest-1.16.0": {"checkpoint/tolerable-threshold-exceeded"}
 }
@@ -56,7 +56,7 @@ SEEDS = {
     },
     "004": {"hdfs/checkpoint-write-failed"},
 }
-# Options that each document recommends. Where a better remediation exists, it still mentions them.
+# Options that the documents recommend. The remediation mentions them, even if it advises otherwise.
 SEED_ADVICE = {
     "rocksdb/manifest-checksum-mismatch": {"execution.checkpointing.num-retained"},
     "rocksdb/local-dir-vanished": {"state.backend.rocksdb.localdir"},

@@ -151,7 +151,7 @@ def test_tables_are_written_to_the_schema_that_is_created(bundle: Config) -> Non
 
 
 def misplaced_tables(bundle: Config) -> list[str]:
-    """Returns the tasks whose --catalog or --schema is not the schema that the target creates."""
+    """Returns the tasks whose --catalog and --schema are not those of the created schema."""
     deployed = databricks_cli.as_deployed(bundle)
     created = deployed["resources"]["schemas"]["tables"]
     wanted = [f"--catalog={created['catalog_name']}", f"--schema={created['name']}"]
@@ -185,7 +185,7 @@ Change = Callable[[Config], None]
 
 
 def changed(place: str, value: Any) -> Change:
-    """Returns a change of one field. ``place`` is a path of keys and indexes, separated by dots."""
+    """Returns a function that changes a field. ``place`` contains keys and indexes, with dots."""
 
     def change(config: Config) -> None:
         *path, last = (int(key) if key.isdigit() else key for key in place.split("."))
@@ -332,7 +332,7 @@ def wheel_tasks(config: Config, name: str) -> list[Config]:
 
 
 def commands(deployed: Config, name: str, **given: str) -> Iterator[list[str]]:
-    """Yields the arguments of each task, in order. ``given`` overrides job parameters."""
+    """Yields the arguments of each wheel task, in order. ``given`` overrides job parameters."""
     job = job_named(deployed, name)
     values = {one["name"]: str(one["default"]) for one in job.get("parameters", [])} | given
     for task in wheel_tasks(deployed, name):

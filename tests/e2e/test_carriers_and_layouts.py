@@ -1,6 +1,6 @@
-"""A log produces the same diagnosis in every carrier and layout that occurs in practice.
+"""A log produces the same diagnosis in many carriers, layouts, encodings, and compression formats.
 
-The plain log is a real log in the default layout. Each transformation reproduces the output of a
+The plain log is a real log in the default layout. Most transformations reproduce the output of a
 collector, a log viewer, or another logging configuration.
 """
 
@@ -234,10 +234,10 @@ def _write(folder: Path, transform: Transform) -> Path:
 
 
 def _findings(folder: Path) -> tuple[dict[str, tuple[str, str]], set[str]]:
-    """Returns the verdict and first diagnosis of each deployment, and the root causes of failures.
+    """Returns the first verdict and diagnosis of each deployment, and root cause fingerprints.
 
-    The root causes are limited to matched stack traces with frames: an exception without frames on
-    its header line reads like any other message.
+    The fingerprints are limited to matched stack traces with frames, because an exception without
+    frames in a header line can be a part of the message.
     """
     result = run_local([str(folder)], Options())
     leading: dict[str, tuple[str, str]] = {}

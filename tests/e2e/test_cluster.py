@@ -1,4 +1,4 @@
-"""A standalone cluster with a master and two workers, one of which is killed while it reads."""
+"""Tests a run on a standalone cluster with two workers, one of which is killed while it reads."""
 
 from __future__ import annotations
 

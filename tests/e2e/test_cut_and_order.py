@@ -1,4 +1,4 @@
-"""The result does not depend on ranges, blocks, file order, or a second read of a growing file.
+"""The result does not depend on ranges, file order, or whether a growing file is read twice.
 
 The inputs are recorded logs and damaged copies of recorded logs.
 """
@@ -56,7 +56,7 @@ def profile_of(path: Path) -> FileProfile:
 
 
 def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
-    # A log that was damaged into an archive contains several files, or none that is safe to read.
+    # A damaged log can be an archive with several files, or with no file that is safe to read.
     files = [file for path in paths for file in list_inputs([str(path)]).files]
     profiles = [(probe(file, Settings()), "d") for file in files]
     analyzer = Analyzer(PACK, limits)
@@ -64,7 +64,7 @@ def analyzed(paths: Sequence[Path], limits: Settings) -> list[RangeResult]:
 
 
 def told(results: Sequence[RangeResult]) -> tuple[object, ...]:
-    """Returns the stored observations, the count of each stack trace, and the diagnoses."""
+    """Returns the folded observations, the count of each stack trace, and the diagnoses."""
     observations = fold(in_files(results), Settings())
     traces: Counter[Fingerprint] = Counter()
     for result in results:

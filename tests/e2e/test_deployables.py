@@ -31,7 +31,7 @@ CRONJOB = JOBS / "kubernetes" / "cronjob.yaml"
 APPLICATION = JOBS / "kubernetes" / "scheduled-spark-application.yaml"
 CONTAINERFILE = JOBS / "kubernetes" / "Containerfile"
 
-# The environment failed, or another run held the table lock.
+# The environment failed, or the warehouse was locked by another run.
 RETRIED = {4, 5}
 
 

@@ -271,14 +271,14 @@ def test_pages_use_the_terms_of_the_glossary(page: str) -> None:
 
 
 ERRORS = frozenset({"CorruptStateError", "EnvironmentProblem", "OutputHeldError", "UsageError"})
-# Messages for developers: an invalid argument of a function or a build step.
+# Modules with messages for developers, about an invalid argument or a build step.
 FOR_DEVELOPERS = frozenset(
     {"remediation/build_options.py", "remediation/patch.py", "report/__init__.py"}
 )
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Yields (module, longest constant text) for each error message that the package raises."""
+    """Yields (module, longest constant text) for each error in `ERRORS` that users can see."""
     for module in sorted(PACKAGE.rglob("*.py")):
         name = str(module.relative_to(PACKAGE))
         if name in FOR_DEVELOPERS:

@@ -1,8 +1,8 @@
-"""Flink and its operator process an exported pack with their own code.
+"""Tests exported packs with the code of Flink and of its Kubernetes operator.
 
 Maven builds the enricher and the test programs. A JobManager and a TaskManager run jobs that
 fail, and the classes of the operator label exceptions. The results must match those of
-flink-triage for the same stack traces. The tests are skipped if Maven or a download is missing.
+flink-triage. The tests are skipped if Maven, a JDK, or a download is missing.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ taskmanager.numberOfTaskSlots: 1
 """
 # Maven prints one of these if artifacts are neither cached nor downloadable.
 UNREACHABLE = ("No plugin found for prefix", "Could not transfer", "Could not resolve")
-# Minimum results, so that the test does not pass if both matchers find nothing.
+# Expected results, so that the test does not pass if both matchers find nothing.
 EXPECTED = {
     "rocksdb-bad-table-magic": "rocksdb/bad-table-magic",
     "rocksdb-relocated": "rocksdb/bad-table-magic",

@@ -38,7 +38,7 @@ def signatures(incident: Incident) -> list[str]:
 
 
 def events_without(words: str) -> Change:
-    """Removes every event that contains ``words``, as a log level or log rotation would."""
+    """Removes every event that contains ``words``."""
 
     def change(text: str) -> str:
         events = re.split(r"(?m)^(?=\d{4}-\d\d-\d\d )", text)

@@ -1,4 +1,4 @@
-"""Each notebook runs with and without Spark, and is stored without outputs."""
+"""Each notebook runs (the first one with and without Spark), and is stored without outputs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_notebook_goes_from_a_log_to_a_diagnosis_without_spark() -> None:
 
 @pytest.fixture(scope="module")
 def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """A kernel with one session and one set of tables. A notebook reads only files that are new."""
+    """A kernel whose notebooks share a session and a warehouse, so they read only new files."""
     with pytest.MonkeyPatch.context() as patch:
         put_package_on_path(patch)
         patch.setenv("FLINK_TRIAGE_WAREHOUSE", str(tmp_path_factory.mktemp("warehouse")))

@@ -67,7 +67,7 @@ def pinned() -> dict[str, str]:
 
 
 def required(distribution: str, extras: tuple[str, ...] = ()) -> set[str]:
-    """Returns the required distributions, including the given extras, whose markers apply here."""
+    """Returns the distributions that are required here, including those of the given extras."""
     from packaging.requirements import Requirement
 
     found: set[str] = set()

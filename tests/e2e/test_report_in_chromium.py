@@ -1,4 +1,4 @@
-"""The HTML report in a real browser: its content, its script, and that nothing else runs."""
+"""The HTML report in a browser: its content and its script. No other script or request runs."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ DEMO = (
     "kafka/offset-commit-failed/broker-frozen-1.20.1",
     "rocksdb/bad-table-magic/flip-2.1.1",
 )
-# The structure of the page: elements and attribute names, without attribute values and text.
-# Internal links contain element IDs, which differ.
+# The structure of the page: elements, their classes, and the names of their attributes. Text and
+# other attribute values, such as element IDs, differ.
 OUTLINE = """() => [...document.querySelectorAll('*')].map((element) =>
   [element.tagName, element.className.baseVal ?? element.className,
    ...element.getAttributeNames()].join(' '))"""

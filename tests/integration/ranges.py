@@ -1,4 +1,4 @@
-"""The byte range of a whole log file, for tests that read it."""
+"""The byte range of a small log file, for tests that read it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from flink_triage.settings import DEFAULT_SETTINGS
 
 
 def range_of(path: Path) -> ByteRange:
-    """Returns the first range of the file; a file smaller than a range has only one."""
+    """Returns the first range of the file, which is the whole file if it is small enough."""
     file = InputFile(str(path), path.stat().st_size, datetime.now(UTC), str(path.parent))
     return plan_ranges([(probe(file, DEFAULT_SETTINGS), "d")], DEFAULT_SETTINGS)[0]

@@ -1,4 +1,4 @@
-"""The generated benchmark inputs are valid logs, and each case measures whole processes."""
+"""The generated benchmark inputs are valid logs, and a case measures whole processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A subset of ``make fuzz``: damaged or hostile input uses little memory and time, and is reported.
+"""A subset of ``make fuzz``: damaged or hostile input is read with little memory and time.
 
 The subset takes less than a minute.
 """
