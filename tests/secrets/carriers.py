@@ -1,4 +1,4 @@
-"""A text in, the log that holds it out: one way of carrying it per function."""
+"""Builds logs that contain given texts, with one function per carrier or format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TRACE = (
 
 
 def _header(number: int, level: str = "ERROR", logger: str = "com.acme.orders.Client") -> str:
-    # One a minute: equal events of a minute are kept once and counted.
+    # One event per minute, because similar events of the same minute are folded.
     at = f"2026-11-21 {number // 60:02}:{number % 60:02}:23,468"
     return f"{at} {level:<5} {logger} [] - "
 
@@ -29,7 +29,7 @@ def _each_line(number: int, text: str, carry: Callable[[str], Iterable[str]]) ->
 
 
 def _cri(number: int, text: str) -> str:
-    """Split at a column, as kubelet does at 16 KiB: secrets stand across the seams."""
+    """Split at a column, as kubelet does at 16 KiB, so that some secrets are split, too."""
 
     def carry(line: str) -> Iterable[str]:
         pieces = [line[at : at + 90] for at in range(0, len(line), 90)] or [""]
@@ -113,5 +113,5 @@ CARRIERS: Mapping[str, Carrier] = {
 
 
 def log_of(carrier: Carrier, texts: Iterable[str]) -> str:
-    """A log of one event per text."""
+    """A log with one event per text."""
     return "".join(carrier(number, text) + "\n" for number, text in enumerate(texts, start=1))

@@ -1,7 +1,7 @@
-"""Secrets as people's logs hold them: a name, the text, and the words of it that must not survive.
+"""Secrets in the forms in which they occur in logs, and the parts that must not be stored.
 
-No value here is anybody's: each is drawn from a generator seeded with the shape's own name, and the
-shapes that scanners know are put together from halves, so that none takes this file for a leak.
+The values are random. Most of them depend only on the name of the form. Values with the prefix of
+an issuer are assembled from parts, so that secret scanners do not report this file.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _ALNUM = string.ascii_letters + string.digits
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """``text`` may have several lines; none of ``canaries`` may be in what is stored of it."""
+    """A text of one or more lines; none of its parts in ``canaries`` may be stored."""
 
     text: str
     canaries: tuple[str, ...]
 
 
 def word(seed: str, length: int = 20, alphabet: str = _ALNUM) -> str:
-    """A word that is in no other text: drawn once per seed."""
+    """A random word, which depends only on the seed."""
     drawn = random.Random(seed)
     letters = "".join(drawn.choice(alphabet) for _ in range(length - 2))
-    # A letter and a digit at least, as generated passwords have them.
+    # At least one letter and one digit, as in generated passwords.
     return f"q{letters}7"
 
 
@@ -50,7 +50,7 @@ def _jwt(seed: str) -> str:
     return ".".join((*encoded, word(seed, 43)))
 
 
-# One %s, where the secret stands.
+# Templates with one %s for the secret.
 _KEYED = {
     # properties, YAML, JSON, XML
     "properties": "db.password=%s",
@@ -187,8 +187,8 @@ _KEYED = {
 }
 
 
-# The classes that leaked once, each in several shapes; one %s, where the secret stands.  Multi-line
-# texts and those that need more than a word are in `_written_in_lines` and `_by_prefix`.
+# Templates by class, with one %s for the secret. Secrets that span lines, consist of more than one
+# word, or have a prefix are in `_written_in_lines` and `_by_prefix`.
 _BY_CLASS: Mapping[str, Mapping[str, str]] = {
     "chat webhook": {
         "Discord": "POST https://discord.com/api/webhooks/1234567890123/%s failed",
@@ -333,7 +333,7 @@ _BY_CLASS: Mapping[str, Mapping[str, str]] = {
 
 
 def _written_in_lines() -> dict[str, dict[str, Secret]]:
-    """Classes whose secrets reach over lines, or are more than a word in a template."""
+    """Classes whose secrets span several lines, or consist of more than one word."""
     pem = _pem("cut", "RSA " + "PRIVATE KEY")
     cut = pem.text.split("\n", 2)[2]
     middle = "\n".join(pem.canaries[1:])
@@ -386,7 +386,7 @@ def _written_in_lines() -> dict[str, dict[str, Secret]]:
 
 
 def _by_prefix() -> dict[str, str]:
-    """Tokens that their issuers mark, so that they are known wherever they stand."""
+    """Tokens that are recognized by their form, such as a prefix of the issuer, without a key."""
     digits = random.Random("digits").randbytes(32).hex()
     return {
         "Docker Hub": "dckr" + "_pat_" + word("dckr", 27),
@@ -510,11 +510,11 @@ def _classes() -> dict[str, dict[str, Secret]]:
     return classes
 
 
-# Each class of forms by itself: its name, and its shapes.
+# The secrets of each class.
 CLASSES: Mapping[str, Mapping[str, Secret]] = MappingProxyType(_classes())
 SECRETS: Mapping[str, Secret] = MappingProxyType(_secrets())
 
-# What looks like the above and is needed to tell what went wrong.
+# Texts that resemble secrets, but must not be masked.
 HARMLESS: tuple[str, ...] = (
     "pekko.tcp://flink@host:6123/user/rpc/taskmanager_0",
     "pekko.ssl.tcp://flink@10.0.0.1:6122/temp/taskmanager_0$a",
@@ -576,7 +576,7 @@ HARMLESS: tuple[str, ...] = (
     "consumer-group-id=orders-7, client.id=orders-7-0",
     "transactional.id = sink-3c445f31-0-1",
     "a lease expired and the pass-through operator was closed",
-    # Near to the classes above.
+    # Similar to the classes above.
     "Access denied for user 'flink'@'tm-1' (using password: YES)",
     "the password is wrong, attempt 2",
     "token is valid until 2026-11-21T05:52:20Z",

@@ -1,8 +1,8 @@
-"""Every message of the failure catalogue, in the layouts that logs come in, is recognised.
+"""The messages in ``catalogue_messages.tsv`` match their signatures in several layouts.
 
-``catalogue_messages.tsv`` holds what Flink and its libraries print, one wording a row: the
-signature, the Flink lines that print it, the throwable's class, or the logger and level where it is
-a log line of its own, the text, and the frame that throws it where that is part of what is known.
+Each row contains a message of Flink or its libraries: the signature, the Flink lines that print the
+message, the class of the throwable (or the logger and level of a log line), the text, and, if it is
+known, the frame that throws the exception.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _job_manager(row: Row) -> str:
 
 
 def _without_class(row: Row) -> str:
-    """Before Flink 1.11 the JobManager printed the message without its class."""
+    """Before Flink 1.11, the JobManager printed the message without its class."""
     return f"{FAILED}\norg.apache.flink.util.SerializedThrowable: {row.text}{row.stack}"
 
 
@@ -149,7 +149,7 @@ LOGGED: Mapping[str, Callable[[Row], str]] = {
     "text alone": _bare_line,
 }
 
-# What any client of HDFS prints: without a frame of Flink it is nobody's.
+# Any HDFS client prints these messages. Without a frame of Flink, they match no signature.
 ANYONES = (
     "All datanodes ",
     "Unable to close file because ",
@@ -212,15 +212,15 @@ def test_table_names_only_existing_signatures() -> None:
 SOURCES = Path(
     os.environ.get("FLINK_TRIAGE_SHARED", Path(__file__).resolve().parents[2].parent / "shared")
 ).joinpath("messages-by-version.tsv")
-# What stands in a message for a value: a Java expression, a slot of a format, a line end.
+# Placeholders for values in messages: Java expressions, format specifiers, and line ends.
 SLOT = re.compile(r"<[^<>]*(?:<[^<>]*>)?[^<>]*>|\$\{[^}]*\}|\$\w+|\{\}|%[sdS]|⏎|\.\*")
 QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 NO_FAILURE = (
-    # Logged below INFO on every start without Hadoop.
+    # Logged below INFO at every startup without Hadoop.
     "Hadoop is not in the classpath/dependencies. The extended set",
-    # Of the scheduler for materialized tables, not of a record.
+    # Logged by the scheduler for materialized tables, and not about a record.
     "Failed to deserialize JSON string to",
-    # "... with leader id {} lost leadership": of TaskManagers, also at the good end of every job.
+    # "... with leader id {} lost leadership": TaskManagers also log this when a job has finished.
     "JobManager for job",
 )
 
@@ -229,7 +229,7 @@ def _longest_fixed_part(text: str, source: str) -> str:
     if source != "flink":
         text = max(QUOTED.findall(text), key=len, default=text)
     parts = SLOT.split(text.replace('\\"', '"'))
-    # Long ones end in links to documentation that moves from line to line.
+    # Long messages end with links to the documentation, which differ between Flink lines.
     return max((part.split("https://")[0] for part in parts), key=len).strip(" .\"'\\n")[:90]
 
 

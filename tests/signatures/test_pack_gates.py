@@ -1,4 +1,4 @@
-"""Gates on the built-in pack: what a signature must keep to before it may ship."""
+"""Requirements that all built-in signatures must meet."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ REPOSITORY = Path(__file__).parents[2]
 PACK, PROBLEMS = read_pack([builtin_pack_directory()])
 SIGNATURES = list(PACK.signatures.values())
 
-# (owner of the sample, who stands before it): accepted, each with its reason.
+# Accepted overlaps: (owner of the example, signature that ranks above it), with the reason.
 KNOWN_OVERLAPS: dict[tuple[str, str], str] = {}
 
 each = pytest.mark.parametrize("signature", SIGNATURES, ids=[s.id for s in SIGNATURES])
@@ -56,7 +56,7 @@ def test_each_meaning_has_one_signature(meaning: Meaning) -> None:
 
 
 def test_the_code_names_no_signature() -> None:
-    """What it must know of one is a field of the signature, so that users can replace it."""
+    """The code refers to fields of signatures only, so that users can replace a signature."""
     named = {
         f"{path.relative_to(REPOSITORY)}: {node.value}"
         for path in (REPOSITORY / "pipeline").rglob("*.py")
@@ -73,7 +73,7 @@ def test_examples_match_and_near_misses_do_not(signature: Signature) -> None:
 
 @each
 def test_linter_reports_no_problems(signature: Signature) -> None:
-    """Among others that no regex is slow on a hostile text."""
+    """For example, no regex is slow on a hostile text."""
     assert [str(problem) for problem in lint_signature(signature)] == []
 
 
@@ -94,7 +94,7 @@ def test_editors_and_the_loader_agree_on_the_schema(signature: Signature) -> Non
 
 
 def _plain(node: Node, key: str = "") -> object:
-    """Numbers only where the format has numbers: everything else is text, quoted or not."""
+    """Converts ``count`` and ``factor`` to numbers; all other scalars are strings."""
     if isinstance(node, MappingNode):
         return {entry.key: _plain(entry.value, entry.key) for entry in node.entries}
     if isinstance(node, Scalar):
@@ -114,7 +114,7 @@ def test_owner_of_a_sample_ranks_first_on_it() -> None:
 
 
 def test_a_minor_trigger_is_an_orderly_stop() -> None:
-    """The diagnosis takes it for one: what followed was asked for."""
+    """The diagnosis treats a minor trigger as an orderly shutdown, so only one may exist."""
     assert [one.id for one in PACK.signatures.values() if one.is_order] == [
         "taskmanager/shutdown-requested"
     ]
@@ -154,13 +154,13 @@ def test_no_harmful_signature_matches_healthy_logs() -> None:
 
 
 def _is_request(text: str) -> bool:
-    """Whether it asks for a TaskManager, which counts only where a job missed it."""
+    """Whether the text requests a TaskManager, which is a fault only if a job lacked it."""
     lifecycle = parse_lifecycle(text)
     return lifecycle is not None and lifecycle.kind == REQUESTED
 
 
 OWN_CODE = "operator/user-code-exception"
-# What the job went on from: the rule `handled-exceptions`, and `_matters` of `diagnosis.incidents`.
+# Exceptions in healthy logs that user code handled, or after which the job continued.
 BY_THE_WAY = {
     ("caught-1.20.2", OWN_CODE),
     ("caught-1.20.2", "metrics/reporter-missing"),
