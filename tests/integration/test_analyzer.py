@@ -29,7 +29,7 @@ _HEX = re.compile(r"[0-9a-f]")
 
 
 def _other_numbers(text: str, chance: random.Random) -> str:
-    """Replaces digits and IDs with others. A few differ in length or have an unusual form."""
+    """Replaces most numbers and IDs outside of frames. A few others differ in length or form."""
 
     def other(match: re.Match[str]) -> str:
         word = match[0]
@@ -45,7 +45,7 @@ def _other_numbers(text: str, chance: random.Random) -> str:
 
 
 def _like(event: Event, chance: random.Random) -> Iterator[Event]:
-    """Yields the event, and copies that differ only in their numbers."""
+    """Yields the event, and copies that differ only in their numbers and IDs."""
     yield event
     text = event.message if event.continuation is None else f"{event.message}\n{event.continuation}"
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_recalled_events(
 
 
 def _observe_twice(recalling: Analyzer, event: Event) -> None:
-    """An event that occurs once is not learned."""
+    """Observes the event twice, because an event that occurs once is not learned."""
     for _ in range(2):
         recalling.observe(event, _RANGE)
     assert recalling.recalled_count == 0

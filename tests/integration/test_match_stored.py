@@ -100,7 +100,7 @@ def test_completely_stored_event_is_matched_as_if_it_were_read_again(
             if unknown == 0:
                 assert matches == expected, observation.event
             else:
-                # No match is invented, but matches that depend on a number may be missing.
+                # No additional match is found, but matches that depend on a number may be missing.
                 found = {(m.signature, m.alternative) for m in expected}
                 assert {(m.signature, m.alternative) for m in matches} <= found
             counts["unknown" if unknown else "whole"] += 1

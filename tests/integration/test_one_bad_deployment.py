@@ -1,4 +1,4 @@
-"""In process: a deployment that cannot be diagnosed is reported, and the others are diagnosed."""
+"""Local runner: a deployment that cannot be diagnosed is reported, the others are diagnosed."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_facts_within_free_text_are_read_as_by_the_full_analyzer(
 def test_lines_without_a_separator_are_read_as_by_the_full_analyzer(
     full: Analyzer, pack: SignaturePack, tmp_path: Path
 ) -> None:
-    """Threads of different lengths, so that the level is not in a column of its own."""
+    """The thread names have different lengths, so the level does not begin at a fixed column."""
     chance = random.Random(7)
     lines = []
     for number in range(3_000):
@@ -344,7 +344,7 @@ def without_line(observation: Observation) -> Observation:
 
 
 def other_numbers(text: str, chance: random.Random) -> str:
-    """Replaces digits and IDs with others. A few differ in length or have an unusual form."""
+    """Replaces some numbers and IDs outside of frames. A few others differ in length or form."""
 
     def other(found: re.Match[str]) -> str:
         word = found[0]
@@ -362,7 +362,7 @@ def other_numbers(text: str, chance: random.Random) -> str:
 
 
 def some_logs() -> Iterator[Path]:
-    """Yields the logs in the default layouts of Log4j and Logback."""
+    """Yields the logs in layouts of Log4j and Logback."""
     for path in sorted(LOGS.rglob("*.log")):
         if range_of(path).profile.layout.startswith(("log4j", "logback")):
             yield path

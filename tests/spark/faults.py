@@ -1,7 +1,7 @@
 """Injects faults into the diagnosis of deployments in Spark workers.
 
-The environment variable contains the path of a file with lines ``deployment fault``, which can be
-rewritten between runs.
+The environment variable ``DIAGNOSIS_FAULTS`` contains the path of a file with lines ``deployment
+fault``, which can be rewritten between runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Faults:
 
 @contextlib.contextmanager
 def faults_in_workers(spark: SparkSession, order: Path) -> Iterator[Faults]:
-    """Workers that start within the block inject the faults; others have another environment."""
+    """Workers that start within the block inject the faults."""
     environment = spark.sparkContext.environment
     before = dict(environment)
     paths = (PROJECT / "tests" / "spark" / "site", PROJECT / "pipeline", PROJECT)

@@ -59,7 +59,7 @@ def plan_over(
     look: Callable[[Wanted], Look] | None = None,
 ) -> WorkPlan:
     def look_in_test_time(wanted: Wanted) -> Look:
-        # Tests set the modification time; the change time of the kernel would be the current time.
+        # Tests set the modification time of files. Their change time is that of the test.
         found = look_at(wanted, settings)
         return replace(found, changed_at=found.modified_at)
 

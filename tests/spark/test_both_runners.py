@@ -90,7 +90,7 @@ def test_both_runners_keep_the_same_observations_and_agree(
 
 
 def by_deployment(part: Any) -> Any:
-    """Lists of incidents as one list per deployment, so that a difference shows its deployment."""
+    """Groups a list by deployment or fingerprint, so that a difference shows where it occurs."""
     if not isinstance(part, list):
         return part
     grouped: dict[str, list[Any]] = {}

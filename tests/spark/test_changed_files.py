@@ -325,7 +325,7 @@ def test_edit_that_keeps_size_and_time_or_head_and_window_is_not_detected(folder
     assert starts(plan(folder, entries)) == {"jm.log": len(FIRST)}
 
 
-# --- a rotation in progress: files may move between two looks ------------------------------------
+# --- rotation in progress: files move between two examinations -----------------------------------
 
 
 def just_now(folder: Path) -> datetime:
@@ -355,7 +355,7 @@ def test_new_file_with_a_fresh_copy_is_read_once(folder: Path) -> None:
 
 
 def test_file_rotated_before_its_new_name_is_listed_stays_known(folder: Path) -> None:
-    """A rotation by renaming between two looks at one listing."""
+    """The files are renamed after they are listed and before they are examined."""
     (folder / "jm.log.1").write_text(OTHER)
     entries = consume(folder, NOTHING)
     files = listed(folder)
@@ -371,7 +371,7 @@ def test_file_rotated_before_its_new_name_is_listed_stays_known(folder: Path) ->
 
 
 def test_files_that_rotate_during_planning_are_left_to_the_next_run(folder: Path) -> None:
-    """Each path then has content that was read at another path, not the content found first."""
+    """Afterwards, each path has content other than that found when it was first examined."""
     log = folder / "jm.log"
     for number in (3, 2, 1):
         (folder / f"jm.log.{number}").write_text(OTHER.replace("LINE", f"LINE of {number}"))
@@ -403,7 +403,7 @@ def test_files_that_rotate_during_planning_are_left_to_the_next_run(folder: Path
 
 
 def test_file_rewritten_twice_has_two_ids(folder: Path) -> None:
-    """Content that was not visible reappears and is rewritten, as its successor was before."""
+    """A file that was moved away returns under a new name and is rewritten like its successor."""
     log, rotated, aside = folder / "jm.log", folder / "jm.log.1", folder.parent / "aside"
     ledger = consume(folder, NOTHING)
     log.rename(aside)

@@ -265,7 +265,7 @@ def begin_alike(one: bytes, other: bytes) -> bool:
     return bool(common) and one[: common[-1]] == other[: common[-1]]
 
 
-# --- what may happen ------------------------------------------------------------------------------
+# --- operations -----------------------------------------------------------------------------------
 
 
 class LogFolder(RuleBasedStateMachine):
@@ -462,7 +462,7 @@ class LogFolder(RuleBasedStateMachine):
     @rule(path=paths)
     @precondition(lambda self: bool(self._files()))
     def run_twice_at_once(self, path: str) -> None:
-        """Two runs begin after the same run; the one that publishes second must be discarded."""
+        """Two runs begin after the same run. If one publishes rows, the other must be discarded."""
         self.clock += 1
         base = self.store.runs
         now = DAWN + timedelta(seconds=self.clock)

@@ -1,4 +1,4 @@
-"""Tests batches of damaged logs: a Spark run ends with the result of the local runner.
+"""Tests batches of damaged logs: a Spark run has the same result as the local runner.
 
 ``FUZZ_BATCHES`` and ``FUZZ_SEED`` determine the number of batches and their content.
 """
@@ -54,8 +54,8 @@ def test_both_runners_agree_on_damaged_logs(
     expected = run_local([str(inputs)], options)
     run(spark, [str(inputs)], str(tmp_path / "warehouse"), options)
     found = read_result(spark, str(tmp_path / "warehouse"))
-    # A log that was turned into an archive counts as several files, or as no file if it is unsafe
-    # to read.
+    # A damaged log can be an archive, which counts as several files, or as none if it is unsafe to
+    # read.
     assert expected.coverage.files > LOGS_PER_BATCH // 2
     for part in ("coverage", "unknown", "incidents", "effective_config"):
         assert part_of(found, part) == part_of(expected, part), part

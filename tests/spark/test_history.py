@@ -25,7 +25,7 @@ NOON = "2026-11-21T12:00:00Z"
 
 
 def later(logs: Path, to: Path, **changes: str) -> None:
-    """The same logs seven hours later, after a cluster restart with different options."""
+    """Write the same logs seven hours later, after a cluster restart with different options."""
 
     def moved(found: re.Match[str]) -> str:
         at = datetime.strptime(found[0], "%Y-%m-%d %H:%M:%S") + timedelta(hours=7)
@@ -43,7 +43,7 @@ def later(logs: Path, to: Path, **changes: str) -> None:
 def history(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Warehouse, str, str]:
-    """A job that fails all day, with a full disk in the morning only, and one run for each part."""
+    """Two jobs, one of which fails only in the first half of a day, and a run for each half."""
     recorded = Path(__file__).parents[1] / "logs"
     folder = tmp_path_factory.mktemp("history")
     orders, bills = folder / "logs/orders", folder / "logs/bills"

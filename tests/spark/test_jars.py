@@ -1,4 +1,4 @@
-"""Tests that Ivy fetches JARs from a folder, and that only JARs with published digests are used."""
+"""Tests that Ivy fetches JARs from a folder, and that a JAR must match its digest, if known."""
 
 from __future__ import annotations
 

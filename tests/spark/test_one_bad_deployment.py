@@ -189,7 +189,7 @@ def test_earlier_incidents_are_kept_until_the_deployment_recovers(
     assert failures_of(failed) == {"orders": SLOW}
     assert incidents_of(failed) == incidents_of(before)
     assert incidents_of(failed)["orders"] != fleet.told()["orders"]
-    # The new events are reported, regardless of how the deployment is diagnosed next.
+    # The earlier incidents are in the table, too.
     assert read_table(fleet.spark, fleet.warehouse, "incidents").count() > 0
     fleet.faults.set({})
     fleet.write("orders")

@@ -70,7 +70,7 @@ def test_ranges_and_partitions_change_nothing(
 def test_members_of_a_bundle_are_cut_into_ranges_too(
     spark: SparkSession, logs: Path, tmp_path: Path
 ) -> None:
-    """One member has a name that is not UTF-8, which neither Arrow nor JSON can represent."""
+    """Some names are not valid UTF-8, so neither Arrow nor JSON can represent them."""
     bundle = tmp_path / "in" / "bundle.tar"
     bundle.parent.mkdir()
     with tarfile.open(bundle, "w") as archive:

@@ -24,7 +24,7 @@ RUNS = 5
 
 
 class Rotating:
-    """A folder whose log is rotated at random whenever a run opens one of its files."""
+    """A folder whose log may be rotated or extended whenever a run opens one of its files."""
 
     def __init__(self, folder: Path, seed: int, *, has_same_head: bool) -> None:
         self.folder, self.random = folder, random.Random(seed)

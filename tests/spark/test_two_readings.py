@@ -1,4 +1,4 @@
-"""Tests that two runs over growing logs, in any carrier format, have the result of one run."""
+"""Tests that two runs over growing logs, in three carriers, have the result of one run."""
 
 from __future__ import annotations
 

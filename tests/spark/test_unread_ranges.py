@@ -1,4 +1,4 @@
-"""Tests that a file that is truncated during a read and then restored is not reported twice."""
+"""Tests that a file that is truncated during a read and then restored is read once."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read(
     gone: frozenset[int] = frozenset(),
     ledger: MemoryLedger = NOTHING,
 ) -> Run:
-    """One run; the file of the ranges ``gone`` is truncated after each portion of events."""
+    """One run. While the ranges ``gone`` are read, their file is truncated, and then restored."""
     plan, tasks = planned(logs, ledger)
     told: set[str] = set()
     batches = []

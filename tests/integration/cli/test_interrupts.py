@@ -1,4 +1,4 @@
-"""Tests Ctrl-C in a terminal, from the first import to the last worker."""
+"""Tests Ctrl-C at different times after the start of the command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[3] / "pipeline"
-# Starts like the installed script, and prints a word when the first import begins.
+# Starts like the installed script, and prints "ready" when the first import begins.
 SCRIPT = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -21,7 +21,7 @@ from tests.unit.report import hostile
 
 COMMAND = "import sys; from flink_triage.cli import main; sys.exit(main())"
 PACKAGE = Path(__file__).parents[3] / "pipeline"
-# Codes that the program itself prints: colors, and the carriage return of the progress line.
+# The color codes that the program prints.
 OWN_CODES = re.compile(r"\x1b\[(?:0|1|2|31|32|33|36|1;31)m")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
@@ -129,7 +129,7 @@ def test_quiet_shows_no_progress() -> None:
     assert "MiB/s" not in on_a_terminal("diagnose", str(logs), "--quiet")
 
 
-# What users tried: the shell commands, the exit code, and part of the output.
+# Shell commands, the expected exit code, and part of the expected output.
 TRIED = {
     "a pipe": ("cat tm.log | T diagnose -", 0, "Disk, volume or quota is full"),
     "standard input by its path": ("T diagnose /dev/stdin < tm.log", 0, "volume or quota is full"),

@@ -1,4 +1,4 @@
-"""Damaged files, unusual names, and compression formats are handled without losing a byte."""
+"""Intact data in damaged files, in compressed files, and under unusual names is read."""
 
 from __future__ import annotations
 
