@@ -14,8 +14,8 @@ MODULES = sorted(
     for folder in ("pipeline/flink_triage/spark", "pipeline/flink_triage/cli", "jobs")
     for path in (PROJECT / folder).rglob("*.py")
 )
-# Spark Connect rejects these names in connect/session.py, dataframe.py, column.py and readwriter.py
-# of PySpark. APIs of the Spark context are therefore unavailable.
+# Names that PySpark rejects for Spark Connect (connect/session.py, dataframe.py, column.py, and
+# readwriter.py), and APIs of the Spark context, which Spark Connect does not have.
 CLASSIC = frozenset(
     {
         "_jc", "_jcols", "_jconf", "_jdf", "_jmap", "_jreader", "_jsc", "_jseq", "_jsparkSession",

@@ -1,4 +1,4 @@
-"""YAML from log lines or user files has bounded expansion, nesting, and failures."""
+"""Hostile YAML in log lines or user files is rejected, with little memory and CPU time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detects the product that wrote a line. Libraries that Flink uses fail alike in other products."""
+"""Detects the product that wrote a line, because other products use the same libraries."""
 
 from __future__ import annotations
 

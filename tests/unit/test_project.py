@@ -1,4 +1,4 @@
-"""Rules for all files of the project: sizes, consistent names, and excluded words."""
+"""Rules for the files of the project: sizes, names, excluded words, and consistent references."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 MAX_FUNCTION_LINES = 60
 
-# Specific to one machine or one network.
+# Words that are specific to a machine or a network.
 STAY_OUT = re.compile(
     r"""
     (?<![\w.~-])/(?:work|root)/                                            # somebody's folders
@@ -30,7 +30,7 @@ STAY_OUT = re.compile(
     """,
     re.VERBOSE,
 )
-# Matches that are not specific to a machine.
+# Files that may contain such words.
 EXEMPT: frozenset[str] = frozenset()
 
 
@@ -118,7 +118,7 @@ def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
     assert calls == []
 
 
-# --- what is built from other folders ----------------------------------------------------------
+# --- the wheel, the demo, and the changelog -----------------------------------------------------
 
 
 def test_files_included_in_the_wheel_exist() -> None:

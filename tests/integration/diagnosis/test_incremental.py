@@ -52,14 +52,14 @@ def recorded(name: str) -> tuple[Observation, ...]:
 def story(names: Sequence[str], apart: timedelta, *, is_rotated: bool) -> list[Observation]:
     """Recorded logs in sequence, with the given time between them.
 
-    A restarted job continues in the same files. With ``is_rotated``, each recording is a new
-    submission with its own job ID and its own files.
+    The recordings are one job that is restarted and continues in the same files. With
+    ``is_rotated``, each recording is a new submission with its own job ID and its own files.
     """
     events = []
     began = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
     for number, name in enumerate(names):
         first = min(o.event.logged_at for o in recorded(name) if o.event.logged_at)
-        # Keeps events of the same minute together, because they are folded by minute.
+        # Events of the same minute stay in the same minute, because they are folded by minute.
         move = began + number * apart - first.replace(second=0, microsecond=0)
         for o in recorded(name):
             again = number if is_rotated else 0

@@ -227,7 +227,7 @@ def test_json_in_blocks_equals_the_general_reader(
     by_offset = {event.offset: event for event in found.events}
     for event in general.events:
         assert by_offset.pop(event.offset) == event
-    # In both readers, a literal outside the message also makes an event notable.
+    # Only the block reader keeps an event because its logger contains a literal.
     assert all(event.logger == "a|b" for event in by_offset.values())
     assert _summed_volumes([found]) == _summed_volumes([general])
 
@@ -236,7 +236,7 @@ def test_json_in_blocks_equals_the_general_reader(
 def test_events_after_an_oversized_one_in_the_last_block_are_separated(
     tmp_path: Path, is_active: bool
 ) -> None:
-    """The end of the oversized event is searched in separate blocks. The last one ends the file."""
+    """The end of the oversized event is searched in separate blocks, up to the end of the file."""
     path = tmp_path / "a.log"
     header = b"2026-01-02 03:04:05,678 FATAL o.a.f.Foo [] - "
     for count in range(1, 6):

@@ -20,7 +20,7 @@ from tests.secrets.shapes import SECRETS, word
 # Names with a secret: the input folder, a deployment, a log file, and an ignored file.
 NAMES = tuple(word(f"name {number}") for number in range(4))
 CARRIED = ("plain", "JSON lines, ECS", "message of a stack trace", "effective configuration")
-# Each masked text contains this mark, which shows that the secrets were part of the text.
+# Masking inserts this mark, so its presence shows that the text contained secrets.
 MARK = "REDACTED"
 
 

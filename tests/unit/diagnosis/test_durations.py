@@ -11,7 +11,7 @@ from flink_triage.diagnosis.context.orderly_shutdown import REACH
 @pytest.mark.parametrize(
     ("shorter", "longer"),
     [
-        # Events that a rule looks back on are kept between scheduled runs.
+        # Events that a rule requires are kept between scheduled runs.
         pytest.param(d.RAN_BEFORE_KILL, d.LEAD_IN, id="lines before an open incident are kept"),
         pytest.param(d.SLOTS_MISSED, d.LATE, id="requests are kept while logs may come late"),
         pytest.param(
@@ -20,7 +20,7 @@ from flink_triage.diagnosis.context.orderly_shutdown import REACH
             id="a job can prove healthy before a fault is final",
         ),
         pytest.param(REACH, d.LATE, id="a signal is still available when its effects arrive late"),
-        # A rule for one process must not look back as far as a rule for other processes.
+        # A narrow period, for example for one process, is not longer than the wider one.
         pytest.param(d.ANSWER, d.STOP_EFFECT, id="the job responds before other processes do"),
         pytest.param(
             d.FAILURE_SLACK, d.CLUSTER_LEAD, id="one failure is grouped before its effects"

@@ -1,4 +1,4 @@
-"""Far more events than a diagnosis keeps in memory are folded without changing the result."""
+"""Events beyond the limit of a diagnosis are folded, and the diagnosis stays the same."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def shuffled(observations: Sequence[Observation], seed: int) -> list[Observation
 def in_parts(
     observations: Sequence[Observation], settings: Settings, seed: int, coarseness: int = 0
 ) -> list:
-    """Folds three parts separately, and then folds the results together."""
+    """Folds three parts separately, and then folds the results together, in another order."""
     first, second = sorted(random.Random(seed).sample(range(len(observations)), 2))
     together = Folder(settings, coarseness)
     for part in (observations[second:], observations[:first], observations[first:second]):

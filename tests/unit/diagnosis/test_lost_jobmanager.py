@@ -1,4 +1,4 @@
-"""A killed JobManager logs nothing. It is inferred from the startup banner of its successor."""
+"""A killed JobManager is inferred from the banner of its successor, or from TaskManagers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An inconclusive diagnosis names the missing log, its location and time, and other causes."""
+"""An inconclusive diagnosis lists the missing log, its host and time, and possible causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Causes precede effects, the first fault is correct, and each job has its own Flink version."""
+"""The first fault and the ranking depend on the order of events. Jobs have a Flink version."""
 
 from __future__ import annotations
 

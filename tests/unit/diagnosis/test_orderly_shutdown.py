@@ -1,4 +1,4 @@
-"""An orderly shutdown is not an incident, but earlier and independent failures are."""
+"""An orderly shutdown of a cluster is not an incident; earlier and independent failures are."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_end_of_the_process_determines_the_outcome(diagnose, ending, outcome):
 
 
 def test_stop_is_recognized_across_runs(diagnose, observe, pack):
-    """The result is the same wherever the first run ends: before, between, or after the signals."""
+    """The result is the same if the first run ends before, between, or after the signals."""
     events = observe(jobmanager=WELL + loop(NPE, 1, 20) + ENDS, taskmanager=TASKMANAGER_ENDS)
     whole = diagnose(events).incidents
     begun = events[0].event.logged_at

@@ -1,4 +1,4 @@
-"""Each scoring rule appears in the reasons, and can be disabled by its ID."""
+"""A scoring rule changes the score, adds a reason, and can be disabled by its ID."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster fault is one incident for all affected jobs. A fault of one job stays separate."""
+"""A cluster fault that hits jobs at the same time is one incident; job faults are separate."""
 
 from __future__ import annotations
 

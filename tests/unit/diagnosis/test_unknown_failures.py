@@ -1,4 +1,4 @@
-"""Failures that no signature matches form one group, with the time of the first occurrence."""
+"""Unknown failures are grouped, with the number of faults and the earliest known time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invalid bytes, unusual text, and broken structure are handled without losing a byte."""
+"""Logs with invalid bytes, unusual text, or a broken structure are read."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ def test_sections_of_yarn_are_files_with_their_host_and_process(
 
 
 def test_headings_are_found_wherever_reading_is_cut(tmp_path: Path) -> None:
-    """Files are read in chunks of 4 MiB. Headings cross each chunk boundary."""
+    """Files are read in chunks of 4 MiB. The sections span several chunks."""
     lengths = [4 * MIB // 40 + step for step in range(-40, 41)]
     sections = [
         f"Container: container_1_1_01_{n:06} on node{n}.example.com_45454\n"

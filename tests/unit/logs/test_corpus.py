@@ -1,6 +1,7 @@
-"""Logs of real logging libraries yield the same cause chains in every layout and carrier.
+"""Logs of real logging libraries yield the original cause chains in each layout and carrier.
 
-The same holds for distorted copies. The program that threw the exceptions wrote the golden chains.
+The same holds for distorted copies, except for information that a layout does not print or a
+distortion removes. The program that threw the exceptions wrote the golden chains.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def test_a_header_states_its_parts(
     assert (event.logged_at is not None) == is_dated
 
 
-# --- carriers and mess -------------------------------------------------------------------------
+# --- carriers and distortions ------------------------------------------------------------------
 
 Transform = Callable[[str], "str | bytes"]
 _STAMP = "2026-11-21T05:00:00.{:09d}Z"
@@ -227,8 +228,7 @@ _MESS: dict[str, Transform] = {
     "no packaging data": lambda text: re.sub(r"(?m)(?<=\)) ~?\[[^\]\n]*\]$", "", text),
     "module and loader names": lambda text: text.replace("\tat ", "\tat app//java.base@17.0.1/"),
 }
-# A blank line in a message looks like an inserted one. Without indentation, a cause of a
-# suppressed throwable looks like a cause of the main throwable.
+# Without indentation, a cause of a suppressed throwable looks like a cause of the main throwable.
 _LOST_IN_MESS = {"frames not indented": {"suppressed"}}
 _PLAIN = ("log4j2-stock", "log4j2-iso-thread", "log4j2-mdc", "logback-flink", "log4j1-flink")
 

@@ -1,4 +1,4 @@
-"""Deployment names by folder and by file. Two folders never share a name."""
+"""Deployment names by folder and by file. Without a regex, folders have different names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifecycle messages of jobs in the wording of several Flink releases."""
+"""Lifecycle messages of jobs and tasks in several Flink releases, and startup banners."""
 
 from __future__ import annotations
 

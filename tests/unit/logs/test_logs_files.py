@@ -304,7 +304,7 @@ def test_folders_that_no_path_reaches_are_named(nest: Callable[[int], int], tmp_
 
 
 def test_listing_starts_before_any_file_is_examined(tmp_path: Path) -> None:
-    """The quiet time of a file is measured from this time, even if a JVM then starts slowly."""
+    """A file is settled if it is quiet at ``began_at``, even if a JVM starts slowly afterwards."""
     (tmp_path / "jobmanager.log").write_text("2026-05-10 10:00:00,000 INFO  a.B [] - one\n")
     before = datetime.now(UTC)
     listing = list_inputs([str(tmp_path)])

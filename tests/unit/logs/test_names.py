@@ -44,7 +44,7 @@ def test_a_name_is_shown_and_found_again(name: bytes, expected: str, tmp_path: P
 
 
 def test_no_two_files_are_shown_alike(tmp_path: Path) -> None:
-    """An invalid byte and its escape sequence, a folder ``a!`` and an archive ``a``."""
+    """For example, an invalid byte and its escape sequence, or folder ``a!`` and archive ``a``."""
     tar = io.BytesIO()
     with tarfile.open(fileobj=tar, mode="w") as archive:
         for name in ("b.log", "c!/d.log"):

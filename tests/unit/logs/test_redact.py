@@ -1,4 +1,4 @@
-"""Secrets are removed in every carrier, but text about tokens and keys is kept."""
+"""Secrets are masked, but text about tokens and keys is kept."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ ISSUED = {
     "Telegram Bot Token": r"[0-9]{8,10}:AA[0-9A-Za-z_-]{33}",
     "Twilio API Key": r"(AC|SK)[0-9a-f]{32}",
 }
-# Not secrets: the first line of a key (the key below it is masked) and IP addresses. The
-# detector for JSON Web Tokens decodes them.
+# Detectors that are not tested. The first line of a key and IP addresses are not secrets, and the
+# detector for JSON Web Tokens decodes them, so random text does not match.
 OTHERS = ("Private Key", "Public IP (ipv4)", "JSON Web Token")
 DETECTORS = {
     name: detector

@@ -1,4 +1,4 @@
-"""No part of a secret is stored by a run, for every known format and carrier."""
+"""Secrets in all forms of ``tests/secrets`` are masked, in all carriers of ``tests/secrets``."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_no_carrier_leaks_a_secret(carrier: str, tmp_path: Path) -> None:
     scanned = scan_inputs([str(tmp_path)], Options(), lambda done, total: None)
     kept = repr((scanned.profiles, scanned.results, scanned.quarantined))
     events = [o for result in scanned.results for o in result.observations]
-    # Without this check, a broken carrier would pass because no event is kept.
+    # Without this check, the test would pass if no event of the carrier were kept.
     assert len(events) >= len(texts)
     assert [
         name

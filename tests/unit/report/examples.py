@@ -405,7 +405,7 @@ def healthy() -> Result:
 
 
 def fleet(size: int = 40) -> Result:
-    """One diagnosed, one undetermined, and two more failed deployments. The rest are healthy."""
+    """Three diagnosed deployments, and an undetermined one. All others are healthy."""
     first = diagnosed_incident()
     later = replace(first, deployment="orders-eu", incident_id="b2", outcome="recovered")
     degraded = replace(

@@ -1,4 +1,4 @@
-"""The text format: verdict first, at most 80 columns, and no terminal control sequences."""
+"""The text format: verdict first, 80 columns by default, and no terminal control sequences."""
 
 from __future__ import annotations
 

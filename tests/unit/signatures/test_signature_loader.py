@@ -1,4 +1,4 @@
-"""Every kind of error in a signature file is reported, and all errors at the same time."""
+"""The loader reports all errors in a signature file at the same time, with their lines."""
 
 from __future__ import annotations
 

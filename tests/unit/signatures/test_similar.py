@@ -1,4 +1,4 @@
-"""The most similar known failures include the correct one. Unrelated failures yield none."""
+"""Similar failures usually include the correct one. Failures in user code have none."""
 
 from __future__ import annotations
 

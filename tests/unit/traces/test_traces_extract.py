@@ -1,4 +1,4 @@
-"""Extracts stack traces from real events (``data/``) and from all formats found in practice."""
+"""Extracts stack traces from real events (``data/``), and from text in many formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stack trace remains the same after any transformation of its text."""
+"""A stack trace remains the same if its text is quoted, indented, flattened, or wrapped."""
 
 from __future__ import annotations
 
