@@ -97,7 +97,7 @@ _COLUMNS = ("worse", "better", "first three", "verdict or severity")
 
 
 def table(rules: Mapping[str, str], changes: Mapping[str, Counter[str]]) -> str:
-    """A Markdown table with one row per rule; ``worse`` is wrong without the rule only."""
+    """A Markdown table with one row per rule, and one column per kind of change."""
     lines = [
         f"| left out | {' | '.join(_COLUMNS)} | basis |",
         f"|---|{'---:|' * len(_COLUMNS)}---|",

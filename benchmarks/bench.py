@@ -2,13 +2,13 @@
 
     python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
-Each case compares two jobs, which run alternately as separate processes. Both read the same bytes,
-except in the case ``size``. A marginal case runs both at two sizes and compares the differences
-between the sizes, so that Spark startup does not distort the result. For each case, the benchmark
-prints the median ratio of the times (below 1: the first job takes less time), the target ratio, the
-median rate and CPU time per MB (10^6 bytes; see ``watch``) of both jobs, and the peak resident
-memory of the JVM and of the largest Python process of the first job. At the end, it prints the
-machine load: on a busy machine, only the ratios are meaningful.
+Each case compares two jobs, which run alternately as separate processes. Both are given the same
+logs, except in the case ``size``. A marginal case runs both at two sizes and compares the
+differences between the sizes, so that Spark startup does not distort the result. For each case, the
+benchmark prints the median ratio of the times (below 1: the first job takes less time), the target
+ratio, the median rate and CPU time per MB (10^6 bytes; see ``watch``) of both jobs, and the peak
+resident memory of the JVM and of the largest Python process of the first job. At the end, it prints
+the machine load: on a busy machine, only the ratios are meaningful.
 """
 
 from __future__ import annotations

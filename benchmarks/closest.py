@@ -1,9 +1,10 @@
 """``make closest``: measures how often the closest known failures contain the correct one.
 
 Each example of a signature that may be an answer, except generic ones, is searched as if no such
-signature matched it. Three indexes are searched: without the example, without the example and all
-conditions of its signature, and without all examples of its signature. The benchmark also counts
-the failures in a job's own code for which similar failures are found. There should be none.
+signature or generic signature matched it. Three indexes are searched: without the example, without
+the example and all conditions of its signature, and without all examples of its signature. The
+benchmark also counts the failures in a job's own code for which similar failures are found. There
+should be none.
 """
 
 from __future__ import annotations

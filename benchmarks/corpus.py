@@ -334,7 +334,7 @@ def _split(log: Path, folder: Path) -> None:
 
 
 def write_signatures(count: int, folder: Path) -> Path:
-    """``count`` signatures that match nothing, in a folder below ``folder``."""
+    """``count`` signatures that match no event of a corpus, in a folder below ``folder``."""
     pack = folder / f"signatures-{count}"
     chance = random.Random(count)
     (pack / "made").mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ healthy, one has a failure that recurs each hour, and two alternate between heal
 Each hour adds one new deployment. Two runs into a different warehouse warm up the JVM and are not
 printed. The wall time and the CPU time of all other runs are printed. The CPU time of the last runs
 is compared with that of the first; run 0, which creates the tables, is excluded. If the tables are
-maintained every N runs, and there are at least N + 20 runs, the ten runs after the first
+maintained every N runs and there are at least N + 20 runs, the ten runs after the first
 maintenance are compared with runs 2 to 11, and the last ten runs with those N runs earlier. At the
 end, the published incidents and unknown failures are compared with those of a single local run over
 all logs.

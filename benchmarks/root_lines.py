@@ -33,7 +33,7 @@ _FRAME = "org.apache.flink.Foo.bar(Foo.java:1)"
 
 @dataclass(frozen=True, slots=True)
 class RootLine:
-    """The labeled line, and whether it was found; ``near`` is the parsed text most like it."""
+    """The labeled line, and whether it was found; ``near`` is the most similar parsed text."""
 
     path: Path
     wanted: str

@@ -1,4 +1,4 @@
-"""Locates the tables of the crash tests in a folder, S3 or a schema, by ``CRASH_BACKEND``.
+"""Locates the tables of the crash tests: in a folder, in S3, or in a schema (``CRASH_BACKEND``).
 
 In all three cases, the files of a warehouse are in a local folder, so that the tests can copy the
 warehouse and read its tables without Spark.

@@ -26,7 +26,7 @@ class Secret:
 
 
 def word(seed: str, length: int = 20, alphabet: str = _ALNUM) -> str:
-    """A random word, which depends only on the seed."""
+    """A random word, which depends only on the arguments."""
     drawn = random.Random(seed)
     letters = "".join(drawn.choice(alphabet) for _ in range(length - 2))
     # At least one letter and one digit, as in generated passwords.

@@ -45,7 +45,7 @@ from flink_triage.spark.tables.row_codec import observations_of
 from tests.spark.memory_ledger import MemoryLedger, plan_over, rows_after
 
 OPTIONS = Options()
-# Two packs that alternate: a signature of the second pack matches every event of these logs.
+# Two packs that alternate. A signature of the second pack matches every numbered event.
 SLOW = "test/slow"
 BUILT_IN = pack_of(OPTIONS)
 NAMING = build_pack(

@@ -93,7 +93,7 @@ class Fleet:
         return read_result(self.spark, self.warehouse)
 
     def told(self) -> dict[str, list[tuple[object, ...]]]:
-        """The incidents that a single run over all logs reports."""
+        """The incidents that a local run over all logs reports."""
         return incidents_of(run_local([self.logs], self.options))
 
 

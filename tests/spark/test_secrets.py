@@ -1,4 +1,4 @@
-"""Tests that no byte that a Spark run writes (tables, reports, local folders) contains a secret."""
+"""Tests that the files of a Spark run (tables, reports, local folders) contain no secret."""
 
 from __future__ import annotations
 

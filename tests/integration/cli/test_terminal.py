@@ -66,7 +66,7 @@ def on_a_terminal(*words: str, columns: int = 80, **environment: str) -> str:
 
 @pytest.fixture(scope="module")
 def hostile_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Writes a log that attacks the terminal in every field, and in its file and folder names."""
+    """Writes a log with hostile loggers, messages, and exceptions, and hostile file names."""
     folder = tmp_path_factory.mktemp("logs") / "job\x1b]0;owned\x07\u202e"
     folder.mkdir()
     attacks = [text.replace("\n", " ") for text in hostile.STRINGS.values()]

@@ -1,4 +1,4 @@
-"""The block reader returns the same result as the line reader, for any blocks and ranges."""
+"""Compares the block reader with the line reader, for random lines, blocks, and ranges."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Compares reports with golden files, so that changes are visible in code reviews.
+"""Compares text and Markdown reports with golden files, so that changes are visible in reviews.
 
-Set ``FLINK_TRIAGE_UPDATE_GOLDEN=1`` to update the files. The JSON files also represent existing
-documents of schema version 1, which must remain readable.
+Set ``FLINK_TRIAGE_UPDATE_GOLDEN=1`` to update the files. Do not commit the updated JSON files: they
+are documents of schema version 1, which must remain readable.
 """
 
 from __future__ import annotations
