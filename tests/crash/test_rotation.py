@@ -79,7 +79,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 class Account:
     """The number of published events of one writer, and the number of its events per error.
 
-    ``lost``: readable but not published.  ``doubled``: in more than one row.  ``miscounted``: its
+    ``lost``: readable but not published. ``doubled``: in more than one row. ``miscounted``: its
     `occurrences` do not add up to one. ``torn``: shorter or longer than written. ``unread``:
     deleted before a run read it, which is allowed.
     """

@@ -154,7 +154,7 @@ def enricher(tmp_path_factory: pytest.TempPathFactory) -> Build:
 
 @pytest.fixture(scope="module")
 def cluster_results(enricher: Build) -> Path:
-    """Returns the folder with Flink's record of each failure, including the configured labels."""
+    """Returns the folder with Flink's record of each failure, and the operator's parsed labels."""
     folder = enricher.folder.parent
     plugin = folder / "plugins" / "flink-triage"
     plugin.mkdir(parents=True)

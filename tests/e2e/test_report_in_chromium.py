@@ -1,4 +1,4 @@
-"""The HTML report in a browser: its content and its script. No other script or request runs."""
+"""The HTML report in a browser: its content and its script. Nothing else is run or loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damages real logs in the ways in which transports, crashes, people, and attackers do.
+"""Damages real logs in ways that collectors, crashes, people, and attackers may cause.
 
 All random choices come from one generator, so a seed always produces the same bytes.
 """

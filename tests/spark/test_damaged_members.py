@@ -29,7 +29,7 @@ OPTIONS = Options(settings=Settings(settle_seconds=-1e9))
 ANALYZER = Analyzer(pack_of(OPTIONS), OPTIONS.settings, UTC)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 LINE = "2026-01-01 00:00:00,{:03} ERROR a.B [] - the disk failed at {:07}\n"
-# Offsets in a directory entry: after the signature, versions, flags, method and time.
+# The offsets of the checksum and the size in an entry of the central directory of a ZIP file.
 CHECKSUM_AT, SIZE_AT = 16, 24
 
 

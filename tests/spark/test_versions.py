@@ -1,7 +1,6 @@
 """Tests tables of other releases: compatible tables are upgraded, and others are rejected.
 
-``python -m tests.spark.test_versions`` regenerates ``warehouse-v1.tar.gz``, which contains the
-tables of a release with table version 1. It is run once per table version.
+``warehouse-v1.tar.gz`` contains the tables of a release with table version 1.
 """
 
 from __future__ import annotations
