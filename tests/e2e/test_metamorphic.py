@@ -1,4 +1,4 @@
-"""Real logs with changes that must, or must not, change the diagnosis."""
+"""Modified real logs, and the effect of each modification on the diagnosis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detects the product that wrote a line, because other products use the same libraries."""
+"""Detects the product that wrote a line. Other products use the same libraries as Flink."""
 
 from __future__ import annotations
 

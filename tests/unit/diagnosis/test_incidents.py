@@ -1,4 +1,4 @@
-"""Small but complete logs: the first diagnosis, its consequences, and what is not reported."""
+"""Small but complete logs: incidents with their diagnoses, and logs without an incident."""
 
 from __future__ import annotations
 

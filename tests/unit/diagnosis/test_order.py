@@ -1,4 +1,4 @@
-"""The first fault and the ranking depend on the order of events. Jobs have a Flink version."""
+"""The first fault, the rank of a minor warning, and the cluster and Flink version of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class, logger, and frame conditions match all forms in which logs print a name."""
+"""Class, logger, and frame conditions match relocated, abbreviated, and other forms of a name."""
 
 from __future__ import annotations
 

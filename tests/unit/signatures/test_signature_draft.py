@@ -1,4 +1,4 @@
-"""A drafted signature loads, matches its failure, and uses only constant words."""
+"""A drafted signature loads and matches its failure. Its literals contain only constant words."""
 
 from __future__ import annotations
 

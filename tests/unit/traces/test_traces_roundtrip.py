@@ -1,4 +1,4 @@
-"""A stack trace remains the same if its text is quoted, indented, flattened, or wrapped."""
+"""A stack trace can be parsed from quoted, indented, flattened, or wrapped text."""
 
 from __future__ import annotations
 
