@@ -51,7 +51,8 @@ def numbered(make: Callable[[int], bytes], head: bytes = b"") -> Family:
 
 
 def _json_event(number: int) -> bytes:
-    return json.dumps({"@timestamp": "2026-11-21T06:00:00Z", "message": "x " * 40}).encode() + b"\n"
+    message = f"{number} " + "x " * 40
+    return json.dumps({"@timestamp": "2026-11-21T06:00:00Z", "message": message}).encode() + b"\n"
 
 
 FAMILIES: Mapping[str, Family] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -82,40 +83,45 @@ def test_excluded_words_are_recognized(line: str, is_kept_out: bool) -> None:
     assert bool(STAY_OUT.search(line)) is is_kept_out
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_a_module_can_be_read_in_one_go(module: Path) -> None:
-    text = module.read_text(encoding="utf-8")
-    assert text.count("\n") <= MAX_LINES, "make it a folder"
-    long = [
-        f"{node.name}: {node.end_lineno - node.lineno + 1} lines"
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef)
-        and node.end_lineno is not None
-        and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+@cache
+def parsed_modules() -> dict[str, ast.Module]:
+    return {
+        str(path.relative_to(PACKAGE)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in MODULES
+    }
+
+
+def test_modules_and_functions_are_short() -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in MODULES}
+    assert [path for path, text in texts.items() if text.count("\n") > MAX_LINES] == []
+    functions = [
+        (f"{name}: {node.name}", node.end_lineno - node.lineno + 1)
+        for name, tree in parsed_modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and node.end_lineno is not None
     ]
-    assert long == []
+    assert [function for function in functions if function[1] > MAX_FUNCTION_LINES] == []
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_every_module_has_a_docstring(module: Path) -> None:
-    text = module.read_text(encoding="utf-8")
-    assert not text or ast.get_docstring(ast.parse(text))
+def test_every_module_has_a_docstring() -> None:
+    trees = parsed_modules().items()
+    assert [name for name, tree in trees if tree.body and not ast.get_docstring(tree)] == []
+
+
+def test_text_of_a_log_is_split_at_newlines_only() -> None:
+    """``str.splitlines`` also splits at U+2028, NEL, VT and FF, which can occur within a line."""
+    calls = [
+        f"{name}:{node.lineno}"
+        for name, tree in parsed_modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr == "splitlines"
+    ]
+    assert calls == []
 
 
 def test_no_module_has_a_meaningless_name() -> None:
     empty = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc"}
     assert [path.name for path in MODULES if path.stem in empty] == []
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_text_of_a_log_is_split_at_newlines_only(module: Path) -> None:
-    """``str.splitlines`` also splits at U+2028, NEL, VT and FF, which can occur within a line."""
-    calls = [
-        node.lineno
-        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr == "splitlines"
-    ]
-    assert calls == []
 
 
 # --- the wheel, the demo, and the changelog -----------------------------------------------------

@@ -1,7 +1,7 @@
 """Compares text and Markdown reports with golden files, so that changes are visible in reviews.
 
-Set ``FLINK_TRIAGE_UPDATE_GOLDEN=1`` to update the files. Do not commit the updated JSON files: they
-are documents of schema version 1, which must remain readable.
+Set ``FLINK_TRIAGE_UPDATE_GOLDEN=1`` to update the files. The JSON files are documents of schema
+version 1, which must remain readable; they are never updated.
 """
 
 from __future__ import annotations
@@ -37,6 +37,5 @@ def test_report_matches_the_golden_file(name: str, form: Format, extension: str)
 
 @pytest.mark.parametrize("name", SHORT)
 def test_documents_of_version_1_stay_readable(name: str) -> None:
-    result = examples.ALL[name]()
-    written = _checked(GOLDEN / f"result-v1-{name}.json", render(result, "json"))
-    assert from_json(json.loads(written)) == result
+    written = (GOLDEN / f"result-v1-{name}.json").read_text(encoding="utf-8")
+    assert from_json(json.loads(written)) == examples.ALL[name]()
