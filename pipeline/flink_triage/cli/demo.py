@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from flink_triage.errors import EnvironmentProblem
+from flink_triage.package_data import packaged_folder
 
 # Folders of tests/logs; the wheel contains the same folders in _demo.
 DEMO_LOGS = (
@@ -21,12 +22,11 @@ DEMO_LOGS = (
 
 def demo_logs() -> list[Path]:
     """Folders of the four demo deployments; ``EnvironmentProblem`` if they were not installed."""
-    package = Path(__file__).resolve().parents[1]
-    for home in (package / "_demo", package.parents[1] / "tests" / "logs"):
-        folders = [home / name / "logs" for name in DEMO_LOGS]
-        if all(folder.is_dir() for folder in folders):
-            return folders
-    raise EnvironmentProblem(f"the demo logs are not in {package}: install flink-triage again")
+    home = packaged_folder("_demo", "tests/logs")
+    folders = [home / name / "logs" for name in DEMO_LOGS]
+    if not all(folder.is_dir() for folder in folders):
+        raise EnvironmentProblem(f"the demo logs are not in {home}: install flink-triage again")
+    return folders
 
 
 # Name, the demo logs, and the days of the period on which they occur.

@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from flink_triage.signatures.builtin_pack import builtin_pack_directory
+from flink_triage.package_data import builtin_pack_directory
 from flink_triage.yaml_documents import MappingNode, Node, Scalar, read_document
 
 FORMS_DIRECTORY = "error-forms"

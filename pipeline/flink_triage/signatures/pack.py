@@ -19,7 +19,7 @@ from pathlib import Path
 from flink_triage.errors import SignaturePackError
 from flink_triage.logs.layouts.custom_layouts import LAYOUT_FILE
 from flink_triage.model import SkippedSignature
-from flink_triage.signatures.builtin_pack import builtin_pack_directory as builtin_pack_directory
+from flink_triage.package_data import builtin_pack_directory as builtin_pack_directory
 from flink_triage.signatures.error_forms import FORMS_DIRECTORY
 from flink_triage.signatures.loader import load_signature
 from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
