@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from flink_triage.logs.text.redact import redact
+from flink_triage.logs.text.redact import redact, redact_path
 from flink_triage.logs.text.secret_forms import PEM_REST
 
 CANARY = "cAnArY7Zq9"
@@ -168,6 +168,23 @@ def test_personal_data_is_redacted_on_demand_only() -> None:
         "[REDACTED:email] from [REDACTED:ip] read /home/[REDACTED:user]/x via 127.0.0.1",
         {"email": 1, "ip": 1, "user": 1},
     )
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("https://ann:cAnArY7Zq9@host/a", "https://ann:[REDACTED:url-password]@host/a"),
+        ("https://abcdefghij1234567890@host/a", "https://[REDACTED:url-user]@host/a"),
+        (
+            "s3://logs/password=cAnArY7Zq9/http://x/y",
+            "s3://logs/password=[REDACTED:password]/http://x/y",
+        ),
+        ("s3://logs/2026/jm.log", "s3://logs/2026/jm.log"),
+        ("/var/log/password=cAnArY7Zq9/jm.log", "/var/log/password=[REDACTED:password]/jm.log"),
+    ],
+)
+def test_secrets_in_a_path_are_redacted(path: str, shown: str) -> None:
+    assert redact_path(path) == redact_path(shown) == shown
 
 
 HOSTILE = {

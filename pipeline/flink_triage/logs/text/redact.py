@@ -110,12 +110,12 @@ def both(one: Redactions, other: Redactions) -> Redactions:
 def redact_path(path: str) -> str:
     """A path or URI with secrets masked.
 
-    Except for a password before the host of a URI, each path component is redacted separately.
+    Passwords and tokens before the host of a URI are masked first, then secrets in the individual
+    path components.
     """
     path = URL.sub(r"\g<head>[REDACTED:url-password]", path)
-    scheme, colon, rest = path.rpartition("://")
-    parts = [redact(part)[0] for part in rest.split("/")]
-    return f"{scheme}{colon}{'/'.join(parts)}"
+    path = URL_USER.sub(r"\g<head>[REDACTED:url-user]", path)
+    return "/".join(redact(part)[0] for part in path.split("/"))
 
 
 def is_open_ended(text: str) -> bool:
