@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import os
+import random
 import tracemalloc
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -157,6 +158,19 @@ def test_identity_is_that_of_the_decompressed_content(tmp_path: Path) -> None:
             marks.append((opened.mark_of_head(), opened.mark(len(FIRST))))
     assert len(marks) == 2
     assert marks[0] == marks[1]
+
+
+def test_known_digests_of_the_head_do_not_change_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(random.Random(1).randbytes(200_000))
+    (file,) = listed(tmp_path).files
+    with OpenFile(file, DEFAULT_SETTINGS.max_file_bytes) as opened:
+        whole = opened.mark(200_000)
+        assert whole is not None
+        for consumed in (100, HEAD_BYTES, HEAD_BYTES + 1, 150_000):
+            mark = opened.mark(consumed)
+            assert mark is not None
+            assert opened.mark(consumed, whole.head) == mark
+        assert opened.mark(200_001, whole.head) is None
 
 
 def test_gzip_of_a_rotated_file_adds_nothing(folder: Path) -> None:

@@ -175,15 +175,17 @@ class OpenFile:
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
         """The mark of the first ``consumed_bytes``; ``None`` if the file is shorter.
 
-        ``head`` contains known digests; if it is complete, it is not computed again.
+        ``head`` contains known digests of the first 64 KiB; if it is complete, only the last 64 KiB
+        of more than 64 KiB are read.
         """
         if consumed_bytes == 0:
             return NOTHING
-        window = b""
-        if len(head) < len(HEAD_STEPS) * DIGEST_BYTES:
-            window = self.read_at(0, min(consumed_bytes, HEAD_BYTES))
+        if consumed_bytes <= HEAD_BYTES:
+            window = self.read_at(0, consumed_bytes)
             head = head_of(window)
-        if consumed_bytes > HEAD_BYTES:
+        else:
+            if len(head) < len(HEAD_STEPS) * DIGEST_BYTES:
+                head = head_of(self.read_at(0, HEAD_BYTES))
             window = self.read_at(consumed_bytes - WINDOW_BYTES, WINDOW_BYTES)
         if len(window) < min(consumed_bytes, WINDOW_BYTES):
             return None
@@ -196,8 +198,7 @@ class OpenFile:
 
     def holds(self, mark: Mark, head: bytes) -> bool:
         """Whether the file starts with the marked content; ``head`` are its own head digests."""
-        known = head if mark.consumed_bytes > HEAD_BYTES else b""
-        return self.mark(mark.consumed_bytes, known) == mark
+        return self.mark(mark.consumed_bytes, head) == mark
 
 
 def _read(stream: BinaryIO, size: int) -> bytes:
