@@ -85,6 +85,11 @@ def test_the_others_are_diagnosed(
 def test_fleet_of_bad_deployments_fails(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diagnose", str(fleet / "orders"), "--fail-on", "none"]) == 70
     assert "not diagnosed: KeyError" in capsys.readouterr().out
+    # A deployment without events does not change this.
+    (fleet / "empty").mkdir()
+    (fleet / "empty" / "flink-jobmanager.log").touch()
+    both = [str(fleet / "orders"), str(fleet / "empty")]
+    assert main(["diagnose", *both, "--fail-on", "none"]) == 70
 
 
 def test_fault_handler_does_not_hide_the_limit() -> None:

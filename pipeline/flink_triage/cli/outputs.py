@@ -65,11 +65,10 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a signature may also have stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
-    if not result.incidents and any(q.is_undiagnosed for q in coverage.quarantined):
-        return exit_codes.BUG
-    # If there is no incident, no file could be read.
+    # If there is no incident, no file could be read, or no deployment could be diagnosed.
     if {incident.verdict for incident in result.incidents} <= {"no-logs", "empty-window"}:
-        return exit_codes.USAGE
+        is_undiagnosed = any(quarantined.is_undiagnosed for quarantined in coverage.quarantined)
+        return exit_codes.BUG if is_undiagnosed else exit_codes.USAGE
     gave_up = any(not s.reason.startswith("ignored: ") for s in coverage.signatures_skipped)
     is_partial = not all(quarantined.is_ignored for quarantined in coverage.quarantined)
     is_incomplete = is_partial or coverage.truncated > 0 or gave_up

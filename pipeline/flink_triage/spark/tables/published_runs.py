@@ -67,7 +67,7 @@ def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[Published
         for row in rows
     )
     runs = tuple(sorted(found, key=lambda run: run.batch))
-    for name in runs[-1].tables if runs else ():
+    for name in sorted({name for run in runs for name in run.tables}):
         if not warehouse.exists(spark, STORED[name]):
             raise damaged(warehouse.location(name))
     return runs
