@@ -1,4 +1,7 @@
-"""Tour commands that start Spark print the documented output, and the SQL for the tables runs."""
+"""Commands of docs/tour.md that start Spark print the documented output.
+
+The queries in docs/tables.md and the Spark example in docs/api.md run.
+"""
 
 from __future__ import annotations
 

@@ -233,7 +233,10 @@ def _long(run: list[Moment]) -> Iterator[list[Moment]]:
 
 
 def _witness(moment: Moment) -> Moment:
-    """The moment as a witness: a fact about the deployment, not an event."""
+    """The moment as a witness, which is not counted as an event.
+
+    Its message and matches are kept only if the next diagnosis requires them.
+    """
     observation = moment.observation
     is_quoted = is_bare_error(moment) or is_below_error(moment)
     message = observation.event.message if is_quoted else ""

@@ -118,8 +118,9 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether an episode without a job failure is an incident.
 
-    Faults with severity ``info`` are not. If the job recovered, neither are faults without a
-    diagnosis, which are only listed as unknown failures, and minor contributing faults.
+    Faults with severity ``info`` are not. If the job recovered, or a healthy job logged a line
+    after faults that belong to no job, minor contributing faults and faults without a diagnosis
+    are not incidents either. The latter are listed as unknown failures if they have a stack trace.
     """
     is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
     if answers:

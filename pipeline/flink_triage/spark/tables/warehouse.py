@@ -53,7 +53,10 @@ class Warehouse:
             raise UsageError("warehouse: set either --warehouse DIR or --schema (with --catalog)")
         for flag, name in (("--catalog", self.catalog), ("--schema", self.schema)):
             if name is not None and not NAME.fullmatch(name):
-                raise UsageError(f"{flag}: {name!r} is not a name of letters, digits and _")
+                raise UsageError(
+                    f"{flag}: {name!r} is not a valid name; use ASCII letters, digits and "
+                    "underscores, and do not begin with a digit"
+                )
 
     @classmethod
     def at(cls, place: str | Warehouse) -> Warehouse:
