@@ -147,7 +147,8 @@ def test_wrapper_without_a_cause_names_the_log_to_check(diagnose):
     )
     incident = diagnose(pasted=empty).incidents[0]
     assert incident.verdict == "undetermined"
-    assert "YARN deployment failed; the log does not contain the cause" in incident.summary
+    assert incident.summary.startswith("YARN deployment failed (")
+    assert "; the log does not contain the cause" in incident.summary
     assert "yarn logs -applicationId" in incident.missing_evidence[0]
     assert not any("TaskManagers" in place for place in incident.missing_evidence)
     named = diagnose(pasted=f"{empty}Caused by: com.acme.NoOneNamesThisException: x\n").incidents[0]
