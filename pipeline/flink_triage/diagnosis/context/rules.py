@@ -53,7 +53,7 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "read-from-text",
         mark_text,
-        "A line without a log header, a stack trace or a lifecycle event is prose.",
+        "A line without a log header, a stack trace, or a lifecycle event is prose.",
         "issues, chat messages, documents",
     ),
     ContextRule(
@@ -71,13 +71,15 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "omitted-stacks",
         complete_stacks,
-        "An exception without a trace gets the matches of the last one of its class with a trace.",
+        "An exception whose trace HotSpot omits, such as a NullPointerException, gets the "
+        "matches of the last one of its class with a trace.",
         "HotSpot, OmitStackTraceInFastThrow",
     ),
     ContextRule(
         "orderly-shutdown",
         mark_stop,
-        "For a minute after SIGTERM to the JobManager, lines of stopped processes are not faults.",
+        "If the JobManager and other processes receive a signal, their lines are not faults for "
+        "a minute or until they restart.",
         "SignalHandler",
     ),
     ContextRule(
@@ -89,7 +91,8 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "handled-exceptions",
         mark_handled_exceptions,
-        "An exception that user code logs is not a failure if jobs continue without a failure.",
+        "An exception that user code logs and that has no specific signature is not a failure if "
+        "jobs continue without a failure.",
         "loggers of user code",
     ),
     ContextRule(
@@ -101,19 +104,21 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "stopped-taskmanagers",
         find_stopped_taskmanagers,
-        "If a lost TaskManager received a signal before, it was stopped.",
+        "A TaskManager that received a signal up to five minutes before its loss was stopped.",
         "SignalHandler",
     ),
     ContextRule(
         "lost-jobmanager",
         find_lost_jobmanagers,
-        "If a job was running and no shutdown was logged, a new JobManager replaces a killed one.",
+        "If a job ran until shortly before and no shutdown was logged, a new JobManager replaces "
+        "a killed one.",
         "EnvironmentInformation",
     ),
     ContextRule(
         "system-exit",
         find_exits,
-        "A TaskManager that shuts down without a signal or a fatal error called System.exit.",
+        "If a TaskManager shuts down without a signal or a fatal error, and a different log "
+        "reports its end, it called System.exit.",
         "shutdown hooks, .out files",
     ),
 )
