@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from test_incidents import FULL, GRAPH, JOB, NPE, START, STRANGE, completed, failed, line, state
+
+from flink_triage.local import Options, run_local
 
 NO_SLOTS = (
     "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableException: "
@@ -37,6 +40,52 @@ def test_cause_ranks_before_the_fault_it_explains(diagnose):
     assert second.signature in first.explains
     assert second.confidence < first.confidence
     assert any(reason.startswith("behind-cause:") for reason in second.reasons)
+
+
+SLOW_LOOKUPS = """
+title: Lookups are slow
+severity: major
+role: trigger
+match:
+  any:
+    - literal: Lookup took longer than
+      regex: 'Lookup took longer than (?P<limit>\\w{1,20})'
+  count: 30
+  within: {within}
+cause: The database is overloaded.
+remediation:
+  summary: Add replicas.
+  steps: [Add replicas.]
+  risk: live
+references: [https://example.org/lookups]
+examples:
+  match: ["2026-03-01 06:00:00,000 WARN  org.example.Lookup [] - Lookup took longer than limit"]
+  no_match: ["2026-03-01 06:00:00,000 WARN  org.example.Lookup [] - Lookup took 3 ms"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "within", "is_found"),
+    [
+        pytest.param(40, "1 min", True, id="enough, although most are only counted"),
+        pytest.param(20, "1 min", False, id="too few"),
+        pytest.param(40, "10 s", False, id="not within the time"),
+    ],
+)
+def test_counted_events_are_repetitions(
+    tmp_path: Path, count: int, within: str, is_found: bool
+) -> None:
+    logs, own = tmp_path / "logs", tmp_path / "acme"
+    logs.mkdir()
+    own.mkdir()
+    lines = [
+        line(second, "Lookup took longer than limit", "WARN") for second in range(1, 1 + count)
+    ]
+    (logs / "flink-taskmanager.log").write_text("".join(lines))
+    (own / "lookups-slow.yaml").write_text(SLOW_LOOKUPS.replace("{within}", within))
+    result = run_local([str(logs)], Options(signature_directories=(tmp_path,)))
+    found = {d.signature for incident in result.incidents for d in incident.diagnoses}
+    assert found == ({"acme/lookups-slow"} if is_found else set())
 
 
 BAD_VALUE = "Could not parse value '120 s' for key 'heartbeat.timeout'."

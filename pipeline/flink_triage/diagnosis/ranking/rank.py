@@ -19,7 +19,7 @@ from flink_triage.diagnosis.ranking.causality import (
     was_overcome,
 )
 from flink_triage.diagnosis.ranking.scoring import Case, score
-from flink_triage.signatures import SignaturePack, episode_match
+from flink_triage.signatures import Signature, SignaturePack, episode_match
 
 # The id of the rule that ranks a serious cause before its effects, regardless of their points.
 BEHIND_CAUSE = "behind-cause"
@@ -80,10 +80,24 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
     candidates = []
     for signature_id, of_signature in hits.items():
         signature = pack.signatures[signature_id]
-        times = [(h.moment.observation.event.logged_at, h.match.alternative) for h in of_signature]
-        if signature.role != "benign" and episode_match(signature, times):
+        events = [event for hit in of_signature for event in _events(hit, signature)]
+        if signature.role != "benign" and episode_match(signature, events):
             candidates.append(Candidate.of(signature, of_signature))
     return candidates
+
+
+def _events(hit: Hit, signature: Signature) -> list[tuple[datetime | None, int]]:
+    """The time and alternative of each event that ``hit`` represents.
+
+    At most ``count`` of them are returned. If folded events may be further apart than ``within``,
+    only the first is returned.
+    """
+    observation = hit.moment.observation
+    first, last = observation.event.logged_at, observation.last_logged_at
+    within = signature.within_seconds
+    is_apart = within is not None and first and last and (last - first).total_seconds() > within
+    number = 1 if is_apart else min(max(1, observation.occurrences), signature.count)
+    return [(first, hit.match.alternative)] * number
 
 
 def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
