@@ -14,8 +14,9 @@ TABLES = "--warehouse=s3a://lake/flink-triage"
 RUN = ["run", "--input=s3a://flink-logs/fleet", TABLES, "--format=text"]
 REPORT = ["report", TABLES, "--report=/reports/flink-triage.html"]
 MAINTAIN = ["maintain", TABLES, "--keep-days=365"]
-# The environment failed, or another run was active. A retry may succeed.
-RETRIED = (4, 5)
+# The environment failed, another run was active, or the command received SIGTERM, for example
+# because its worker was shut down. A retry may succeed.
+RETRIED = (4, 5, 143)
 
 
 def call(*arguments: str) -> None:

@@ -217,7 +217,8 @@ def test_the_dag_maintains_after_the_first_run_of_a_day(dag: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    ("code", "raised"), [(1, Never), (2, Never), (3, Never), (4, Later), (5, Later), (70, Never)]
+    ("code", "raised"),
+    [(1, Never), (2, Never), (3, Never), (4, Later), (5, Later), (70, Never), (143, Later)],
 )
 def test_dag_retries_only_transient_errors(
     dag: dict[str, Any], stand_ins: Path, code: int, raised: type[Exception]

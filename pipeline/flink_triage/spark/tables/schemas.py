@@ -59,7 +59,7 @@ RUNS = Table(
         Column(
             "signatures_skipped",
             pa.list_(pa.struct([("signature", TEXT), ("reason", TEXT)])),
-            "Signatures that were disabled during the run",
+            "Signatures that were not or not always evaluated, with the reason",
         ),
         Column("options_json", TEXT, "The options and inputs of the run"),
         Column(
@@ -116,7 +116,9 @@ LOG_FILES = Table(
         Column("redactions", COUNT, "Secrets masked so far"),
         Column("redactions_by_kind", pa.map_(TEXT, COUNT), "Secrets masked so far, by kind"),
         Column("truncated", COUNT, "Events truncated to the size limit so far"),
-        Column("decode_errors", COUNT, "Bytes that are invalid in the encoding, so far"),
+        Column(
+            "decode_errors", COUNT, "Invalid sequences that were replaced while decoding, so far"
+        ),
         Column("problems", pa.list_(PROBLEM), "Parts that were not read as a log, with reasons"),
     ),
     skipped_by=("run_id", "deployment", "path"),
@@ -286,7 +288,9 @@ INCIDENTS = Table(
         Column("job_name", TEXT, "flink.job.name"),
         Column("flink_version", TEXT, "Flink version that was running"),
         Column("started_at", TIME, "First fault, or first event of a healthy deployment"),
-        Column("ended_at", TIME, "Recovery, end, or last event"),
+        Column(
+            "ended_at", TIME, "First completed checkpoint after the last fault, or the last event"
+        ),
         Column("verdict", TEXT, "diagnosed, undetermined, or the reason why there is no failure"),
         Column("outcome", TEXT, "recovered, failed, ongoing or unknown"),
         Column("restarts", COUNT, "Restarts within the episode"),
