@@ -1,15 +1,15 @@
-"""Recalls the analysis of an earlier event for an event that differs only in numbers and IDs.
+"""Recalls the analysis of an earlier event for an event that differs only in variable words.
 
 The caller tries ``recall`` before it analyzes an event, and calls ``learn`` after the analysis. An
-event has a known shape if it has the same level, logger, and process as an analyzed event, and if
-its text differs only outside of stack frames, and only in numbers, IDs of 32 hexadecimal digits,
-UUIDs, and the only quoted word of a line, each with the same length. Such an event has the same
-throwables in the same columns, and the same fingerprint.
+event can have a known shape only if it has the same level, logger, and process as an analyzed
+event, and if its text differs only outside of stack frames, and only in numbers, IDs of 32
+hexadecimal digits, UUIDs, and the only quoted word of a line, each with the same length. An event
+with a known shape has the same throwables in the same columns, and the same fingerprint.
 
 The literals whose presence may depend on the changed text must occur at the same positions; if a
 quoted word may differ, these are all literals. The changed text is read from the event itself, and
-every regex that reads changed text runs again. If such a regex matches at different positions, or
-if an excerpt or a capture is ambiguous, the event is analyzed like any other event.
+every regex that reads changed text runs again. If such a regex matches at different positions or
+times out, or if an excerpt or a capture is ambiguous, the event is analyzed like any other event.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _MAX_KEYS = 2048
 # event with a key. This is the maximum number of stored hashes of such keys.
 _MAX_MET = 65_536
 _MAX_SHAPES_PER_KEY = 8
-# After this many shapes, a process learns only as many more as it has recalled analyses, because
-# free text rarely repeats.
+# After about this many attempts to learn a shape, a process makes only as many more as it has found
+# events with a known shape, because free text rarely repeats.
 _LEARNED_AT_FIRST = 256
 
 
@@ -79,7 +79,8 @@ class Recurrences:
     ) -> None:
         """Store the shape of an event, if its analysis can be recalled for similar events.
 
-        For the first event with a key, only a hash of the key is stored.
+        For the first event with a key, only a hash of the key is stored. If a limit is reached, no
+        shape is stored.
         """
         shapes = self._shapes.get(outline.key, [])
         if len(shapes) >= _MAX_SHAPES_PER_KEY or not (shapes or self._is_met(outline)):

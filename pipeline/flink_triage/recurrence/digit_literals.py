@@ -68,7 +68,7 @@ class Sensitive:
         return _scanner({text for text in self._known if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
-        """The numbers and end positions of the literals found, in the order of the scan.
+        """The numbers and end byte offsets of the literals found, in the order of the scan.
 
         With ``is_any``, all literals are searched for.
         """

@@ -16,7 +16,7 @@ TaskName = tuple[str, int, int, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The properties derived from an event's text.
+    """The properties derived from an event's text, logger, and process.
 
     ``trace`` is ``None`` if the text has no stack trace, or if the analysis was recalled.
     """
@@ -84,7 +84,8 @@ class Shape:
     from a new event. ``pattern`` matches the lines. ``literals`` are the sensitive literals in the
     lines with their positions, or all literals if ``has_words`` (quoted words may differ).
     ``whole`` lists the components of the last piece, in order, if that piece is required. ``root``
-    and ``task_of`` each consist of a piece and the column at which its message starts.
+    and ``task_of`` each consist of a piece and the column at which its message starts; they are
+    ``None`` if the exemplar has no stack trace or no task.
     """
 
     pattern: re.Pattern[str]

@@ -181,7 +181,7 @@ def _excerpt_start(text: str, position: int, words: str) -> int:
 
 
 def _position(alternative: Alternative, piece: Piece) -> int | None:
-    """The position of the first literal; ``None`` if any literal is missing."""
+    """The position of the first literal, 0 without literals; ``None`` if a literal is missing."""
     positions = [piece.text.find(literal) for literal in alternative.literals]
     if any(position < 0 for position in positions):
         return None

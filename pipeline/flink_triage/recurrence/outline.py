@@ -68,8 +68,9 @@ def _id_pattern(parts: Sequence[str], index: int) -> str:
     """A regex for IDs like the one at ``index``, with the same type of first or last character.
 
     The type of the first character is ignored where a host or class name cannot start: after an
-    underscore, or if the ID is a separate word or is followed by another ID. The type of the last
-    character is considered only at the end of a line.
+    underscore, or if other text precedes the ID, and the end of the word or ``_`` and another ID
+    follow it. The type of the last character is considered only if no further text, except for
+    whitespace, follows on the line or before the next variable word.
     """
     text, before, after = parts[index], parts[index - 1], parts[index + 1]
     first = last = ""

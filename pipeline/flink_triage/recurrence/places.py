@@ -23,7 +23,7 @@ def slots_of(
 ) -> list[tuple[Slot, ...]]:
     """The slots of each throwable's message, followed by those of the event's message.
 
-    Raises ``Misfit`` if a message is not found in the lines.
+    Raises ``Misfit`` if the position of a message cannot be determined.
     """
     lines = outline.lines
     if not printed:
@@ -116,7 +116,7 @@ def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int], message_number: int
 ) -> tuple[int, int] | None:
-    """The number of the piece that contains the task, and the start column of its message."""
+    """The number of the piece with the task, and its message's start column; ``None`` without."""
     if task_in_text(analysis.message) is not None:
         return message_number, 0
     for throwable in trace.throwables if trace is not None else ():

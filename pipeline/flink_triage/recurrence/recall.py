@@ -96,9 +96,9 @@ def _same_words(places: Sequence[tuple[int, int, int]], pieces: Sequence[str]) -
 
 
 def line_offset(event: Event, words: str) -> int:
-    """The number of lines from the header of the event to the line with the excerpt ``words``.
+    """The number of lines from the header of the event to the first line of the excerpt ``words``.
 
-    It is 0 if the excerpt is not found.
+    It is 0 if that line is not found.
     """
     continuation = event.continuation
     if not continuation:
