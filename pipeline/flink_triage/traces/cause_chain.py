@@ -104,7 +104,7 @@ class Assembly:
             self._open.pop()
         chain = self._open[-1]
         if self.is_full and len(chain.drafts) > 1:
-            # Drop the most recent throwable, to keep the root cause, which is printed last.
+            # Drop the most recent throwable, to keep the root cause, which is usually printed last.
             chain.drafts.pop()
             self._count -= 1
         chain.is_root_first = chain.is_root_first or is_wrapper
@@ -142,7 +142,7 @@ class Assembly:
         return True
 
     def add_python(self, throwables: Sequence[Throwable]) -> None:
-        """Add Python errors, outermost first, as the causes of all Java throwables."""
+        """Add Python errors, outermost first, at the end of the cause chain."""
         self._python.extend(throwables)
 
     def wrap_in_python(self, throwables: Sequence[Throwable]) -> None:
@@ -248,7 +248,7 @@ def _finish_one(draft: _Draft) -> Throwable:
 
 @lru_cache(maxsize=256)
 def _known_frames(frames: tuple[Frame, ...]) -> Frames:
-    """The same object for equal frames, because it is a key of caches."""
+    """The same object for recently seen equal frames, because it is a key of caches."""
     return Frames(frames)
 
 

@@ -37,12 +37,12 @@ _NUMBERED = re.compile(
 
 
 def fingerprint(trace: StackTrace) -> Fingerprint:
-    """Three ``v1:`` digests: one for the whole chain, one for the root cause, one for user frames.
+    """Three ``v1:`` digests: of the whole chain, of the root cause, and of the user frames, if any.
 
-    Line numbers, files, JARs, generated numbers, and suppressed throwables (which describe the
-    cleanup) are ignored. Recursion is folded. Of each message, only the first 200 characters after
-    masking are used. A failure has the same digests whether or not it is printed as a
-    SerializedThrowable, if its class is printed.
+    Line numbers, files, JARs, generated numbers, and suppressed throwables (which usually describe
+    the cleanup) are ignored. Recursion is folded if it repeats after at most eight calls. Of each
+    message, only the first 200 characters after masking are used. A failure has the same digests
+    whether or not it is printed as a SerializedThrowable, if its class is printed.
     """
     calls = _calls(_without_text(trace))
     full: list[str] = []
@@ -85,7 +85,7 @@ def _calls(trace: StackTrace) -> _Calls:
 
 
 def first_user_frame(trace: StackTrace) -> Frame | None:
-    """The first user frame of the innermost throwable that has user frames."""
+    """The first user frame of the innermost throwable that has user frames; ``None`` without."""
     for throwable in reversed(trace.throwables):
         for frame in throwable.frames:
             if frame.origin == "user":

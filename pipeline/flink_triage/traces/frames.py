@@ -13,7 +13,8 @@ NATIVE_METHOD = "Native Method"
 # The file name, and in the JVM also the class name, of Python code that was passed as a string.
 PYTHON_STRING = "<string>"
 
-# Classes in packages that are not listed are user code, and so are Flink's examples.
+# Classes in packages that are not listed are user code, except for generated classes. Flink's
+# examples are also user code.
 JDK = (*ORIGINS["jdk"], PYTHON_STRING)
 CONNECTOR, LIBRARY, FLINK_EXAMPLES = (ORIGINS[o] for o in ("connector", "library", "user"))
 _FLINK = ORIGINS["flink"]
@@ -75,7 +76,7 @@ def _frame(line: str) -> Frame | None:
 
 
 def origin_of(class_name: str, file: str | None = None) -> Origin:
-    """The origin of a class, determined by its package.
+    """The origin of a class, determined by the prefix of its name.
 
     A shaded class has the origin of the original class, except that ``user`` and ``flink`` become
     ``library``. A class in an unlisted package is ``user``; a class that Flink's planner generated

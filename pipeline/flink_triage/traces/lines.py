@@ -94,7 +94,7 @@ def _frame_line(text: str) -> Line | None:
 def _unquote(physical: Sequence[str]) -> list[str]:
     """Remove ``> `` from the start of each line, if at least two thirds of the lines have it.
 
-    The first line is not counted, because its header was removed.
+    Blank lines are not counted, and neither is the first line, because its header was removed.
     """
     filled = [line for line in physical[1:] if line.strip()]
     quoted = sum(1 for line in filled if _QUOTE.match(line))
@@ -233,11 +233,12 @@ def _glue(text: str, piece: str) -> str:
 
 
 def _join_messages(lines: Sequence[Line], cuts: Sequence[int]) -> list[Line]:
-    """Join the wrapped messages of a trace that contains wrapped frames, based on their column.
+    """Join the wrapped messages of a trace that contains wrapped frames or causes.
 
-    If all frames were cut at the same column, words may be cut as well, so lines that reach this
-    column are joined without a space. Otherwise, a line is joined with the next one, by a space, if
-    the first word of the next line would not fit before the column.
+    ``cuts`` are the columns at which these were wrapped. If there are several cuts, all at the same
+    column, words may be cut as well, so lines that reach this column are joined without a space.
+    Otherwise, a line is joined with the next one, by a space, if the first word of the next line
+    would not fit before the last of these columns.
     """
     column = max(cuts)
     is_exact = len(cuts) > 1 and len(set(cuts)) == 1

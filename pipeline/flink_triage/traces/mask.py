@@ -26,7 +26,7 @@ _LATE = r"""
     (?P<path>(?<![\w./-])(?:[A-Za-z]:\\|/)(?:[^\s"'<>()\[\]{},;:|]|:(?=[\w/])){1,2048})
   | (?P<lambda>\$\$Lambda(?:\$\d{1,9})?/(?:0x)?[0-9a-fA-F]{1,20})
   | (?P<object>@[0-9a-f]{4,16}(?![0-9A-Za-z]))
-  # Without 0x, a hexadecimal number must contain a letter: digits alone are always a number.
+  # Without 0x, a hexadecimal number must contain a digit and a letter: digits alone are a number.
   | (?P<hex>(?<![0-9A-Za-z])(?:0x[0-9a-fA-F]{1,32}
         |(?=\d{0,63}[a-f])(?=[a-f]{0,63}\d)[0-9a-f]{5,64})(?![0-9A-Za-z]))
   | (?P<number>(?<![A-Za-z0-9])[-+]?\d(?:[\d_,.]{0,64}\d)?(?:[eE][-+]?\d{1,4}(?![0-9A-Za-z]))?)
@@ -50,7 +50,7 @@ _BLANKS = re.compile(r"\s+")
 
 
 def mask(text: str) -> str:
-    """``text`` with numbers, IDs, addresses, paths, times, and quoted text replaced by ``<kind>``.
+    """``text`` with numbers, IDs, addresses, URLs, paths, times, and quotes replaced by ``<kind>``.
 
     Other text is kept, so that different failures have different masks. Whitespace, including
     newlines, is collapsed. Runs in linear time.

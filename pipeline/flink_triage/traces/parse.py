@@ -35,11 +35,11 @@ _IN_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# A line without any of these words is not part of a stack trace.
+# A single line without any of these words contains no stack trace.
 _TRACE_INDICATION = re.compile(
     "|".join((*map(re.escape, TRACE_WORDS), r" by[:\uff1a]", r"at[ \t]"))
 )
-# After one of these words, "Type: message" is parsed as a throwable even without stack frames.
+# After one of these words, "pkg.Type: message" is parsed as a throwable even without stack frames.
 _BLAME = re.compile(r"(?:caused?|reason|exception|failure)(?:[ ]by)?[:=][ ]*\Z", re.IGNORECASE)
 _GUESS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30})(?:\s*$|:(?=\s|$))")
 _CUT_FRAME = re.compile(rf"at(?:[ ]+{NAME})?(?:\([^()\n]{{0,256}})?")
@@ -53,9 +53,9 @@ def extract(message: str, continuation: str | None) -> tuple[str, StackTrace | N
     """The text of the event without its stack trace, and the trace.
 
     ``message`` is the text after the header, and ``continuation`` contains the lines after it. The
-    returned text includes the lines before and after the trace; a second trace is not parsed.
-    Without a trace, the message is returned with its continuation. Invalid input does not raise an
-    exception. Runs in linear time.
+    returned text includes the lines before and after the trace, and unrelated lines between its
+    frames; a second trace is not parsed. Without a trace, the message is returned with its
+    continuation. Invalid input does not raise an exception. Runs in linear time.
     """
     text = message if continuation is None else f"{message}\n{continuation}"
     if "\n" not in text and _TRACE_INDICATION.search(text) is None:

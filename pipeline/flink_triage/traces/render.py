@@ -10,8 +10,9 @@ _SERIALIZED = "org.apache.flink.util.SerializedThrowable"
 def render(trace: StackTrace) -> str:
     """The text that ``Throwable.printStackTrace`` would print, including ``... n more``.
 
-    JARs are printed as in log4j2 (``~[jar:?]``). For a Java stack trace that is not truncated,
-    ``extract("", render(trace))`` returns the same trace.
+    JARs are printed as in log4j2 (``~[jar:?]``). For a Java stack trace that is not truncated, and
+    whose messages do not look like lines of a trace, ``extract("", render(trace))`` returns the
+    same trace.
     """
     lines: list[str] = []
     _render_chain(trace.throwables, "", lines)
