@@ -34,7 +34,7 @@ def encoding_named(name: str) -> str:
         found, ends = None, b""
     if found is None or not (ends == b"\n" or found.name.startswith(("utf-16-", "utf-32-"))):
         raise UsageError(
-            f"--encoding: {name!r} is not an encoding such as gbk, latin-1 or utf-16-le"
+            f"--encoding: {name!r} is not a supported encoding, such as gbk, latin-1 or utf-16-le"
         )
     return found.name
 
@@ -49,10 +49,11 @@ def decode(data: bytes) -> tuple[str, int]:
 
 
 def clean(text: str) -> str:
-    """``text`` without escape codes, and with HTML entities decoded.
+    """``text`` without ANSI escape codes, and with HTML entities decoded.
 
-    NULs and lone surrogates are replaced by visible characters. Carriage returns are removed before
-    a newline and at the end.
+    Entities are decoded only in text with at least one that often occurs in copied logs, such as
+    ``&lt;``. NULs and lone surrogates are replaced by visible characters. Carriage returns are
+    removed before a newline and at the end.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)

@@ -1,10 +1,10 @@
-"""Lists the log files inside an archive, each under the path ``archive!/member``, and opens them.
+"""Lists the files inside an archive, each under the path ``archive!/member``, and opens them.
 
-Supported archives are zip, tar, and the output of ``yarn logs``, which concatenates the files of
-all containers; the last two may be compressed. Archives are detected by content. A compressed
-archive is decompressed to an unnamed temporary file. Members are read as streams and never written
-to a path named by the archive. Memory usage does not depend on the sizes declared in an archive. A
-malicious member is rejected with a reason.
+Supported archives are zip, tar with ``ustar`` headers, and the output of ``yarn logs``, which
+concatenates the files of all containers; the last two may be compressed. Archives are detected by
+content. A compressed archive is decompressed to an unnamed temporary file. Members are read as
+streams and never written to a path named by the archive. Memory usage does not depend on the sizes
+declared in an archive. A member that cannot be read safely is rejected with a reason.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ def split_member(path: str) -> tuple[str, str] | None:
 
 
 def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str | None] | None:
-    """The members in archive order, and the problem if part of the archive is unreadable.
+    """The members, and the problem if part of the archive is unreadable.
 
-    Returns ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be opened.
+    The members to read come first, in archive order, and then the rejected members. Returns
+    ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be opened.
     """
     with open(path, "rb", buffering=0) as raw:
         kind, _ = _kind_of(raw)

@@ -62,7 +62,7 @@ def refusal_of(name: str) -> str | None:
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         return "an absolute path inside an archive"
     if ".." in name.replace("\\", "/").split("/"):
-        return "a path that leads out of its archive"
+        return 'a path with ".." inside an archive'
     return None
 
 

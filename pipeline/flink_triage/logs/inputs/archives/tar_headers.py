@@ -46,7 +46,10 @@ class _Announced:
 
 
 def tar_places(flat: BinaryIO) -> Iterator[Place]:
-    """Yield the members; raises ``ArchiveError`` at the end if any header was damaged."""
+    """Yield the members; raises ``ArchiveError`` at the end if any header was damaged.
+
+    If the offset after a member is too large to seek to, the error is raised immediately.
+    """
     offset, of_all, announced = 0, dict[bytes, bytes](), _Announced()
     damage: str | None = None
     while (block := _read_at(flat, offset, _BLOCK)).strip(b"\0"):
