@@ -41,7 +41,7 @@ def range_starts(
 
 
 def binned(items: Iterable[T], work: Callable[[T], int], size: float) -> list[list[T]]:
-    """Group adjacent items into bins whose total ``work`` is about ``size`` each."""
+    """Group adjacent items into bins; a bin is full when its total ``work`` reaches ``size``."""
     bins: list[list[T]] = []
     room = 0.0
     for item in items:

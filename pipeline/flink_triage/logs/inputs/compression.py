@@ -2,7 +2,8 @@
 
 Memory usage does not depend on the compression ratio: decoders return small chunks, and a stream
 that requires a window of more than 128 MiB is rejected. ``problem`` states why a stream ended
-early. For a truncated or corrupt stream, the data before the corruption is returned.
+early. For a truncated or corrupt stream, the data before the damage is returned; if the input is
+not seekable, the end of the data before corrupt bytes may be missing.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class DecompressedStream:
                 self._decoder = _new_decoder(self.compression)
 
     def read(self, size: int = -1) -> bytes:
-        """Read ``size`` bytes, or fewer at the end; all bytes if ``size`` is negative."""
+        """Read ``size`` bytes, or fewer at the end; all remaining bytes if ``size`` is negative."""
         wanted = self._left if size < 0 else min(size, self._left)
         parts: list[bytes] = []
         while wanted > 0:

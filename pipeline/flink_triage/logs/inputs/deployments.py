@@ -39,7 +39,8 @@ def parts_of(path: str) -> Parts:
 def name_of_folder(path: str, root: str) -> str:
     """The path of the folder below the input; for files directly in the input, the input's name.
 
-    If the input is the file itself, the name is that of its folder.
+    Log and container folders at the end of a path are omitted. If the input is the file itself, the
+    name is that of its folder.
     """
     return "/".join(_folder(path, root)[1]) or "default"
 

@@ -37,10 +37,10 @@ _NO_LOG = "ignored: not a log by its name; pass the file itself to read it"
 class InputFile:
     """One file to read; ``root`` is the input argument that contains it.
 
-    ``path`` is a path or a URI. ``host`` is the machine that wrote the file, if the archive
-    contains it. ``is_seekable`` is false if reading from an offset requires reading all bytes
-    before it. ``folder_name`` and ``file_name`` are longer deployment names for grouping by folder
-    and by file; ``None`` if the default name is unique among the inputs.
+    ``path`` is a path or a URI. ``host`` is the name of the machine that wrote the file, if it is
+    in the output of ``yarn logs``. ``is_seekable`` is false if reading from an offset requires
+    reading all bytes before it. ``folder_name`` and ``file_name`` are longer deployment names for
+    grouping by folder and by file; ``None`` if the default name is unique among the inputs.
     """
 
     path: str
@@ -63,13 +63,14 @@ class Listing:
 
 
 def list_inputs(inputs: Sequence[str], settings: Settings = DEFAULT_SETTINGS) -> Listing:
-    """The regular files below the inputs (paths or URIs), without duplicates and sorted by path.
+    """The regular files below the inputs (paths or URIs), without duplicates.
 
-    Files whose extension is not that of a log are ignored, unless they are an input. A local
-    archive is replaced by its members, as ``archive!/member``; an archive at a URI is treated as a
-    single file. Links inside an input directory are not followed, but the input itself may be a
-    link. Raises ``UsageError`` for an input that does not exist, and for a URI that cannot be
-    listed.
+    The files are sorted by their real paths or URIs. Files with an extension that logs do not have
+    (``_NOT_LOGS``) are ignored, unless they are an input. A local archive is replaced by its
+    members, as ``archive!/member``; an archive at a URI is treated as a single file. Links inside
+    an input directory are not followed, but the input itself may be a link. Raises ``UsageError``
+    for an input that does not exist, and for a URI that cannot be listed, and
+    ``EnvironmentProblem`` for a URI if PyArrow is missing.
     """
     began_at = datetime.now(UTC)
     files: dict[str, InputFile] = {}
@@ -117,9 +118,9 @@ def deployment_of(file: InputFile, group_by: str = "directory") -> str:
     With ``directory``, the name is the folder below the input, or the name of the input for files
     directly in it. With ``file``, the name is the path below the input. Any other value is a regex
     that is searched for in the path. The name is then its first group, or the whole match if the
-    regex has no group; without a match, it is the name for ``directory``. Secrets in the name are
-    masked, so names that differ only in a secret become identical. Raises ``UsageError`` for an
-    invalid regex.
+    regex has no group; if this text is missing or empty, it is the name for ``directory``. Secrets
+    in the name are masked, so names that differ only in a secret become identical. Raises
+    ``UsageError`` for an invalid regex.
     """
     return redact_path(_deployment_of(file, group_by))
 

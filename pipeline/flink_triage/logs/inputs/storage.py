@@ -256,7 +256,10 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
 
 
 def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
-    """Arguments from the S3A endpoint and credential options; Arrow's defaults apply otherwise."""
+    """Arguments from S3A's endpoint, region, role, and credential options.
+
+    Arrow's defaults apply otherwise.
+    """
     found: dict[str, Any] = {}
     for argument, name in (
         ("access_key", "fs.s3a.access.key"),
