@@ -176,7 +176,7 @@ def test_modification_times_mean_nothing_to_one_process(tmp_path: Path) -> None:
         pytest.param(b"\x7fELF\x02\x01" + os.urandom(4000), "binary program", id="ELF"),
         pytest.param(b"JAVA PROFILE 1.0.2\0" + os.urandom(4000), "heap dump", id="heap dump"),
         pytest.param(b"7z\xbc\xaf\x27\x1c" + os.urandom(4000), "7z archive", id="7z"),
-        pytest.param(bytes(10_000), "mostly NUL bytes", id="NUL"),
+        pytest.param(bytes(10_000), "many NUL bytes and no newline", id="NUL"),
         pytest.param(bytes(range(256)) * 40, "too many control bytes", id="all bytes"),
         pytest.param(b"Rar!\x1a\x07" + bytes(1000), "rar archive", id="rar"),
     ],

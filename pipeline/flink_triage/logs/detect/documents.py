@@ -131,7 +131,11 @@ def _is_listed_frame(line: str) -> bool:
 
 
 def _is_configuration(lines: Sequence[str]) -> bool:
-    """Whether the lines are config options or alert rules with comments about failures."""
+    """Whether the lines are alert rules, or config options, possibly with comments.
+
+    At most half of the lines may be other text than options and comments, and this text must not
+    mention a failure.
+    """
     options, rules = _count(_OPTION, lines), _count(_RULE, lines)
     others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]
     if options:
@@ -148,7 +152,10 @@ def _is_code(lines: Sequence[str]) -> bool:
 
 
 def _is_table(lines: Sequence[str]) -> bool:
-    """Whether the lines are table rows below a header that marks them as explanations."""
+    """Whether the lines are table rows below a header that marks them as explanations.
+
+    Text outside of the table must not mention a failure.
+    """
     rule = next((i for i, line in enumerate(lines) if _TABLE_RULE.match(line)), 0)
     if rule == 0 or _EXPLAINS.search(lines[rule - 1]) is None:
         return False

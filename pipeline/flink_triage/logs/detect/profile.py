@@ -1,4 +1,6 @@
-"""Profiles a file by its head: compression, encoding, carrier, layout, process, and Flink version.
+"""Profiles a file by its head: compression, encoding, carrier, layout, and properties.
+
+The properties are the process, the host, and the Flink version.
 
 Content takes precedence over names: a TaskManager log is identified by its banner, and by its file
 name only if it has no banner.
@@ -68,7 +70,7 @@ class _Head:
 def probe(file: InputFile, settings: Settings, raw: BinaryIO | None = None) -> FileProfile:
     """The profile of ``file``, based on its first 256 KiB after decompression.
 
-    A file that cannot be read gets a ``problem``; no exception is raised. If the file is already
+    A file that cannot be read gets a ``problem``; ``OSError`` is not raised. If the file is already
     open, pass it as ``raw``, positioned at its start; it is left open.
     """
     try:
@@ -228,7 +230,7 @@ def _binary_problem(head: bytes, encoding: str) -> str | None:
     if control * 50 > len(sample):
         return "binary: too many control bytes for text"
     if sample and sample.count(0) * 10 > len(sample) * 3 and b"\n" not in sample:
-        return "binary: mostly NUL bytes"
+        return "binary: many NUL bytes and no newline"
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _MAX_CHARS = 16 * 1024
-# "no", "without", and similar words negate any of the next three words.
+# "no", "without", and similar words negate a failure that is one of the next four words.
 _TAKEN_BACK = re.compile(
     r"\b(?:no|not|never|without|zero|0|nothing|none|any|fewer|if)(?:\s+\w+){0,3}\s*$", re.IGNORECASE
 )
@@ -51,5 +51,5 @@ def mentions_failure(text: str) -> bool:
 
 
 def is_of_collector(text: str) -> bool:
-    """Whether ``text`` is the output of a program that failed to retrieve a log."""
+    """Whether ``text`` starts with the output of a program that failed to retrieve a log."""
     return _NO_LOG.match(text[:_MAX_CHARS]) is not None

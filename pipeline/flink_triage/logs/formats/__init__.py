@@ -1,1 +1,1 @@
-"""Extracts log lines from prefixes, log store exports, and Markdown."""
+"""Extracts log lines from text with prefixes, from log store exports, and from Markdown."""

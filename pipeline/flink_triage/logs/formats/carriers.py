@@ -76,8 +76,8 @@ _GREP_LINE = re.compile(r"^(?!\d{4}-\d\d-\d\d)\d{1,10}[:-](.*)$", re.DOTALL)
 _GREP_PATH = re.compile(
     r"^([\w./@+-]{1,1000}?\.(?:log|out|txt|err|gz)(?:\.\d{1,4})?)[:-](.*)$", re.DOTALL
 )
-# The name of a pod of a Kubernetes Deployment: its name, the pod template hash, and five random
-# characters.
+# The name of a pod of a Kubernetes Deployment: the Deployment's name, the pod template hash, and
+# five random characters.
 _POD = re.compile(r"^([a-z0-9][a-z0-9.-]{0,200}-[a-z0-9]{6,10}-[a-z0-9]{5}) (.*)$", re.DOTALL)
 # The timestamp that web consoles add to each line of a container log, in the browser's locale.
 _CONSOLE_TIME = re.compile(
@@ -268,9 +268,10 @@ def detect_carriers(lines: Sequence[str]) -> str:
 def _wrap_width(lines: Sequence[str]) -> int | None:
     """The width at which a terminal wrapped these lines, or ``None``.
 
-    No line exceeds this width. At most a fifth of the lines of this width are followed by a line
-    that starts an event. At least two lines of this width must differ in more than digits, because
-    repetitions of one message all have the same length.
+    No line exceeds this width. At least one line of this width starts an event (see
+    ``begins_line``), and at most a fifth of these lines are followed by a line that starts an
+    event. At least two lines of this width must differ in more than digits, because repetitions of
+    one message all have the same length.
     """
     width = max(map(len, lines), default=0)
     full = [index for index, line in enumerate(lines[:-1]) if len(line) == width]

@@ -3,7 +3,8 @@
 The consoles and APIs of CloudWatch, Elastic, Loki, and similar stores return a JSON array (often
 pretty-printed), a JSON object that wraps an array, CSV with newlines in quoted fields, or lines
 with labels (logcli). Many of them return the newest record first. In this case, the order of the
-records is reversed, because the lines of a stack trace may be separate records.
+records is reversed, because the lines of a stack trace may be separate records. JSON lines are read
+here only if the newest record is first.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def read_export(data: bytes, kind: str, encoding: str) -> list[PhysicalLine]:
     """One JSON line per record; the lines together cover every byte.
 
     If the newest record is first, the order is reversed. A truncated document is read as far as
-    possible.
+    possible. Without records, the result is one line with the start of the text.
     """
     text, errors = _decoded(data, encoding)
     records = list(_READERS[kind](text))
@@ -353,7 +354,7 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _logcli_records(text: str) -> Iterator[_Record]:
-    """One record per line; a line that is not a record belongs to the record before it."""
+    """One record per line; other lines are skipped."""
     for line in re.finditer(r"[^\n]+", text):
         match = _LOGCLI.match(line[0].rstrip("\r"))
         if match is not None:

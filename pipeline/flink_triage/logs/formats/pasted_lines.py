@@ -9,7 +9,7 @@ from flink_triage.logs.text.trace_line_kinds import LineKind, kind_of
 _RECORD = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,]\d{3}Z? +(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b"
 )
-# A stack frame that lacks its closing parenthesis or its whole source location.
+# A stack frame that may lack "at", and its closing parenthesis or its whole source location.
 _METHOD = (
     r"(?:[\w.-]{1,60}(?:@[\w.-]{1,30})?/)?(?:[a-z]\w{0,60}\.){1,12}"
     r"[A-Z][\w$]{0,200}\.[\w$<>]{1,200}"
@@ -26,7 +26,7 @@ _CLOSING = re.compile(r"(?:[`'\"\u00bb\u2019\u201d)\]]|</\w{1,10}>){1,4}[.,;]?\s
 
 
 def unmarked(text: str) -> str:
-    """The text without backticks at its start, and without asterisks around a throwable.
+    """The text without backticks at its start, and without ``**`` around a line of a stack trace.
 
     A backtick at the end is removed if it is the only one and follows a stack frame, because it
     then ends a quotation of several lines.
@@ -58,7 +58,7 @@ def whole_frame(text: str) -> str | None:
 
 
 def record_behind_label(text: str) -> str | None:
-    """The log record after a label, without surrounding quotes or tags."""
+    """The log record after a label, without surrounding quotes or tags; ``None`` if missing."""
     found = _RECORD.search(text, 0, _MAX_LABEL_CHARS + 64)
     if found is None or not 0 < found.start() <= _MAX_LABEL_CHARS:
         return None
