@@ -1,7 +1,7 @@
-"""Parses one line of a startup banner into a property of the JVM.
+"""Parses one line of a startup banner into the Java version, a JVM option, or the classpath.
 
 Flink 1.0 to 2.3 prints these lines in EnvironmentInformation.logEnvironmentInfo. Program arguments
-are not parsed, except for those that look like JVM options (``-Dkey=value`` on one line).
+are not parsed, except for those that look like JVM options, such as ``-Dkey=value`` on one line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_OPTION_CHARS = 8192
 def parse_banner(message: str) -> Lifecycle | None:
     """The Java version, a JVM option, or the JARs on the classpath; ``None`` for other lines.
 
-    JARs are file names in classpath order, joined by ``:``.
+    JARs are file names in classpath order, without duplicates, joined by ``:``.
     """
     line = message.strip(" ")
     if line.startswith(_CLASSPATH):

@@ -1,8 +1,9 @@
 """Parses messages about jobs, tasks, checkpoints, processes, and options into ``Lifecycle``.
 
 The messages are those of Flink 1.9 to 2.3, and failure messages also of 1.0 to 1.8. The comments in
-the table name the classes that log them. An event that contains one of the ``LITERALS`` is notable,
-although most of these messages are logged at INFO.
+the table name the classes that log them. Outside of documents, an event that contains one of the
+``LITERALS`` is notable, although most of these messages are logged at INFO; ``routine`` drops most
+completed checkpoints.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ _TABLE: tuple[_Kind, ...] = (
         r"Failed to trigger (?:or complete )?checkpoint (?P<checkpoint_id>\d+)"
         rf" for job (?P<job_id>{_ID})",
     ),
+    # CheckpointCoordinator
     _kind(
         "restored",
         "Restoring job ",

@@ -1,4 +1,4 @@
-"""Parses the job state from the status of a FlinkDeployment or FlinkSessionJob."""
+"""Parses the state of a healthy job from the status of a FlinkDeployment or FlinkSessionJob."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from flink_triage.model import Event
 T = TypeVar("T")
 
 COMPLETED = "checkpoint-completed"
-# The message of CheckpointCoordinator.logCheckpointInfo in Flink 1.9 to 2.3. No text may follow:
+# The message of CheckpointCoordinator in Flink 1.9 to 2.3. No text may follow:
 # the line or the message field of a JSON record must end here.
 _LINE = re.compile(
     rb"Completed checkpoint [0-9]{1,19} for job ([0-9a-f]{32})"
