@@ -173,7 +173,7 @@ def timestamp_columns(line: str) -> str | None:
     """The columns of the timestamp at the start of a line and of the text that directly follows it.
 
     A bracket or a JSON key may precede the timestamp. Digits are replaced by ``9``. ``None`` if
-    there is no timestamp, or if its format has no fixed columns, such as one with month names.
+    there is no timestamp, or if its format has no usable columns, as with month names or an epoch.
     """
     return _columns_of(line[:_TIMESTAMP_CHARS].translate(_DIGITS))
 

@@ -167,9 +167,10 @@ def is_below(header: Header, line: str) -> bool:
 
 
 def with_message_below(header: Header, below: str) -> Header | None:
-    """The header with the message from the line ``below``; ``None`` if that line has no message.
+    """The header with the message from the line ``below``.
 
-    Some layouts print a line break before the message.
+    Some layouts print a line break before the message. ``None`` if the header already has a message
+    or has no logger, or if that line has no message.
     """
     is_blank = not below or below.isspace()
     if header.logger is None or header.message.strip() or is_blank:
@@ -217,7 +218,8 @@ def parts_of_match(
 def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
     """The thread name and the context in bracketed text.
 
-    The last bracket that is not a ``key=value`` map is the thread; all others are context.
+    The last bracket that is not empty, a ``key=value`` map, or a job ID is the thread; all others
+    are context.
     """
     thread: str | None = None
     context: list[str] = []
@@ -259,8 +261,8 @@ def _parse_house_layout(line: str, default_timezone: tzinfo) -> Header | None:
     """The header of a line, parsed as a sequence of tokens; ``None`` if it is not a header.
 
     Tokens are read from left to right: the timestamp, brackets, separators, the level, one logger,
-    and the thread. The message starts after the first dash, colon, or bar that follows the level
-    and logger, or at the first text that is not a token.
+    and the thread. The message starts after the dash, colon, bar, or bracketed logger that
+    completes the header, or at the first text that is not a token.
     """
     parts = _Tokens()
     column = 0

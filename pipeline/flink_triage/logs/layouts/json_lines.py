@@ -202,7 +202,8 @@ class Wrapped:
 def unwrap_json_line(line: str) -> Wrapped | None:
     """The raw line that a log collector wrapped in a JSON object; ``None`` for any other line.
 
-    An object with a level, a logger, or a stack trace is an event and not a wrapped line.
+    An object with a level in text form, a logger, or a stack trace is an event and not a wrapped
+    line.
     """
     text = line.strip().rstrip(",")
     if not (text.startswith("{") and text.endswith("}")):

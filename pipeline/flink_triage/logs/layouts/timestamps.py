@@ -55,9 +55,10 @@ def match_timestamp(text: str, start: int = 0) -> re.Match[str] | None:
 
 
 def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | None:
-    """The UTC time of a match of ``TIMESTAMP``; ``None`` if the date is missing or invalid.
+    """The UTC time of a match of ``TIMESTAMP``; ``None`` if there is no date.
 
-    A second of 60 or more is read as 59, so that an event at a leap second has a time.
+    Also ``None`` if the date or time is invalid, or the year is not in 1970 to 2199. A second of 60
+    or more is read as 59, so that an event at a leap second has a time.
     """
     kind = match.lastgroup
     if match["ymd"]:
