@@ -142,7 +142,7 @@ class _Blocks:
     def _trim_routine(self) -> None:
         """Keep only the first and last of consecutive completed checkpoints of one minute and job.
 
-        Any other event ends such a run of checkpoints.
+        Any other event that is kept ends such a run of checkpoints.
         """
         others = self._tally.waiting_offsets
         if self._repeats is not None:
@@ -152,7 +152,7 @@ class _Blocks:
         )
 
     def _take(self, data: bytes) -> bytes:
-        """Count and keep all events except the last; return the rest of ``data``."""
+        """Read the events of the range except the last; return the rest of ``data``."""
         take = self._take_few if len(data) < self._few_bytes else self._take_events
         taken = take(data) if data else 0
         self._offset += taken
@@ -245,7 +245,7 @@ class _Blocks:
         return rest
 
     def _take_events(self, data: bytes) -> int:
-        """Count and keep all events of ``data`` except the last, and return their size."""
+        """Read the events of ``data`` in the range, except the last, and return their size."""
         newlines = (np.frombuffer(data, dtype=np.uint8) == 10).nonzero()[0]
         starts = np.empty(len(newlines) + 1, dtype=np.int64)
         starts[0] = 0

@@ -1,4 +1,4 @@
-"""Determines which candidates of a block, events that may be notable, only have to be counted."""
+"""Determines which events of a block that may be notable only have to be counted."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Candidates:
         self._keys = self._keys_of_singles(build, repeats.quoted_text)
 
     def _keys_of_singles(self, build: ShapedEvents, quoted_text: QuotedText) -> list[bytes | None]:
-        """The key of each event that is not in a run: its form, or the header of a plain event.
+        """The key of each event that is not in a run.
 
-        ``None`` for an event without a header, and for a JSON record whose form does not determine
-        its text.
+        It is the form of the event, a ``QuotedKey``, or the header of a plain event. ``None`` for
+        an event without a header, and for a JSON record whose form does not determine its text.
         """
         pieces = list(compress(self.pieces, self._is_single.tolist()))
         zero_time = build.shape.zero_time

@@ -81,7 +81,8 @@ class ShapedEvents:
         # The fast path does not mask personal data.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether timestamps sort in the same order as their text: false if clocks are set back.
+        # Whether timestamps sort in the same order as their text: false if the timezone may set
+        # clocks back.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
         # Whether these bytes after the timestamp are a complete header, whatever message follows.
@@ -107,7 +108,7 @@ class ShapedEvents:
         """The header of ``data``, with blanks in place of its timestamp.
 
         One-line events with the same header have the same level, logger, thread, and job. ``None``
-        if the message may affect how the header is parsed.
+        if the message may affect how the header is parsed, or if the layout is not supported.
         """
         if self.time_columns is None or self._after_time is None:
             return None

@@ -1,6 +1,6 @@
 """Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
-Events of a form are counted if signatures and parsers treat all of them alike
+Events of a form can be counted only if signatures and parsers treat all of them alike
 (``SensitiveDigits``, ``are_equal``), and if at least two parsed events of the form have the same
 properties (``constant_of``, ``places_of``).
 """
@@ -63,7 +63,7 @@ class SensitiveDigits:
         )
 
     def spans(self, form: bytes, header_bytes: int) -> list[Span] | None:
-        """The columns of digits that affect the matches; ``None`` if IDs also affect them."""
+        """The columns of digits that may affect the matches; ``None`` if IDs may affect them."""
         if b"hh" in form and any(text in form for text in self._ids):
             return None
         if any(all(text in form for text in needed) for needed in self._searches):

@@ -72,7 +72,7 @@ def forms_of(data: bytes) -> bytes:
 
 
 def _outside_of_frames(data: bytes) -> list[int]:
-    """The bounds of runs of lines that do not look like ``<tab>at com.example.Job.run``."""
+    """The bounds of runs of lines that do not start like a stack frame, such as ``<tab>at ``."""
     if len(data) < _HEAD_BYTES:
         return [0, len(data)]
     newlines = np.flatnonzero(np.frombuffer(data, dtype=np.uint8)[:-_HEAD_BYTES] == _NEWLINE)

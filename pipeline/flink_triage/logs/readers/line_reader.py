@@ -1,8 +1,8 @@
 """Assembles events from lines of any kind; this general reader inspects the text of each line.
 
-It reads all files without a header shape, for example files with carriers, several layouts, custom
-layouts, other encodings, or JSON records that do not begin with their timestamp, exports of log
-stores, and text pasted from a ticket, in which events may not start with a header.
+It reads all files without a header shape, for example exports of log stores, and files with
+carriers, several layouts, custom layouts, other encodings, or JSON records that do not begin with
+their timestamp. It also reads text pasted from a ticket, in which events may have no header.
 """
 
 from __future__ import annotations
@@ -207,7 +207,8 @@ class PastedEvents:
     def _is_plain(self, event: OpenEvent, message: str, continuation: str | None) -> bool:
         """Whether the event has no header, no stack trace, and no signature or lifecycle literal.
 
-        A plain event also mentions no failure, except in its last line, which is kept.
+        If a plain event mentions a failure, its last line, which is kept, also mentions one. A
+        document has no plain events.
         """
         if self._is_document or event.header is not None or event.holds_trace:
             return False

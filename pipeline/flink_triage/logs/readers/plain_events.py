@@ -1,8 +1,8 @@
 """Finds the plain events of a block, and groups them by header.
 
-A plain event is a single line without signature or lifecycle literals, without indications of a
-stack trace, a task, or a job, without possible secrets, and without characters to replace. Its
-message does not affect how it is analyzed.
+A plain event is a single line of ASCII text without signature or lifecycle literals, without
+indications of a stack trace, a task, or a job, without possible secrets, and without characters
+that may have to be replaced. Its message does not affect how it is analyzed.
 """
 
 from __future__ import annotations

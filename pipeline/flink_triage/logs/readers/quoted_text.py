@@ -1,8 +1,9 @@
 """Recognizes failures that differ only in the text that their exceptions quote, such as a record.
 
-Fingerprints do not contain quoted text, so these failures are of one kind, even if their texts have
-different lengths. This requires that the quoted text does not affect how the event is parsed, and
-that the events contain the same literals and match the same regexes.
+They may also differ in numbers and IDs, like other events of one form. Fingerprints do not contain
+quoted text, so these failures are of one kind, even if their texts have different lengths. This
+requires that the quoted text does not affect how the event is parsed, and that the events contain
+the same literals and match the same regexes.
 """
 
 from __future__ import annotations

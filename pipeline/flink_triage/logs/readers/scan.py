@@ -78,10 +78,10 @@ class Scanner:
         """Yield the notable events that start in the range; ``tally`` accounts for every byte.
 
         The events are yielded in portions. With ``is_active``, the last event of the file is held
-        back, because it may continue. If the file is already open, pass it as ``raw``, positioned
-        at its start; it is left open. With ``repeats`` and ``grain``, events that this grain only
-        counts may be counted instead of yielded. If reading fails, the rest of the range is
-        quarantined, with the reason in ``tally.problems``; ``OSError`` is not raised.
+        back, because it may continue, except in an export. If the file is already open, pass it as
+        ``raw``, positioned at its start; it is left open. With ``repeats`` and ``grain``, events
+        that this grain only counts may be counted instead of yielded. If reading fails, the rest of
+        the range is quarantined, with the reason in ``tally.problems``; ``OSError`` is not raised.
         """
         profile = byte_range.profile
         try:
