@@ -13,8 +13,8 @@ class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
     ``suspects`` is a fast test for large amounts of data: for each literal in the data, it appends
-    at least one position in the literal to a list; it may also append other positions. ``ends`` and
-    ``contains`` are exact.
+    the end of at least one part of the literal to a list; it may also append other positions.
+    ``ends`` and ``contains`` are exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...

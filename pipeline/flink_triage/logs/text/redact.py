@@ -56,7 +56,7 @@ _MAX_LINES = 64
 _OWN_KINDS = ("auth", "basicauth", "cookie", "credential", "http", "sas", "sig", "sessioncookie")
 _MARK_AT_END = re.compile(r"\[REDACTED:(?P<kind>[a-z]{1,20})\][\"']?\\?\s{0,8}\Z")
 # A generated value, as opposed to a word or an ID. It contains a digit, and also a letter that is
-# not a hexadecimal digit, unless it is longer than Flink's IDs.
+# not a hexadecimal digit, unless it has at least 40 characters and thus more than Flink's IDs.
 _RANDOM = re.compile(r"(?=[^\d]*\d)(?=.*[g-zG-Z]|\S{40})[A-Za-z0-9+/_~!@#$%^&*]{8,4096}={0,2}\Z")
 
 
@@ -126,8 +126,8 @@ def is_open_ended(text: str) -> bool:
 def _redact_secrets(text: str) -> tuple[str, Redactions]:
     """Mask secrets on single lines, and secrets that span lines.
 
-    The latter are private keys, values on the line after their key, wrapped values, and values in
-    tables and YAML blocks.
+    The latter are private keys, base64 text with a secret, values on the line after their key,
+    wrapped values, and values in tables and YAML blocks.
     """
     counter = _Counter()
     text = PEM.sub(counter.lines, text)

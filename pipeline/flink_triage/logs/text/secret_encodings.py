@@ -1,7 +1,7 @@
-"""Decodes disguised secrets: escape sequences, look-alike or invisible characters, and base64.
+"""Decodes escape sequences and special characters that disguise secrets, and finds base64.
 
 ``undisguise`` returns plain text for the regexes in ``secret_forms``. ``ENCODED`` matches base64,
-and ``HOLDS_ENCODED`` matches base64 that may contain the name of a secret.
+and ``HOLDS_ENCODED`` matches a part of base64 text that may encode the name of a secret.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Masks values that an earlier line identifies as secrets: in tables and in YAML blocks.
 
-A table is a header line with at least two column names, one of which denotes a secret, followed by
-lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of SQL
-clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines below
-it. Both may be on one line, with ``\\n`` in place of newlines.
+A table is a header line with at least two column names, at least one of which denotes a secret,
+followed by lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of
+SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines
+below it. Both may be on one line, with ``\\n`` in place of newlines.
 """
 
 from __future__ import annotations

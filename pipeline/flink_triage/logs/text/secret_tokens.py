@@ -13,7 +13,8 @@ _ID = "[A-Za-z0-9]"
 _URL_SAFE = "[A-Za-z0-9_-]"
 _NUMBER = "[MNO][DTjz][AEIMQUYcgk]"
 
-# Kind and pattern of each token; a letter, digit, "_", or "-" must not directly precede a token.
+# Kind and pattern of each token; a letter, digit, "_", or "-" must not directly precede a token,
+# and a letter or digit must not directly follow it.
 TOKENS: tuple[tuple[str, str], ...] = (
     # The three parts of a signed token (header, claims, signature), or five of an encrypted one.
     ("jwt", rf"eyJ{_URL_SAFE}{{8,8192}}(?:\.{_URL_SAFE}{{0,8192}}){{2,4}}"),

@@ -21,7 +21,7 @@ _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")
 
 
 def holds_trace(text: str) -> bool:
-    """Whether any line of ``text`` looks like part of a stack trace, or names a throwable."""
+    """Whether any line of ``text`` looks like part of a stack trace, or mentions a throwable."""
     return any(is_trace_like(line) for line in text.split("\n"))
 
 
@@ -32,7 +32,7 @@ class LineKind(IntEnum):
     CAUSE = 2
     INSIDE = 3  # any other line that never begins an event
     THROWABLE = 4
-    LIKE = 5  # prose that mentions a throwable
+    LIKE = 5  # prose that mentions a throwable, or a flattened stack trace
     OTHER = 6
 
 

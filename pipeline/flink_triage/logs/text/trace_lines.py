@@ -88,9 +88,9 @@ _INFIX = re.compile(r"Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout")
 def is_throwable_type(name: str) -> bool:
     """Whether a class name is that of a throwable, based on its last segment.
 
-    The last segment ends in one of ``_SUFFIXES``, or, with a package, contains one of the words in
-    ``_INFIX``. Simple class names are accepted (``RocksDBException``), but plain English words
-    (``Error``, ``Exception``) only with a package.
+    The last segment ends in one of ``_SUFFIXES``, or, in a package of at least two parts, contains
+    one of the words in ``_INFIX``. Simple class names are accepted (``RocksDBException``), but
+    plain English words (``Error``, ``Exception``) only with a package.
     """
     package, _, last = name.rpartition(".")
     if not last:
@@ -128,7 +128,7 @@ def is_suppressed(line: str) -> bool:
 
 
 def is_more(line: str) -> bool:
-    """Whether a line is ``... 12 more`` or ``... 12 common frames omitted``."""
+    """Whether a line is ``... 12 more``, ``... 12 common frames omitted``, or similar."""
     return MORE.match(line) is not None
 
 
