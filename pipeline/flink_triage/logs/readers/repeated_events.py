@@ -3,7 +3,7 @@
 A notable event is looked up by its form (see ``event_forms``), or by its header if it is plain. If
 two parsed events of a form have the same properties, these apply to all events of the form, except
 for details such as the job and the subtask, whose columns are known. Of each kind that may be
-counted, then only the first few and the last event of a portion, and events out of order, are built.
+counted, then only the first few and the last event of a portion and events out of order are built.
 """
 
 from __future__ import annotations
