@@ -55,7 +55,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A regex applied to a piece, with the spans of all groups; ``None`` without a match."""
+    """A regex applied to a piece; ``spans`` are those of all groups, ``None`` without a match."""
 
     pattern: Any
     piece: int

@@ -1,4 +1,4 @@
-"""Parses stack traces into cause chains with frames, masked text, and fingerprints."""
+"""Parses stack traces into cause chains, masks messages, and computes fingerprints."""
 
 from flink_triage.traces.fingerprint import fingerprint, first_user_frame
 from flink_triage.traces.frames import OMITTED_STACKS, origin_of, parse_frame

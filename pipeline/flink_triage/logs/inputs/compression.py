@@ -107,7 +107,7 @@ class DecompressedStream:
             self._left -= len(part)
             self._given += len(part)
         if self._left == 0 and self.problem is None and self._next(1):
-            self.problem = f"cut at {self._given} bytes, the size limit of decompressed files"
+            self.problem = f"cut at {self._given} bytes, the size limit of a file"
             self._is_done = True
         return parts[0] if len(parts) == 1 else b"".join(parts)
 

@@ -240,7 +240,10 @@ def _add_members(
     quarantined: list[Quarantined],
     settings: Settings,
 ) -> bool:
-    """If the file is an archive, add its members instead; return whether it is an archive."""
+    """If the file is an archive, add its members instead; return whether the file is replaced.
+
+    An archive without members is not replaced, unless it has a problem, which is added instead.
+    """
     try:
         listed = list_members(path, settings)
     except OSError:

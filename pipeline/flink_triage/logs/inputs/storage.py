@@ -75,7 +75,7 @@ def is_uri(path: str) -> bool:
 
 
 def is_object(path: str) -> bool:
-    """Whether ``path`` is in an object store, where files can only be replaced as a whole."""
+    """Whether ``path`` is in S3, Azure, or GCS, where files are usually replaced as a whole."""
     return is_uri(path) and SCHEMES.get(path.partition("://")[0]) in ("s3", "azure", "gcs")
 
 

@@ -1,10 +1,10 @@
 """Derives a file's header shape, its fixed columns, to find header lines without parsing them.
 
 A shape has one character per column: ``9`` is a digit, any other character is literal (``9999-99-99
-99:99:99,999 ``). The anchor is the position of the level: ``@24`` is a column, and ``]2`` means
-after the second ``]`` and one space. Both are part of the layout name in a profile, such as
-``log4j2 <9999-99-99 99:99:99,999 > @24``, so that a byte range can be read without the rest of the
-file.
+99:99:99,999 ``). The anchor is the position of the level, if it is fixed: ``@24`` is a column, and
+``]2`` means after the second ``]`` and one space. Both are part of the layout name in a profile,
+such as ``log4j2 <9999-99-99 99:99:99,999 > @24``, so that a byte range can be read without the rest
+of the file.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 This is done only on request, because diagnoses mention hosts. A host is recognized by its context
 (such as a URL, ``host:port``, or ``@ host (dataPort=``), or by its ending (such as ``.internal``).
-``localhost``, class names, option keys, and source positions such as ``Foo.java:12`` are kept.
+Class names, option keys, and source positions such as ``Foo.java:12`` are usually kept, and so is
+``localhost``.
 """
 
 from __future__ import annotations

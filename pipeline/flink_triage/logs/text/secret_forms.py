@@ -293,8 +293,8 @@ def is_secret_key(key: str) -> bool:
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Case-insensitive patterns that detect text which may contain secrets. Only this text is searched
-# with the regexes above.
+# Case-insensitive patterns that, together with MAYBE_CASED, detect text which may contain secrets.
+# Only this text is searched with the regexes above.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",

@@ -35,7 +35,7 @@ _CHUNK = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class _Index:
-    """The members of an archive; ``flat`` is the decompressed archive (``None`` for zip)."""
+    """The members of an archive; ``flat`` is the archive without compression, ``None`` for zip."""
 
     places: dict[str, Place]
     refused: tuple[Member, ...]
