@@ -132,6 +132,9 @@ _DOCUMENTS: dict[str, str] = {
     "JSON lines of a collector": "".join(
         json.dumps(d) + "\n" for d in _per_line(lambda t, m: {"timestamp": t, "message": m})
     ),
+    "logcli, newest first": "".join(
+        f'{t} {{app="flink", pod="tm-1"}} {m}\n' for t, m in _per_event(lambda t, m: (t, m))[::-1]
+    ),
     "JSON lines of logcli": "".join(
         json.dumps({"labels": {"pod": "tm-1"}, "line": s, "timestamp": t}) + "\n"
         for s, t in zip(_LINES, _TIMES, strict=True)

@@ -354,12 +354,26 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _logcli_records(text: str) -> Iterator[_Record]:
-    """One record per line; other lines are skipped."""
+    """One record per line with a time and labels, and the lines below it; others are skipped."""
+    start, end, lines = 0, 0, list[str]()
+    fields: dict[str, str] = {}
+
+    def record() -> _Record:
+        return _Record(start, end, {**fields, "line": "\n".join(lines)})
+
     for line in re.finditer(r"[^\n]+", text):
-        match = _LOGCLI.match(line[0].rstrip("\r"))
+        content = line[0].rstrip("\r")
+        match = _LOGCLI.match(content)
         if match is not None:
-            fields = {"timestamp": match[1], "line": match[3], "labels": match[2]}
-            yield _Record(line.start(), line.end(), fields)
+            if lines:
+                yield record()
+            fields = {"timestamp": match[1], "labels": match[2]}
+            start, lines = line.start(), [match[3]]
+        elif lines:
+            lines.append(content)
+        end = line.end()
+    if lines:
+        yield record()
 
 
 _READERS: Mapping[str, Callable[[str], Iterator[_Record]]] = {
