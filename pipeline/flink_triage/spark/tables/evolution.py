@@ -18,8 +18,9 @@ from flink_triage.spark.tables.table_spec import TABLE_VERSION, Column, Table, v
 def missing_columns(schema: StructType, table: Table, place: str) -> tuple[Column, ...]:
     """Columns, and fields of structs as ``column.field``, that the table at ``place`` lacks.
 
-    Raises ``CorruptStateError`` for a table of a different version or program, and for a column of
-    a different type.
+    Raises ``CorruptStateError`` for a table of a different version, for a table of a different
+    program that lacks columns, and for a required column that is missing or any column of a
+    different type.
     """
     there = {field.name: field for field in schema.fields}
     version = version_of(there["run_id"].metadata) if "run_id" in there else None

@@ -30,8 +30,8 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def held(directory: Path, now: datetime) -> Iterator[None]:
     """Lock ``directory`` (created if it is missing) during the block.
 
-    Raises ``OutputHeldError`` if another run holds the lock, ``EnvironmentProblem`` if the folder
-    is not writable or cannot be locked.
+    Raises ``OutputHeldError`` if another run holds the lock, and ``EnvironmentProblem`` if the
+    folder is not writable or cannot be locked, or if the lock file is not a regular file.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def _sign(handle: IO[str], now: datetime) -> None:
 
 
 def describe_holder(handle: IO[str]) -> str:
-    """A sentence about the holder of the lock, if the file identifies it."""
+    """A sentence about the holder of the lock, with its process if the file identifies it."""
     handle.seek(0)
     try:
         holder = json.loads(handle.read())

@@ -23,10 +23,10 @@ from flink_triage.spark.tables.row_codec import (
     STAGED_VOLUME,
 )
 
-# ``deployment`` is set if all rows of the parcel belong to it.
+# ``deployment`` is set only for events: each parcel of events belongs to one deployment.
 STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])
-# Limits the size of one value: about 100 KB of ordinary rows, and never much more than
-# ``PARCEL_BYTES`` before compression.
+# Limits the size of one value: about 100 KB of ordinary rows, and about ``PARCEL_BYTES`` before
+# compression.
 PARCEL_ROWS = 2_000
 PARCEL_BYTES = 8 * MIB
 

@@ -44,8 +44,8 @@ class PublishedRun:
 def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[PublishedRun, ...]:
     """All published runs, in the order of their batches; empty before the first.
 
-    Raises ``CorruptStateError`` if a table that the newest run wrote to is missing, because it
-    would be recreated without its rows.
+    Raises ``CorruptStateError`` if `runs` was damaged, or if a table that a published run wrote to
+    is missing, because it would be recreated without its rows.
     """
     if not warehouse.exists(spark, RUNS):
         log = Path(warehouse.location(RUNS.name)) / "_delta_log"

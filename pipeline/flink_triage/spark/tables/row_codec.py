@@ -1,6 +1,6 @@
-"""Converts observations and traces to Arrow rows of the tables, and rows back to observations.
+"""Converts observations, traces and volumes to Arrow rows, and event rows back to observations.
 
-All text enters Arrow here, so lone surrogates, which Arrow rejects, are replaced here.
+Text from logs enters Arrow here, so lone surrogates, which Arrow rejects, are replaced here.
 """
 
 from __future__ import annotations

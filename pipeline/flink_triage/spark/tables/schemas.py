@@ -54,7 +54,7 @@ RUNS = Table(
         Column("signature_set", TEXT, "Digest of the signatures that were used"),
         Column("file_count", COUNT, "Files with new content"),
         Column("read_bytes", COUNT, "Decompressed bytes read in this run"),
-        Column("row_counts", pa.map_(TEXT, COUNT), "Verified number of rows written, by table"),
+        Column("row_counts", pa.map_(TEXT, COUNT), "Number of rows written, by table"),
         Column("signatures_evaluated", COUNT, "Number of signatures that were evaluated"),
         Column(
             "signatures_skipped",
@@ -102,7 +102,7 @@ LOG_FILES = Table(
         ),
         Column("layout", TEXT, "Log layout"),
         Column(
-            "layout_confidence", REAL, "Share of probed lines that match the layout, from 0 to 1"
+            "layout_confidence", REAL, "Share of probed lines in recognized events, from 0 to 1"
         ),
         Column("is_splittable", FLAG, "Whether byte ranges can be read independently"),
         Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
@@ -170,7 +170,9 @@ EVENTS = Table(
         Column("attempt", SMALL, "flink.attempt (0-based)"),
         Column("host", TEXT, "host.name"),
         Column("role", TEXT, "service.name: jobmanager, taskmanager, client or operator"),
-        Column("lifecycle", LIFECYCLE, "Change of a job, task, checkpoint or process"),
+        Column(
+            "lifecycle", LIFECYCLE, "Change of a job, task, checkpoint, process or configuration"
+        ),
         Column("matches", pa.list_(MATCH), "Signatures found in the event"),
         Column("occurrences", COUNT, "Number of equal events in the row"),
         Column("last_logged_at", TIME, "Time of the last event, if there are several"),
@@ -274,7 +276,7 @@ WHOLE_RUN_ID = Column(
 
 INCIDENTS = Table(
     "incidents",
-    "One row per job episode and per run that diagnosed it while it was open. The current rows "
+    "One row per incident and per run that diagnosed it while it was open. The current rows "
     "of a deployment are the rows of its newest published run, and closed ones with the same "
     "whole_run_id",
     (
@@ -329,7 +331,7 @@ DIAGNOSES = Table(
         RUN_ID,
         DEPLOYMENT,
         Column("incident_id", TEXT, "The incident"),
-        Column("rank", SMALL, "1 is the root cause"),
+        Column("rank", SMALL, "1 is the most likely root cause, if the verdict is diagnosed"),
         Column("signature", TEXT, "Signature id"),
         Column("title", TEXT, "Title of the signature"),
         Column("severity", TEXT, "critical, major, minor or info"),

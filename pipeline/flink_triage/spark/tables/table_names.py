@@ -27,8 +27,8 @@ from flink_triage.spark.tables.table_spec import Column, Table
 
 BATCHES = Table(
     "batches",
-    "State: the content and the read positions of each run; all other tables are derived from it. "
-    "Rows are removed several days after their run was published",
+    "State: the content and the read positions of each run; the rows of other tables are derived "
+    "from it. `maintain` removes rows several days after their run was published",
     (
         RUN_ID,
         BATCH,
@@ -61,7 +61,7 @@ DIAGNOSED = Table(
     skipped_by=("run_id", "deployment"),
 )
 
-# The stored tables; a run that reads logs writes to all of them except `rematches`.
+# The stored tables; only a rematch writes to `rematches`.
 STORED: Mapping[str, Table] = {
     table.name: table
     for table in (

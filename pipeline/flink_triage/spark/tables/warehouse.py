@@ -73,7 +73,10 @@ class Warehouse:
         return None if re.match(r"[a-z][a-z0-9+.-]+:", self.directory) else Path(self.directory)
 
     def hold(self, now: datetime) -> AbstractContextManager[None]:
-        """Lock a local folder during the block; elsewhere Delta detects conflicts."""
+        """Lock a local folder during the block.
+
+        Elsewhere, nothing is locked: Delta detects conflicts, if the storage has atomic commits.
+        """
         local = self.local_path
         return held(local, now) if local is not None else nullcontext()
 
@@ -125,7 +128,10 @@ class Warehouse:
         return self.qualified(RUNS.name) if self.directory is None else f"{self.directory}/runs"
 
     def is_on_disk(self, table: Table) -> bool | None:
-        """Whether the table exists, if it is in a local folder; otherwise ``None``."""
+        """Whether the table exists, if it is in a local folder; otherwise ``None``.
+
+        Raises ``CorruptStateError`` for tables of the first release.
+        """
         local = self.local_path
         if local is None:
             return None
