@@ -1,9 +1,9 @@
 """Commits the staged rows and read positions of a run as one batch.
 
-A batch is a single append to `batches`, identified by its number. Before the commit, a run stores
-no rows. After the commit, nothing is read again: the next run finishes the batch with the same
-code.
-If two runs commit the same number, Delta accepts one, and the other plans again.
+A batch is a single append to `batches`, identified by its number; a rematch adds its matches with a
+second append. Before the commit, a run stores none of these rows. If a run is killed after the
+commit, the next run finishes the batch with the same code and does not read the logs again. If two
+runs commit the same number, Delta accepts one, and the other plans again.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def append_staged(warehouse: Warehouse, header: Header, staged: DataFrame, part:
 
 
 def header_of(spark: SparkSession, warehouse: Warehouse, number: int) -> Header:
-    """The header; raises ``CorruptStateError`` if the batch has none."""
+    """The header; raises ``CorruptStateError`` unless the batch has exactly one."""
     rows = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
@@ -181,7 +181,7 @@ def _only_header(warehouse: Warehouse, number: int, found: Sequence[bytes]) -> H
 
 
 def committed_after(spark: SparkSession, warehouse: Warehouse, number: int) -> list[int]:
-    """Numbers of the unpublished batches after ``number``, in order."""
+    """The numbers of the committed batches after ``number``, in order."""
     if not warehouse.exists(spark, BATCHES):
         return []
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") > number).select("batch").distinct()
@@ -189,7 +189,7 @@ def committed_after(spark: SparkSession, warehouse: Warehouse, number: int) -> l
 
 
 def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
-    """Open the batch; raises ``CorruptStateError`` if its header or a summary is missing."""
+    """Open the batch; raises ``CorruptStateError`` if a header or a summary is missing or extra."""
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     parcels: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}

@@ -2,7 +2,7 @@
 
 A path whose size and modification time match the ledger is unchanged, unless its last event was
 held back and is now due. All other paths are opened: a path continues its own content, contains
-content that was read at a different path, or is new.
+content that was read at a different path, or has new content.
 Content is searched for at other paths of its deployment only if its own path has different content
 or no longer exists, that is, after a rename, a rotation or a compression. Copies that exist at the
 same time are all read, as in the local runner. A copy that was written a moment ago may belong
@@ -69,7 +69,10 @@ class Ledger(Protocol):
         ...
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterable[LedgerEntry]:
-        """Entries whose heads agree with the head of a file of their deployment."""
+        """Entries whose heads agree with the head of a file of their deployment.
+
+        A file that is too short for a digest matches only entries without digests.
+        """
         ...
 
 
@@ -99,7 +102,7 @@ class FileWork:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A path whose whole content was read by an earlier run, as recorded in ``entry``.
+    """A path whose content earlier runs read, except held-back bytes, as recorded in ``entry``.
 
     It was read at a different path, or at this path before its time or size changed.
     """
@@ -112,7 +115,10 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class WorkPlan:
-    """``unreadable`` paths cannot be opened or are not files; the next run reads ``deferred``."""
+    """The ``unreadable`` paths are only reported; the next run plans the ``deferred`` paths again.
+
+    A path is unreadable if the listing rejected it, or if it cannot be opened.
+    """
 
     work: tuple[FileWork, ...] = ()
     aliases: tuple[Alias, ...] = ()

@@ -136,7 +136,7 @@ class OpenFile:
         return self.raw
 
     def read_at(self, offset: int, size: int) -> bytes:
-        """``size`` decompressed bytes from ``offset``; fewer if the file ends or is truncated.
+        """``size`` decompressed bytes from ``offset``; fewer if the readable part ends before.
 
         If ``offset`` is before the previous offset, a compressed file is reread from its start.
         """
@@ -173,7 +173,7 @@ class OpenFile:
         return digest(data) if len(data) == size_bytes - start else b""
 
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
-        """The mark of the first ``consumed_bytes``; ``None`` if the file is shorter.
+        """The mark of the first ``consumed_bytes``; ``None`` if not all of them can be read.
 
         ``head`` contains known digests of the first 64 KiB; if it is complete, only the last 64 KiB
         of more than 64 KiB are read.

@@ -27,7 +27,7 @@ def _opened(batch: Batch, kind: str) -> DataFrame:
 
 
 def log_files(spark: SparkSession, batch: Batch) -> DataFrame:
-    """Rows of the ledger: one per planned path, except unchanged ones."""
+    """Rows of the ledger, one per path in the plan."""
     schema = arrow_schema(LOG_FILES)
     schema = schema.remove(schema.get_field_index("run_id"))
     rows = (finished_row(file, ranges) for file, ranges in batch.files_with_ranges())

@@ -77,7 +77,7 @@ class TableLedger:
         yield from map(entry_of, known.toArrow().to_pylist())
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
-        """Match by the first digest; a head without digests matches its whole deployment."""
+        """Match by the first digest; rows without digests match every head of their deployment."""
         if self._rows is None or not heads:
             return
         keys = {(of, head[:DIGEST_BYTES]) for of, head in heads}
@@ -147,7 +147,7 @@ PLANNED = pa.schema(
 
 
 def planned_rows(plan: WorkPlan, tasks: Iterable[RangeTask]) -> Iterator[Row]:
-    """Rows of ``PLANNED``: one per examined path, except unchanged ones, in order of path.
+    """Rows of ``PLANNED``, in order of path: the files to read, aliases, and unreadable paths.
 
     ``tasks`` is consumed immediately and not kept.
     """

@@ -88,7 +88,7 @@ def cut_ranges(
 
 
 def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTask]]:
-    """Bins of about equal size: one large range each, or several small files."""
+    """Bins of similar size, each with one large range or several smaller ones."""
     total = sum(task.size_bytes for task in tasks)
     largest = max(task.size_bytes for task in tasks)
     size = min(max(total // MANY_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)
