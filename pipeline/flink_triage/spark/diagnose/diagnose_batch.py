@@ -315,9 +315,9 @@ def _time(text: str | None) -> datetime | None:
 
 
 def partitions_for(deployments: int) -> int:
-    """Enough partitions, up to ``MAX_PARTITIONS``, that two deployments rarely share one.
+    """Two partitions per deployment, up to ``MAX_PARTITIONS``, so that fewer share one.
 
-    Diagnosing a deployment may take seconds.
+    Diagnosing a deployment may take seconds. A single deployment requires only one.
     """
     return 1 if deployments == 1 else min(2 * deployments, MAX_PARTITIONS)
 
@@ -352,7 +352,8 @@ def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
 def _status() -> Column:
     """The status since the last run: new, ongoing, worse or resolved.
 
-    Null for incidents that had already ended and for verdicts that are not a failure.
+    Null for incidents that had already recovered, unless they are worse, and for verdicts that are
+    not a failure.
     """
     outcome, was = _place("incident.outcome", OUTCOMES), _place("was", OUTCOMES)
     # Without a diagnosis the severity is null, which ranks below every severity.

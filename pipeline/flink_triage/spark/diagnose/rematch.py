@@ -33,11 +33,11 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Rematching:
-    """The number of stored events that were matched again, and of those that could not be.
+    """Numbers of stored events: matched again, with changed matches, and with unknown text.
 
-    The full text of ``unknown`` events was not stored, because they were folded or share a trace
-    with others; they keep their earlier matches. ``without_text`` events were only counted when
-    they were read, because they were not notable.
+    The full text of ``unknown`` events is not stored, because they were folded, because they share
+    a trace with others, or because their trace was deleted; they keep their earlier matches.
+    ``without_text`` events were only counted when they were read, because they were not notable.
     """
 
     events: int
@@ -55,7 +55,7 @@ class Rematching:
 
 
 def rematch_batch(spark: SparkSession, warehouse: Warehouse, work: Work) -> Rematching:
-    """Match the current signatures against stored events; append the matches to `rematches`.
+    """Match the current signatures against stored events; append changed matches to `rematches`.
 
     The matches are staged in the batch, so that they are computed only once although they are read
     twice.

@@ -1,8 +1,8 @@
 """Finds recurring causes in the tables, and compares two periods.
 
 A cause is the root of an incident: a signature, or the fingerprint of a root cause without a
-signature. Occurrences are counted by event timestamp, so an incident that spans both periods counts
-in each period for the events of that period.
+signature. In time windows, occurrences are counted by event timestamp, so an incident that spans
+both windows counts in each for the events of that window. For a run, its results are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Side:
 
 
 def recurrences(spark: SparkSession, warehouse: Warehouse) -> tuple[Recurrence, ...]:
-    """All causes in the warehouse: new causes first, then the latest."""
+    """The causes in the current results: new causes first, then by their last occurrence."""
     _need_runs(spark, warehouse)
     occurred = (
         _occurrences(spark, warehouse)
@@ -275,7 +275,7 @@ def _options(
 def _effective(
     spark: SparkSession, warehouse: Warehouse, period: Period
 ) -> dict[tuple[str, str], str]:
-    """(deployment, option) -> the value that was printed last before the period's end."""
+    """(deployment, option) -> the last value before the period's end, or the value at a run."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         runs = warehouse.runs(spark, period.run_id)

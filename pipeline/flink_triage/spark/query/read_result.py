@@ -138,7 +138,7 @@ def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
 def _traces(
     spark: SparkSession, warehouse: Warehouse, wanted: Sequence[str], runs: DataFrame
 ) -> dict[str, str]:
-    """The exemplar of each wanted trace, from the run that saw it first."""
+    """The exemplar of each wanted trace, from its first occurrence."""
     if not wanted or not warehouse.exists(spark, STACK_TRACES):
         return {}
     names = spark.createDataFrame([(name,) for name in wanted], "fingerprint string")
@@ -165,7 +165,7 @@ def _traces(
 def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> DataFrame:
     """The published, current rows of a table of docs/tables.md.
 
-    Raises ``UsageError`` for an unknown table, and if no run has been published.
+    Raises ``UsageError`` for an unknown table, and if the warehouse has no tables.
     """
     warehouse = Warehouse.at(warehouse)
     if name not in TABLES:
@@ -179,8 +179,8 @@ def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, 
     """Make the tables of docs/tables.md available to SQL; return their names.
 
     In a schema, they are views next to the stored tables, which the first run of each release also
-    creates. For a folder, they are temporary views of the session. Raises ``UsageError`` before the
-    first run.
+    creates. For a folder, they are temporary views of the session. Raises ``UsageError`` if the
+    warehouse has no tables.
     """
     warehouse = Warehouse.at(warehouse)
     if not warehouse.exists(spark, RUNS):
