@@ -241,7 +241,7 @@ def _check_fetched(path: Path, folder: Path, output: str) -> None:
 
 
 def _run_ivy(words: list[str], folder: Path, scratch: Path) -> str:
-    """The output of Ivy; raises ``EnvironmentProblem`` if it times out.
+    """The output of Ivy; raises ``EnvironmentProblem`` if it times out, or without Java or Ivy.
 
     ``folder`` is the folder of the cache that lacks the JARs.
     """

@@ -25,9 +25,10 @@ FROM_ENVIRONMENT = (
 
 
 def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
-    """The options ``spark.hadoop.fs.…`` of the session, or else the driver's environment.
+    """The S3A options and Azure account keys of the session; empty if no input is a URI.
 
-    Empty if no input is a URI. A machine role or a workload identity requires no options, because
+    The credentials, endpoint and region for S3A are read from the driver's environment if the
+    session does not set them. A machine role or a workload identity requires no options, because
     each worker has its own.
     """
     if not any(map(is_uri, inputs)):
@@ -37,7 +38,7 @@ def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
         name = key.removeprefix("spark.hadoop.")
         if value and name.startswith(PREFIXES):
             values[name] = value
-    # Never combine a key and a secret from different sources.
+    # Do not combine an access key of the session with a secret of the environment.
     named = FROM_ENVIRONMENT[3:] if "fs.s3a.access.key" in values else FROM_ENVIRONMENT
     for name, variables in named:
         found = next((os.environ[v] for v in variables if os.environ.get(v)), None)

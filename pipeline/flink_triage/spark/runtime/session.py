@@ -69,7 +69,7 @@ QUERIES: dict[str, dict[str, str]] = {
         "spark.sql.codegen.factoryMode": "FALLBACK",
     },
 }
-# Settings that affect results, for sessions of any origin.
+# Settings that affect results, for the sessions that this program creates.
 RESULT_OPTIONS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -178,7 +178,10 @@ def _connect(address: str) -> SparkSession:
 
 
 def _knock(address: str) -> None:
-    """Raise ``EnvironmentProblem`` if no server listens; the client would retry for ten minutes."""
+    """Raise ``EnvironmentProblem`` if no server listens; the client would retry for ten minutes.
+
+    With a proxy in the environment, this is not checked.
+    """
     if any(name.lower() in ("grpc_proxy", "https_proxy", "http_proxy") for name in os.environ):
         return
     place = urlsplit(address)
@@ -272,7 +275,10 @@ def _scratch_directory() -> Path:
 
 
 def _class_archive(java: Java) -> str:
-    """The option with which the JVM archives its loaded classes for the next run (JDK-8261455)."""
+    """The option with which the JVM archives its loaded classes for the next run (JDK-8261455).
+
+    Empty before Java 19, and if the user has set such an option.
+    """
     given = _given_options()
     if java.major < 19 or "SharedArchiveFile" in given or "-Xshare" in given:
         return ""
@@ -301,5 +307,5 @@ def suit(spark: SparkSession, size_bytes: int) -> None:
 
 
 def _amount(size_bytes: int | None) -> str:
-    """The class of an amount of data; an unknown size counts as small."""
+    """The key of `QUERIES` for an amount of data; an unknown size counts as little."""
     return "little" if size_bytes is None or size_bytes < SMALL_BYTES else "much"
