@@ -1,1 +1,1 @@
-"""Spark and Delta: sessions, tables, the ledger and the run, without diagnosis logic."""
+"""The Spark runner: runs the stages on Spark, and stores their results in Delta tables."""

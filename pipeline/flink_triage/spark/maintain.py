@@ -1,8 +1,8 @@
-"""Compacts the tables of a warehouse, and deletes old rows on request.
+"""Compacts the tables of a warehouse, and deletes old batches and, on request, other old rows.
 
 The newest report can still be rendered, and the next run still has its ledger. The current
 incidents, states, options and ledger rows are kept regardless of their age, except the ledger rows
-of deleted files. The stack traces to which the incidents refer are kept as well.
+of deleted files. The stack traces to which the current results refer are kept as well.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from flink_triage.spark.tables.warehouse import Warehouse, listed
 # Delta's default minimum, because a reader or writer may still use a file (delta-utility).
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
-# Published batches are kept this long, so that the input of a run can be inspected.
+# Published batches are kept at least this long, so that the input of a run can be inspected.
 BATCH_DAYS = 7
 
 
@@ -60,7 +60,7 @@ BATCH_DAYS = 7
 class Upkeep:
     """If ``keep_days`` is None, all rows except old batches are kept.
 
-    Replaced files are kept for ``retention_hours``.
+    Replaced files are kept for at least ``retention_hours``.
     """
 
     keep_days: float | None = None
@@ -151,9 +151,10 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete rows of runs published earlier than ``before``, except rows that are still needed.
+    """Delete rows that runs published before ``before`` wrote, except rows that are still needed.
 
-    If the process is killed between two tables, unused rows remain until the next pass.
+    The rows of `runs` are kept. If the process is killed between two tables, unused rows remain
+    until the next pass.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, [run.run_id for run in runs])
@@ -219,7 +220,7 @@ def _inputs_since(spark: SparkSession, warehouse: Warehouse, since: datetime) ->
 
 
 def _listed_now(inputs: Iterable[str]) -> tuple[list[str], set[str]]:
-    """The inputs that contain files, and the paths of these files."""
+    """The inputs that contain files, and all listed paths, including quarantined ones."""
     roots: list[str] = []
     paths: set[str] = set()
     for root in sorted(inputs):

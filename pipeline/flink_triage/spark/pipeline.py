@@ -1,7 +1,7 @@
-"""Reads new input into a warehouse, diagnoses it and publishes a run.
+"""Reads new input into a warehouse, or diagnoses its stored events again, and publishes a run.
 
-A run finishes the batches that an earlier run committed but did not publish. It then lists, plans
-and reads the inputs, commits the result as a batch and finishes that batch in the same way.
+A run finishes the batches that an earlier run committed but did not publish. It then plans and
+reads the inputs, if any, commits a batch, and finishes that batch in the same way.
 """
 
 from __future__ import annotations
@@ -71,12 +71,13 @@ def run(
 ) -> str:
     """Read new events of ``inputs``, diagnose their deployments, and publish; return the run's id.
 
-    Batches that were committed but not published are finished first. If there is then no new input
-    and no failed diagnosis to retry, the id is that of the newest published run. ``listing`` is the
-    listing of the inputs, if the caller has it. ``skipped_batch`` is the number of a committed
-    batch that cannot be finished: it is skipped, and its files are read again if they still exist.
-    Raises ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``,
-    ``OutputHeldError``, ``EnvironmentProblem`` or ``CorruptStateError``.
+    Batches that were committed but not published are finished first, or skipped if this release
+    cannot read them. If there is then no new input and no failed diagnosis to retry, the id is that
+    of the newest published run. ``listing`` is the listing of the inputs, if the caller has it.
+    ``skipped_batch`` is the number of a committed batch that cannot be finished: it is skipped, and
+    its files are read again if they still exist. The number of a published batch is ignored. Raises
+    ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``, ``OutputHeldError``,
+    ``EnvironmentProblem`` or ``CorruptStateError``.
     """
     options = with_layouts(options or Options())
     warehouse = Warehouse.at(warehouse)
@@ -131,10 +132,10 @@ def diagnose_again(
 ) -> str:
     """Diagnose all stored events again with the current signatures, and publish the result.
 
-    No log is read, and events keep their stored matches. With ``is_rematch``, the current
-    signatures are first matched against the events, and ``progress`` reports the events whose
-    stored text is incomplete. Results of earlier runs do not change. Raises the same errors as
-    `run`.
+    No log is read. Events keep their stored matches, unless ``is_rematch`` is true: then the
+    current signatures are first matched against the events, and ``progress`` reports the number of
+    events whose stored text is incomplete. Results of earlier runs do not change. Raises the same
+    errors as `run`, and ``UsageError`` if no run has been published.
     """
     options = options or Options()
     warehouse = Warehouse.at(warehouse)
@@ -181,7 +182,8 @@ def _finished(
 ) -> tuple[PublishedRun, ...]:
     """Bring the tables up to date, publish the committed batches, and return the published runs.
 
-    In a new warehouse, only `batches` is created.
+    The batch ``skipped``, and batches in a different format, are published as empty runs. In a new
+    warehouse, only `batches` is created.
     """
     runs = published_runs(spark, warehouse)
     added = warehouse.bring_up_to_date(spark)
@@ -207,7 +209,7 @@ def _finished(
             progress(f"batch {number} is skipped: its files are read again if they still exist")
             done = skip_batch(spark, warehouse, number, runs, pack, options)
         else:
-            progress(f"finishing batch {number}, which an earlier run read")
+            progress(f"finishing batch {number}, which an earlier run committed")
             batch = open_batch(spark, warehouse, number)
             work = Work(batch, runs, pack, options, is_resumed=True)
             done = finish_batch(spark, warehouse, work, progress)
@@ -218,7 +220,7 @@ def _finished(
 
 @contextmanager
 def _creating_tables(spark: SparkSession, warehouse: Warehouse, *, is_new: bool) -> Iterator[None]:
-    """Create the tables of a new warehouse during the block."""
+    """If the warehouse ``is_new``, create its tables during the block."""
     with ThreadPoolExecutor(1) as beside:
         created = beside.submit(_create_tables, spark, warehouse) if is_new else None
         yield

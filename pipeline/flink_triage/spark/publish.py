@@ -1,6 +1,6 @@
 """Turns a committed batch into a published run: derives, diagnoses, verifies and publishes.
 
-Every append is idempotent, because Delta skips a write whose batch number is already in the table.
+Every append is idempotent, because Delta skips a write whose batch number it has already applied.
 To finish a killed run, all of these steps are repeated.
 """
 
@@ -48,7 +48,7 @@ def finish_batch(
     work: Work,
     progress: Progress,
 ) -> PublishedRun:
-    """Derive all rows from the batch and publish its run."""
+    """Derive the rows of the batch, diagnose its deployments, and publish its run."""
     failpoint("opened")
     notes: dict[str, object] = {}
     counts: dict[str, int] = {}
@@ -103,9 +103,9 @@ def _count(spark: SparkSession, warehouse: Warehouse, work: Work, table: Table) 
 
 
 def _verify(warehouse: Warehouse, work: Work, found: Mapping[str, int]) -> None:
-    """Compare the rows in `log_files` and `events` with the counts of the batch.
+    """Compare the rows in `log_files` and `events`, if written, with the counts of the batch.
 
-    Raises ``CorruptStateError`` if they differ, because a commit was skipped or lost.
+    Raises ``CorruptStateError`` if they differ.
     """
     wanted = {LOG_FILES.name: len(work.batch.files), EVENTS.name: work.batch.total_of("event_rows")}
     for name, count in wanted.items():
@@ -161,7 +161,7 @@ def skip_batch(
 ) -> PublishedRun:
     """Publish an empty run for the batch, and delete the rows that it already wrote.
 
-    The files of the batch do not enter the ledger, so the next run plans them again.
+    The files of the batch do not enter the ledger, so they are planned again.
     """
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     run_ids = rows.select("run_id").distinct().toArrow().column(0).to_pylist()
@@ -209,7 +209,7 @@ def _append_run(
 
 
 def options_of(options: Options) -> dict[str, str | None]:
-    """The options that affect the rows."""
+    """The command-line options that affect the rows, except the signatures."""
     return {
         "group_by": options.group_by,
         "flink_version": options.flink_version,

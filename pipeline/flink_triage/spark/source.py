@@ -1,8 +1,9 @@
 """Reads notable events of logs with ``spark.read.format("flink_logs").load(path)``.
 
 The source is read-only and requires no warehouse or ledger; it is meant for notebooks and SQL. It
-returns the same events as a run with default options, but folds those of a very large file further.
-One task reads each file, so that ``line`` counts from its start.
+returns the same events as a run with default options, with two exceptions: it folds those of a very
+large file further, and it does not hold back the last event of a file that was just written. A
+single task reads each file, so that ``line`` counts from its start.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _paths(given: str | None) -> tuple[str, ...]:
 
 
 class FlinkLogsReader(DataSourceReader):
-    """Lists and plans on the driver (the Spark Connect server), and reads in tasks."""
+    """Lists and plans on the driver (with Spark Connect, on the server), and reads in tasks."""
 
     def __init__(self, paths: Sequence[str], group_by: str) -> None:
         self._paths = tuple(paths)

@@ -27,8 +27,8 @@ def session_and_listing(
     """The session and the listing for `pipeline.run`; no listing if an input is a URI.
 
     A JVM takes seconds to start; modules and signatures are loaded and inputs are listed in the
-    meantime. Errors in the inputs or the signatures (``UsageError``, ``SignaturePackError``) are
-    raised before errors of `get_session`.
+    meantime. Missing or empty local inputs (``UsageError``) and unusable signature directories
+    (``SignaturePackError``) are reported before the session is started.
     """
     size_bytes = _size(inputs)
     if options.signature_directories:
@@ -53,7 +53,10 @@ def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
 
 
 def _size(inputs: Sequence[str]) -> int | None:
-    """Bytes below the inputs; raises ``UsageError`` if one is missing or there is no file."""
+    """Bytes below the inputs, or ``None`` if an input is a URI.
+
+    Raises ``UsageError`` if an input is missing or there is no file.
+    """
     if any(map(is_uri, inputs)):
         # Listing an object store twice is expensive.
         return None
