@@ -2,10 +2,12 @@
 
 FlinkTriageError
 ├── UsageError              exit 2: invalid arguments or inputs, no files to read
-│   └── SignaturePackError  exit 2: all problems in all files, as ``path:line: field: reason``
-├── EnvironmentProblem      exit 4: Java, Spark, JARs, files that cannot be written
+│   └── SignaturePackError  exit 2: all problems in all files, as ``path:line: field: reason``,
+│                           or a missing signature directory
+├── EnvironmentProblem      exit 4: Java, Spark, JARs, storage, files that cannot be written
 ├── OutputHeldError         exit 5: another run uses the warehouse
-└── CorruptStateError       exit 4: tables or JSON results that are corrupt or incompatible
+├── CorruptStateError       exit 4: tables or JSON results that are corrupt or incompatible
+└── TaskFailedError         only in `cli.scheduler_task`: the command ended with another exit code
 
 A message states the problem and, if they apply, its location, the invalid value, and the allowed
 values.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 FINDINGS = 1  # --fail-on: a diagnosis of at least this severity; "undetermined" counts as major
 USAGE = 2  # invalid usage, nothing to read, or problems found by "signatures lint" or "test"
-INCOMPLETE = 3  # --strict: input was quarantined or truncated, or a signature was skipped
-ENVIRONMENT = 4  # problems with Java, Spark, JARs, or the disk, or unusable tables
+# --strict: input was quarantined or truncated, a signature was skipped, or a deployment was not
+# diagnosed
+INCOMPLETE = 3
+ENVIRONMENT = 4  # problems with Java, Spark, JARs, or storage, or unusable tables
 HELD = 5  # another run uses the warehouse
 BUG = 70  # a bug in flink-triage, or no deployment could be diagnosed
 INTERRUPTED = 130  # SIGINT

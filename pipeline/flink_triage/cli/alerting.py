@@ -29,7 +29,10 @@ def add_alert_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
-    """The address for each kind of alert, empty for a dry run; ``UsageError`` for invalid flags."""
+    """The address for each kind of alert, empty for a dry run.
+
+    Raises ``UsageError`` for ``--dry-run`` without ``--alert``, and for a missing or invalid URL.
+    """
     if arguments.dry_run and not arguments.alert:
         raise UsageError("--dry-run prints the alerts of --alert; add --alert")
     from flink_triage.alerts.sending import address_of

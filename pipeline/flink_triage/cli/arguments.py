@@ -94,7 +94,9 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: none)",
     )
     group.add_argument(
-        "--strict", action="store_true", help="exit 3 if anything was skipped or truncated"
+        "--strict",
+        action="store_true",
+        help="exit 3 if input was skipped or truncated, or a signature or deployment skipped",
     )
     # ``main`` sets it for callers that require the result.
     parser.set_defaults(on_result=None)
@@ -110,7 +112,7 @@ def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """The options of the stages; a ``UsageError`` states the flag, its value and allowed values."""
+    """The options of the stages; a ``UsageError`` states the flag, its value, and a valid form."""
     zone = _timezone(arguments.timezone)
     now = datetime.now(zone)
     since = _time("--since", arguments.since, now)

@@ -116,14 +116,16 @@ def _on_spark(
 def need_tables(arguments: argparse.Namespace) -> None:
     """Raise ``UsageError`` unless the flags locate the tables in exactly one way.
 
-    Raises ``EnvironmentProblem`` if Spark is not installed.
+    A file is not a valid ``--warehouse``. Raises ``EnvironmentProblem`` if Spark is not installed.
     """
     from flink_triage.cli.spark_commands import need_spark
 
     if bool(arguments.catalog) != bool(arguments.schema):
         raise UsageError("--catalog and --schema must be used together")
     if bool(arguments.warehouse) == bool(arguments.catalog):
-        raise UsageError("specify the tables: --warehouse DIR, or --catalog and --schema")
+        raise UsageError(
+            "specify the tables in one way: --warehouse DIR, or --catalog and --schema"
+        )
     if arguments.warehouse and Path(arguments.warehouse).is_file():
         raise UsageError(f"--warehouse: {arguments.warehouse} is a file, not a directory")
     need_spark()

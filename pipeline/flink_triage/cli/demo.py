@@ -46,9 +46,9 @@ _LAST_DAY = datetime(2026, 11, 21)
 def demo_fleet(folder: Path, days: int = 30) -> Path:
     """Write six deployments, one of them healthy, with logs of the ``days`` days up to `_LAST_DAY`.
 
-    A deployment consists of copies of a real log, one for each of its days. Dates are shifted, and
-    job and task ids are replaced consistently in all files of a day; times of day are kept. Returns
-    the folder with one directory per deployment.
+    A deployment consists of copies of a real log, one for each of its days in `_FLEET`; a day after
+    ``days`` is omitted. Dates are shifted, and job and task ids are replaced consistently in all
+    files of a day; times of day are kept. Returns the folder with one directory per deployment.
     """
     homes = {path.parent.name: path for path in demo_logs()}
     for name, (source, dates) in _FLEET.items():

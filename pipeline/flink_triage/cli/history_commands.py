@@ -1,4 +1,4 @@
-"""The commands ``compare`` and ``history``, which read the causes of all runs from the tables."""
+"""The commands ``compare`` and ``history``, which read causes and their counts from the tables."""
 
 from __future__ import annotations
 

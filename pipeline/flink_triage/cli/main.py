@@ -1,9 +1,6 @@
 """Parses the command line of ``flink-triage``, runs the command and returns its exit code.
 
-Exit codes, the same in every format: 0 success, 1 findings at or above ``--fail-on``, 2 wrong
-usage, nothing to read, or problems in signatures, 3 with ``--strict`` if something was skipped or
-truncated, 4 a problem of the environment or unusable tables, 5 the output is in use by another run,
-70 a bug in flink-triage, 130 interrupted (SIGINT), 143 terminated (SIGTERM).
+The exit code is 0 on success, or one of `exit_codes`. It does not depend on the output format.
 """
 
 from __future__ import annotations
@@ -194,8 +191,9 @@ def main(
 ) -> int:
     """Run one command and return its exit code.
 
-    Invalid input does not raise an exception, except that argparse ends the process for invalid
-    flags and ``--help``. ``on_result`` receives the result that the command has written.
+    Invalid input does not raise an exception, except that argparse raises ``SystemExit`` for some
+    invalid flags. It also does so for ``--help``, ``--version``, and ``--print-completion``.
+    ``on_result`` receives the result that the command has written, if any.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words and not words[0].startswith("-") and os.path.exists(words[0]):
@@ -229,9 +227,9 @@ def main(
 
 
 def _parsed(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """The arguments; ``UsageError`` for an unknown command or flag suggests the closest name.
+    """The arguments; ``UsageError`` for an unknown command or flag suggests a similar name, if any.
 
-    Any other error ends the process with the message of argparse and exit code 2.
+    Any other invalid argument ends the process with the message of argparse and exit code 2.
     """
     commands_of = _actions_of(parser)
     first = words[0] if words else "-"

@@ -8,7 +8,7 @@ import argparse
 def add_upkeep_command(
     commands_of: argparse._SubParsersAction[argparse.ArgumentParser],
 ) -> argparse.ArgumentParser:
-    """Add the parser; the caller adds the flags that locate the tables."""
+    """Add the parser; the caller adds the flags for the tables and for Spark."""
     maintain = commands_of.add_parser("maintain", help="compact small files, remove old ones")
     maintain.add_argument(
         "--keep-days",

@@ -65,7 +65,7 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a signature may also have stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
-    # If there is no incident, no file could be read, or no deployment could be diagnosed.
+    # No file could be read, no deployment could be diagnosed, or no log line was left to diagnose.
     if {incident.verdict for incident in result.incidents} <= {"no-logs", "empty-window"}:
         is_undiagnosed = any(quarantined.is_undiagnosed for quarantined in coverage.quarantined)
         return exit_codes.BUG if is_undiagnosed else exit_codes.USAGE
@@ -126,7 +126,7 @@ def _write(path: Path, pieces: Iterable[str]) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    """Whether the path is a FIFO, a device or an open file such as /dev/stdout or /dev/fd/63."""
+    """Whether the path is below /dev or /proc, or is a FIFO, a socket or a device."""
     if path.is_relative_to("/dev") or path.is_relative_to("/proc"):
         return True
     try:

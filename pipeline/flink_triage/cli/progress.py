@@ -16,7 +16,7 @@ _COLUMNS = 60
 
 
 class ProgressLine:
-    """One line that is rewritten in place on a terminal, and is not printed otherwise."""
+    """One line that is rewritten in place; not printed without a terminal, or with ``--quiet``."""
 
     def __init__(self, is_quiet: bool) -> None:
         self._is_shown = not is_quiet and sys.stderr.isatty()

@@ -5,7 +5,7 @@ A Databricks ``python_wheel_task`` calls a function, ignores its return value, a
 values (``{{tasks.<key>.values.<name>}}``), which are strings:
 
 - ``exit_code`` is set even if the task fails.
-- ``run_id``, ``is_new`` and ``worst_severity`` describe the result that the command wrote.
+- ``run_id``, ``is_new`` and ``worst_severity`` describe the result that the command wrote, if any.
   ``is_new`` is ``true`` if this task published the result, and ``false`` if there was nothing new
   to read.
 """
@@ -54,10 +54,10 @@ def values_of(result: Result, began_at: datetime) -> dict[str, str]:
 
 
 def worst_severity(result: Result) -> str:
-    """The worst severity of incidents that began or continued in the last run, or ``none``.
+    """The worst severity of new, ongoing, and worse incidents, or ``none``.
 
-    Resolved incidents and incidents of earlier runs do not count. As for ``--fail-on``, a failure
-    without a signature is major.
+    Incidents without a status do not count; the first run of a warehouse has no statuses. As for
+    ``--fail-on``, a failure without a signature is major.
     """
     found: set[str] = set()
     for incident in result.incidents:

@@ -86,7 +86,7 @@ def match_again(options: Options, arguments: argparse.Namespace) -> tuple[Result
 
 
 def maintain_tables(arguments: argparse.Namespace) -> None:
-    """Compact the tables and remove old rows."""
+    """Compact the tables, and remove old batches, unused files and, on request, other old rows."""
     warehouse = _published_warehouse(arguments)
     from flink_triage.spark.maintain import Upkeep, maintain
 

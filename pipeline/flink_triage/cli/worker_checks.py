@@ -35,9 +35,9 @@ _HEAD_BYTES = 64 * KIB
 
 
 def check_worker(spark: SparkSession, path: str) -> list[Check]:
-    """Checks of one worker, each in a separate query, because a check may kill the worker.
+    """Checks in a worker, each in a separate query, because a check may kill the worker.
 
-    ``path`` is a file, or a folder with a file in it. Raises ``UsageError`` for other paths.
+    ``path`` is a URI, a file, or a folder with a file in it. Raises ``UsageError`` for other paths.
     """
     file = first_file(path)
     return [
@@ -49,7 +49,7 @@ def check_worker(spark: SparkSession, path: str) -> list[Check]:
 
 
 def first_file(path: str) -> str:
-    """The file itself, or the first file in a folder, without listing all files."""
+    """A URI or file itself, or a file in a folder, found without listing all files."""
     if is_uri(path) or os.path.isfile(path):
         return path
     for folder, _, names in os.walk(path):
