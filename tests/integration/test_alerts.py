@@ -141,7 +141,7 @@ def receiver(*answers: int, retry_after: str = "") -> Iterator[tuple[str, list[b
         pytest.param(
             (500,) * 9,
             MAX_TRIES,
-            "the receiver responded with 500, 4 times",
+            "the receiver responded with 500; tried 4 times",
             id="the receiver always fails",
         ),
     ],

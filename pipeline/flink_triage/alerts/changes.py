@@ -1,6 +1,7 @@
 """Determines the change of each incident between the results of two runs.
 
-The change is `Incident.status`, except for incidents that the newer result no longer contains.
+The change is `Incident.status`, except in a first result, and for incidents that the newer result
+no longer contains.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Change:
 def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
     """The changes in the order of ``after``, followed by the incidents that ``after`` lacks.
 
-    If ``before`` is ``None``, all incidents are new. If both results are of the same run, there are
+    If ``before`` is ``None``, all failures are new. If both results are of the same run, there are
     no changes. Verdicts that are not a failure are ignored. An incident that ``after`` lacks is
     resolved, unless it had recovered or its deployment is missing.
     """

@@ -1,4 +1,4 @@
-"""Renders changes as HTTP request bodies, within the limits of each receiver.
+"""Renders changes as HTTP request bodies of limited size.
 
 Slack allows 50 blocks per message and 3,000 characters per section, and requires ``&<>`` to be
 escaped (docs.slack.dev/messaging/formatting-message-text). Alertmanager accepts ``POST
@@ -40,8 +40,8 @@ def messages_for(
 ) -> tuple[Message, ...]:
     """The message about ``changes``; empty if nothing is new, worse, or resolved.
 
-    A message contains a limited number of changes. Slack and webhook messages state how many
-    changes are omitted.
+    The number of changes in a message is limited. Slack and webhook messages state how many are
+    omitted; a message for Alertmanager does not.
     """
     reported = [change for change in changes if change.status in REPORTED_STATUSES]
     if not reported:

@@ -66,8 +66,8 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 def send(message: Message, address: str, wait: Callable[[float], None] = time.sleep) -> str | None:
     """Send a message; return ``None``, or the reason for the failure.
 
-    Connection errors, status 429, and status 500 and above are retried. The reason does not contain
-    the address.
+    Connection errors, status 429, and status 500 and above are retried, up to ``MAX_TRIES`` tries.
+    The reason, which is that of the last try, does not contain the address.
     """
     seconds, problem = FIRST_WAIT_SECONDS, ""
     for attempt in range(MAX_TRIES):
@@ -90,7 +90,7 @@ def send(message: Message, address: str, wait: Callable[[float], None] = time.sl
             seconds = max(seconds, _seconds_asked(asked, datetime.now(UTC)))
         except (OSError, http.client.HTTPException) as error:
             problem = str(getattr(error, "reason", "") or type(error).__name__)
-    return f"{problem}, {MAX_TRIES} times"
+    return f"{problem}; tried {MAX_TRIES} times"
 
 
 def _seconds_asked(retry_after: str, now: datetime) -> float:
