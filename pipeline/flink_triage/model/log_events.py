@@ -66,13 +66,14 @@ class Event:
 @pickled_by_position
 @dataclass(frozen=True, slots=True)
 class FileProfile:
-    """The properties of a file, detected from its head.
+    """The properties of a file, detected from its head and its name.
 
     ``carrier`` consists of names from ``logs.formats``, joined by ``+``. ``layout`` is a name from
-    ``logs.layouts``, followed by the header shape if the file has one. ``layout_confidence`` is the
-    share of non-blank lines that are headers or continue an event, in [0, 1]. ``is_splittable``
-    means that byte ranges can be read independently; this requires a header shape, and a file that
-    is not compressed. ``problem`` is the reason why the file is quarantined, or ``None``.
+    ``logs.layouts``, followed by the header shape if the file has one, or ``document``.
+    ``layout_confidence`` is the share of non-blank lines of the head that are headers or continue
+    an event, in [0, 1], and 0 without headers. ``is_splittable`` means that byte ranges can be read
+    independently; this requires a header shape, and a seekable file that is not compressed.
+    ``problem`` is the reason why the file is quarantined, or ``None``.
     """
 
     path: str

@@ -57,11 +57,11 @@ class Observation:
     """A notable event with the results of all stages that process individual events.
 
     ``occurrences`` is greater than 1 if similar events were folded into this one, and 0 for a
-    witness, which only contains a fact about the deployment. ``last_logged_at`` is the time of the
-    last folded event. ``has_frames`` is false for a stack trace without frames (HotSpot omits them
-    from some exceptions that are thrown often). ``product`` is the product that probably logged the
-    event, or ``None``. ``flink_version`` is the version found in the head of the file. ``spread``
-    is set if the observation counts events of other subtasks, hosts, or files.
+    witness. ``last_logged_at`` is the time of the last folded event, if any. ``has_frames`` is
+    false for a stack trace without frames (HotSpot omits them from some exceptions that are thrown
+    often). ``product`` is the product that probably logged the event, or ``None``.
+    ``flink_version`` is the version found in the head of the file. ``spread`` is set if the
+    observation counts events of other subtasks, hosts, or files.
     """
 
     deployment: str

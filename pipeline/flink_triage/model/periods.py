@@ -25,9 +25,9 @@ class CauseChange:
     """One cause in one deployment, compared between two periods or runs.
 
     ``cause`` is a signature ID or a root cause fingerprint; for a fingerprint, ``title`` is the
-    exception type. Counts are numbers of events. Rates are per hour with logs; they are ``None``
-    for a run, and for a period without logs. ``no logs`` means that one side has no logs of the
-    deployment, so that the sides cannot be compared.
+    exception type, if known. Counts are numbers of events. Rates are per hour with logs; they are
+    ``None`` for a run, and for a period without logs. ``no logs`` means that one side has no logs
+    of the deployment, so that the sides cannot be compared.
     """
 
     deployment: str

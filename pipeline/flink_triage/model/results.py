@@ -39,10 +39,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """A config option to change, under its name in the running Flink line.
+    """A config option and the value that it should have.
 
-    ``current`` is the effective value in the log, or else the default value in the Flink line, or
-    ``None`` if neither is known; ``current_source`` is ``log``, ``default``, or ``None``.
+    Options of scope ``cluster`` and ``job`` have their name in the running Flink line. ``current``
+    is the effective value in the log, or else the default value in the Flink line, or ``None`` if
+    neither is known or the scope is different; ``current_source`` is ``log``, ``default``, or
+    ``None``.
     """
 
     key: str
@@ -76,8 +78,9 @@ class Remediation:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One ranked explanation of an incident; rank 1 is the root cause.
+    """One ranked explanation of an incident.
 
+    If the verdict of the incident is ``diagnosed``, rank 1 is the most likely root cause.
     ``score`` is not comparable between incidents. ``confidence`` is the estimated probability, in
     [0, 1], that the diagnosis is the root cause. ``reasons`` explain the score in sentences.
     ``explains`` lists the signatures that are consequences of this one.
@@ -149,7 +152,7 @@ class AffectedJob:
 
 @dataclass(frozen=True, slots=True)
 class MinuteCount:
-    """The number of faults within one minute, and the number of jobs with these faults."""
+    """The number of faults within one minute, and the number of known jobs with these faults."""
 
     minute: datetime
     faults: int
@@ -176,8 +179,8 @@ class OtherCause:
     """A cause other than the first diagnosis, and how to distinguish the two.
 
     ``considered`` means that the cause appears in the log. ``possible`` means that it is known to
-    cause the symptom in the log. ``look_for`` are strings that the log contains if this cause
-    occurred.
+    cause the symptom in the log, or a wrapper inside the symptom. ``look_for`` are strings that
+    typically occur in a log with this cause.
     """
 
     signature: str
@@ -203,7 +206,7 @@ class ObservedChange:
 
     The difference is not necessarily a cause. ``before`` is ``None`` for additions, and ``after``
     is ``None`` for removals. The value of a JAR is its version, or its file name if the name does
-    not contain a version.
+    not contain a version; several versions are joined. Long values are shortened.
     """
 
     what: ChangeKind
@@ -216,11 +219,11 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one or more jobs, or the verdict for a deployment without an episode.
+    """One episode of one or more jobs, or the verdict for a deployment without such an incident.
 
-    ``job_id`` is ``None`` if no job is known, or if several jobs are affected (see
-    ``blast_radius``). ``similar`` lists known failures that resemble an unknown first fault, most
-    similar first. ``config`` contains the option changes of the first diagnosis. ``notes`` state
+    ``job_id`` is ``None`` if no job is known, or if there are several (see ``blast_radius``).
+    ``similar`` lists known failures that resemble the first fault without a signature, most similar
+    first. ``config`` contains the option changes of the first diagnosis. ``notes`` state
     assumptions, for example about clock skew. ``status`` is the change since the previous run; it
     is ``None`` without a previous run, without a failure, and for incidents that were already over.
     ``changes`` are the first differences from the last healthy start, and ``changes_left_out`` is
@@ -260,9 +263,10 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class UnknownFailure:
-    """Events with the same root cause fingerprint and no signature.
+    """Events with the same root cause fingerprint that no signature explains.
 
-    ``fingerprint`` is this fingerprint. For ``similar``, see `Incident`.
+    ``fingerprint`` is this fingerprint. Signatures of wrappers and symptoms may match the events.
+    For ``similar``, see `Incident`.
     """
 
     fingerprint: str
@@ -312,7 +316,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The complete result of a run, and the only input of the output formats.
+    """The complete result of a run, and the only data that the output formats render.
 
     ``stack_traces`` contains the stack traces of first faults, diagnoses, and unknown failures, as
     printed in one event and truncated to a maximum length. The keys are full fingerprints.
