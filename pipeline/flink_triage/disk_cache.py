@@ -24,7 +24,7 @@ def cache_directory() -> Path:
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """The data stored under the key; ``None`` if missing, or if the directory is not private."""
+    """The stored data; ``None`` if it is missing or unreadable, or its directory not private."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()

@@ -39,9 +39,10 @@ class Grain:
 
     ``minutes`` is ``None`` for a single, unlimited period. ``drops`` are the details in which
     events of one kind may differ. The minutes of a coarser grain are a multiple of those of each
-    finer grain. A coarser grain drops at least the same details, and keeps a subset of the events.
-    The finest grain keeps all events of ``KEPT_KINDS``, except for completed checkpoints. The last
-    grain also limits the number of kinds.
+    finer grain, or unlimited. A coarser grain drops at least the same details, and keeps a subset
+    of the events. The last grain also limits the number of kinds. There are two exceptions: the
+    finest grain keeps all events of ``KEPT_KINDS``, and of consecutive completed checkpoints, every
+    grain except the last keeps the first and the last.
     """
 
     minutes: int | None
@@ -69,7 +70,10 @@ def grains_of(keep: int) -> tuple[Grain, ...]:
 
 
 def period_of(at: datetime | None, minutes: int | None) -> int | None:
-    """The index of the period of ``minutes`` that contains ``at``, counted from 1970."""
+    """The index of the period of ``minutes`` that contains ``at``, counted from 1970.
+
+    ``None`` if the time is unknown or the period is unlimited.
+    """
     if at is None or minutes is None:
         return None
     return int(at.timestamp() // (60 * minutes))

@@ -3,9 +3,10 @@
 For each event, the tables contain its message, its root cause message, and its fingerprint. For
 each fingerprint and run, they contain one stack trace. Events with the same fingerprint have the
 same throwables and calls, but the numbers, IDs, paths, and quoted words in their messages may
-differ. The text of an event is known if no other event has its fingerprint, or if only the root
-cause message, which is stored for each event, can differ. Otherwise, the matches in the stored
-stack trace are combined with the earlier matches, which were found in the text of the event.
+differ. The text of an event is known if it has no stack trace, if no other event of its run has its
+fingerprint, or if only the root cause message, which is stored for each event, can differ.
+Otherwise, the matches in the stored stack trace are combined with the earlier matches, which were
+found in the text of the event. If the stack trace was deleted, only the earlier matches are kept.
 """
 
 from __future__ import annotations

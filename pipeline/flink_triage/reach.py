@@ -22,7 +22,7 @@ class Subtask:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """At most ``MAX_SPREAD`` subtasks, hosts, and files."""
+    """The subtasks, hosts, and files of events; a union keeps at most ``MAX_SPREAD`` of each."""
 
     subtasks: frozenset[Subtask]
     hosts: frozenset[str]

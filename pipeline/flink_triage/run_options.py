@@ -55,7 +55,7 @@ def pack_of(options: Options) -> SignaturePack:
     """The built-in signatures and those of ``options``; signatures ignored today are benign.
 
     Signature files of ``options`` that have problems are skipped. Raises ``SignaturePackError`` if
-    a signature directory is missing.
+    a signature directory is missing, or if a built-in signature has a problem.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())

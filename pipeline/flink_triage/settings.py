@@ -46,11 +46,12 @@ class Settings:
     max_piped_bytes: int = 16 * GIB
     # The other members of an archive are not read. A support bundle has fewer members.
     max_archive_members: int = 10_000
-    # Evidence lines kept per diagnosis; the others are only counted.
+    # Evidence lines kept per diagnosis and per unknown failure; the others are only counted.
     max_evidence: int = 5
     # Differences from the last healthy start kept per incident; the others are only counted.
     max_changes: int = 20
     # Observations kept per kind, stack trace, file, and minute; the others are only counted.
+    # ``fold_grains`` lists the exceptions.
     max_observations_per_key: int = 10
     # Distinct traces kept of otherwise equal observations per minute; the others are only counted.
     max_traces_per_key: int = 100
@@ -63,10 +64,10 @@ class Settings:
     max_diagnosis_bytes: int = 2 * GIB
     # IDs of scoring and context rules to omit, to measure the effect of each rule.
     rules_left_out: frozenset[str] = frozenset()
-    # In Spark runs, the last event of a file that was modified within this time is left to the
-    # next run, because it may be incomplete.
+    # In Spark runs, the last event of an uncompressed file that was modified within this time is
+    # left to the next run, because it may be incomplete.
     settle_seconds: float = 10.0
-    # Excerpts in results must remain readable.
+    # Longer excerpts in results are cut, so that they remain readable.
     max_excerpt_chars: int = 400
     # The middle of longer stack traces in results is omitted.
     max_trace_chars: int = 16_000

@@ -1,7 +1,8 @@
 """The local runner: diagnoses log files without a JVM, and does not store results.
 
 The stages are the same as in a Spark run. Inputs that are small in total, or consist of a single
-byte range, are read in this process, and all others in a pool of processes. Each process in the
+byte range, are read in this process. All others are read in a pool of processes, unless there is
+only one CPU or worker. Each process in the
 pool reads and diagnoses whole deployments, so that observations are not sent between processes. The
 only exception is a deployment that makes up a large part of the input: the pool reads its byte
 ranges, and this process diagnoses it.
@@ -111,8 +112,8 @@ def run_local(
 ) -> Result:
     """Diagnose ``inputs`` (files, directories, and URIs).
 
-    Raises ``UsageError`` if an input does not exist or if there are no files, and
-    ``SignaturePackError`` if a signature directory is missing.
+    Raises ``UsageError`` if an input does not exist, if there are no files, or if a
+    ``layouts.yaml`` is invalid, and ``SignaturePackError`` if a signature directory is missing.
     """
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:

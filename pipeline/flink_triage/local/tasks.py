@@ -132,8 +132,9 @@ def _bytes_of(scan: RangeScan) -> int:
 class Concluded:
     """Result of one deployment.
 
-    ``fingerprints`` are those of all its traces. ``exemplars`` maps a fingerprint to the text of
-    the trace, and the number of the range that contains this text.
+    ``fingerprints`` are those of all its traces. ``exemplars`` maps a fingerprint to the number of
+    a range, and the text of the trace in this range. If the deployment could not be diagnosed, only
+    ``account`` and ``skipped`` are set.
     """
 
     deployment: str
