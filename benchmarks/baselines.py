@@ -2,7 +2,8 @@
 
 ``grep and count`` selects the signature whose strings occur most often; ``most frequent exception``
 selects the signature of the most frequent exception. Both use the literals and class names of all
-signatures that may be an answer, except generic ones. They ignore regexes and the order of events.
+signatures that may be an answer, except generic ones; the first also uses their frames. They ignore
+regexes, other conditions, and the order of events.
 """
 
 from __future__ import annotations

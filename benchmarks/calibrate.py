@@ -9,8 +9,8 @@ The answers have three origins:
   one view. Each view is diagnosed as recorded, and without the matches of its cause, which
   represents a cause that the signatures do not contain. The first answers of all views of a label
   have a total weight of one.
-- ``examples``: answers for the examples of signatures that may be an answer, except symptoms and
-  signatures that require several events. Each example is diagnosed as printed, and without the
+- ``examples``: first answers for the examples of signatures that may be an answer, except symptoms
+  and signatures that require several events. Each example is diagnosed as printed, and without the
   alternatives that match only that example, which represents a message that the signatures do not
   contain.
 - ``blind``: the first diagnoses for seven of the blind collections (docs/accuracy.md), before the
@@ -18,9 +18,10 @@ The answers have three origins:
   ``blind_answers.tsv`` contains the properties of the answers. Most first answers of the first
   collection were not recorded.
 
-``calibration.tsv`` contains all answers. ``diagnosis/ranking/confidence.tsv`` contains the
-coefficients of a logistic regression on their properties. For the test, each answer is judged with
-coefficients that were fitted without the answers of its source: a label, a library, a collection.
+``calibration.tsv`` contains the weights of all answers. ``diagnosis/ranking/confidence.tsv``
+contains the coefficients of a logistic regression on their properties. For the test, each answer is
+judged with coefficients that were fitted without the answers of its source: a label, a library, or
+a collection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``make closest``: measures how often the closest known failures contain the correct one.
 
-Each example of a signature that may be an answer, except generic ones, is searched as if no such
-signature or generic signature matched it. Three indexes are searched: without the example, without
+Each example of a signature that may be an answer, except generic ones, is searched as if no
+signature that may be an answer matched it. Three indexes are searched: without the example, without
 the example and all conditions of its signature, and without all examples of its signature. The
 benchmark also counts the failures in a job's own code for which similar failures are found. There
 should be none.
@@ -75,12 +75,12 @@ def without_example(signature: Signature, text: str) -> Signature:
 
 
 def without_example_and_conditions(signature: Signature, text: str) -> Signature:
-    """The signature with only its title, its cause and its other examples."""
+    """The signature without one of its examples, and without its conditions."""
     return replace(without_example(signature, text), alternatives=())
 
 
 def without_examples(signature: Signature, text: str) -> Signature:
-    """The signature with only its title, its cause and its conditions."""
+    """The signature without its examples."""
     return replace(signature, examples=replace(signature.examples, match=()))
 
 
@@ -115,7 +115,7 @@ def observe(text: str) -> Observation:
 def nearest(
     observation: Observation, pack: SignaturePack, index: SimilarIndex
 ) -> tuple[SimilarFailure, ...]:
-    """Known failures similar to an event, as if no failure signature matched it."""
+    """Known failures similar to an event, as if no signature that may be an answer matched it."""
     left = [m for m in observation.matches if not pack.signatures[m.signature].is_answer]
     return similar_failures(replace(observation, matches=tuple(left)), pack, index=index)
 
@@ -136,7 +136,7 @@ def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[Simila
 
 
 def print_times(pack: SignaturePack) -> None:
-    """Print the CPU time for building an index, and for searching it for one failure."""
+    """Print the CPU time for building an index, and the mean for searching it for one failure."""
     began = time.process_time()
     terms: Mapping[str, Terms] = terms_of_pack(pack)
     index = SimilarIndex(terms)

@@ -4,10 +4,10 @@
 
 Each deployment is a folder with one JobManager and three TaskManager files. A file begins with the
 startup lines of a real file. Then, the JobManager logs a checkpoint every ten seconds on average,
-and a TaskManager logs a random real line every half second. A fraction of ``--trace-share`` of
-these events is replaced by real events with stack traces. Outside of stack frames, ids, object
-addresses, and numbers of three or more digits are new in each occurrence. Each deployment has one
-job id, and checkpoints are numbered.
+sometimes followed by a random real line, and a TaskManager logs a random real line every half
+second on average. A fraction of ``--trace-share`` of these events is replaced by real events with
+stack traces. Outside of stack frames, ids, object addresses, and numbers of three or more digits
+are new in each occurrence. Each deployment has one job id, and checkpoints are numbered.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python -m benchmarks.floods --output corpus/ --form disconnects --megabytes 256
 
-Each flood is one deployment in files of about ``FILE_BYTES``. Most of the text comes from
-``tests/logs``. Timestamps are new in each event, and ids, subtasks, and other parts vary.
+Each flood is one deployment in files of about ``FILE_BYTES``. Except for the form ``errors``, most
+of the text comes from ``tests/logs``. Timestamps are new in each event, and ids, subtasks, and
+other parts vary.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ _ROLE = dict.fromkeys(("session", "records", "jobs"), "standalonesession")
 
 
 def write_flood(form: str, output: Path, size_bytes: int) -> None:
-    """Write one deployment of ``size_bytes`` to ``output``."""
+    """Write one deployment of about ``size_bytes`` to ``output``."""
     chance = random.Random(form)
     at = datetime(2026, 1, 1, tzinfo=UTC)
     events = FLOODS[form](chance)

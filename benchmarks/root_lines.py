@@ -1,7 +1,8 @@
 """Measures how often the root cause line of a labeled excerpt is parsed as a root cause.
 
 The line is listed in an ``index.tsv``. It counts as found if it contains, or is contained in, the
-root cause of a parsed chain or the message of an event, even if no signature matches it.
+root cause of a parsed chain or the message of an event, even if no signature matches it. Very short
+messages and root causes are ignored.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ class Grain:
     ``minutes`` is ``None`` for a single, unlimited period. ``drops`` are the details in which
     events of one kind may differ. The minutes of a coarser grain are a multiple of those of each
     finer grain, or unlimited. A coarser grain drops at least the same details, and keeps a subset
-    of the events. The last grain also limits the number of kinds. There are two exceptions: the
-    finest grain keeps all events of ``KEPT_KINDS``, and of consecutive completed checkpoints, every
-    grain except the last keeps the first and the last.
+    of the events. The last grain also limits the number of kinds. There are exceptions: every grain
+    keeps all witnesses, the finest grain also keeps all events of ``KEPT_KINDS``, and of
+    consecutive completed checkpoints, only the first and the last are kept.
     """
 
     minutes: int | None
