@@ -101,7 +101,7 @@ def started(
 
 
 def bare_environment(**more: str) -> dict[str, str]:
-    """Returns an environment without PYTHONPATH and settings for Spark, PySpark, and AWS."""
+    """Returns the environment without PYTHONPATH and its settings for Spark, PySpark, and AWS."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYSPARK", "SPARK", "AWS_"))}
     kept.pop("PYTHONPATH", None)
     return kept | {"SPARK_LOCAL_IP": LOOPBACK, "SPARK_HOME": str(SPARK_HOME)} | more

@@ -72,7 +72,7 @@ def without(pack: SignaturePack, ids: set[str]) -> SignaturePack:
 
 @pytest.fixture(scope="module")
 def readings(pack: SignaturePack) -> list[Read]:
-    """Reads the recorded logs with the whole pack."""
+    """Reads the selected logs with the whole pack."""
     analyzer = Analyzer(pack)
     return [read(path, analyzer) for path in FILES]
 

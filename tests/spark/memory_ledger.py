@@ -19,7 +19,7 @@ from flink_triage.spark.tables.schemas import LOG_FILES
 
 @dataclass
 class MemoryLedger:
-    """Returns the same entries as `TableLedger`, from rows in the order of their publication."""
+    """A ledger for the planner, like `TableLedger`, over rows in the order of their publication."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
 

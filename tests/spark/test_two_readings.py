@@ -1,4 +1,4 @@
-"""Tests that two runs over growing logs, in three carriers, have the result of one run."""
+"""Tests that two runs over growing logs, in three forms, have the result of one local run."""
 
 from __future__ import annotations
 
