@@ -1,8 +1,8 @@
-"""A run in a separate process that searches all files that Spark wrote to disk for words.
+"""A run in a separate process that searches its tables, reports and temporary files for words.
 
 The script is called as ``secrets_run.py INPUT WAREHOUSE OUTPUT``, with one word per line on
-standard input, and prints the matches as a JSON list of ``[place, word]``. It searches before Spark
-stops, while temporary files still exist.
+standard input. It prints a JSON object with the matches (``[path, word]``), and the numbers of
+files and of masked secrets. It searches before Spark stops, while temporary files still exist.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Rotating:
         self.ledger.rows += rows_after(planned, tasks, summaries)
 
     def summary(self, task: RangeTask) -> Row:
-        """The summary of a task that read all complete lines of the file."""
+        """The summary of a task that read the file up to its end."""
         self.something_happens()
         try:
             with OpenFile(task.file, SETTINGS.max_file_bytes) as file:

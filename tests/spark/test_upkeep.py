@@ -1,4 +1,4 @@
-"""Tests that maintenance after many small runs merges files and deletes old rows on request."""
+"""Tests that maintenance after several runs merges files and deletes old rows on request."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_deleted_files_are_forgotten_and_others_stay_known(
 
 
 def known(spark: SparkSession, warehouse: Warehouse) -> list[str]:
-    """The names of the files in the ledger."""
+    """The name of each file content in the ledger."""
     rows = warehouse.read(spark, LOG_FILES).select("path", "file_id", "generation").distinct()
     return sorted(Path(row["path"]).stem for row in rows.collect())
 

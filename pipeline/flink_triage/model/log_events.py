@@ -113,7 +113,8 @@ class ByteRange:
 class Volume:
     """The number of lines, bytes, and events, notable or not, for one level and minute.
 
-    ``minute`` and ``level`` are ``None`` if they are unknown.
+    An event without a time belongs to the minute of an earlier event. ``minute`` is ``None`` before
+    the first time in the range, and ``level`` is ``None`` if it is unknown.
     """
 
     level: str | None
