@@ -1,4 +1,4 @@
-"""Compares the block reader with the line reader, for random lines, blocks, and ranges."""
+"""Compares the block reader with simpler readers, for random lines, blocks, and ranges."""
 
 from __future__ import annotations
 
@@ -111,7 +111,10 @@ def _scan(
     end: int | None = None,
     is_active: bool = False,
 ) -> RangeScan:
-    """Scans with the line reader or, with ``block_bytes``, with both modes of the block reader."""
+    """Scans with both modes of the block reader or, without ``block_bytes``, with a simpler reader.
+
+    This is the reference reader, or the line reader if the profile has no header shape.
+    """
     byte_range = ByteRange(profile, "d", start, end)
     if block_bytes is None:
         slow = Scanner(LITERALS, limits, line_by_line=True)
