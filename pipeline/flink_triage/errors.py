@@ -7,7 +7,7 @@ FlinkTriageError
 ├── EnvironmentProblem      exit 4: Java, Spark, JARs, storage, files that cannot be written
 ├── OutputHeldError         exit 5: another run uses the warehouse
 ├── CorruptStateError       exit 4: tables or JSON results that are corrupt or incompatible
-└── TaskFailedError         only in `cli.scheduler_task`: the command ended with another exit code
+└── TaskFailedError         raised only by `cli.scheduler_task`, for an exit code other than 0
 
 A message states the problem and, if they apply, its location, the invalid value, and the allowed
 values.

@@ -64,8 +64,8 @@ class Settings:
     max_diagnosis_bytes: int = 2 * GIB
     # IDs of scoring and context rules to omit, to measure the effect of each rule.
     rules_left_out: frozenset[str] = frozenset()
-    # In Spark runs, the last event of an uncompressed file that was modified within this time is
-    # left to the next run, because it may be incomplete.
+    # In Spark runs, the last event of a file that was modified within this time is left to the
+    # next run, because it may be incomplete, except in compressed files and log store exports.
     settle_seconds: float = 10.0
     # Longer excerpts in results are cut, so that they remain readable.
     max_excerpt_chars: int = 400

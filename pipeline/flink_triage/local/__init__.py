@@ -1,11 +1,11 @@
 """The local runner: diagnoses log files without a JVM, and does not store results.
 
 The stages are the same as in a Spark run. Inputs that are small in total, or consist of a single
-byte range, are read in this process. All others are read in a pool of processes, unless there is
-only one CPU or worker. Each process in the
-pool reads and diagnoses whole deployments, so that observations are not sent between processes. The
-only exception is a deployment that makes up a large part of the input: the pool reads its byte
-ranges, and this process diagnoses it.
+byte range, are read in this process. All others are read in a pool of processes, unless the number
+of workers (by default, that of CPUs) is one. Each process in the pool reads and diagnoses whole
+deployments, so that observations are not sent between processes. The only exception is a deployment
+that makes up a large part of the input: the pool reads its byte ranges, and this process diagnoses
+it.
 """
 
 from __future__ import annotations

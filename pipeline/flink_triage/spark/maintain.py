@@ -151,10 +151,10 @@ def _forget_batches(
 def _forget(
     spark: SparkSession, warehouse: Warehouse, runs: Sequence[PublishedRun], before: datetime
 ) -> None:
-    """Delete rows that runs published before ``before`` wrote, except rows that are still needed.
+    """Delete the rows of runs that were published before ``before``, except rows still needed.
 
-    The rows of `runs` are kept. If the process is killed between two tables, unused rows remain
-    until the next pass.
+    `runs` keeps its rows. If the process is killed between two tables, unused rows remain until the
+    next pass.
     """
     old = {run.run_id for run in runs if run.finished_at < before}
     known = frame_of(spark, [run.run_id for run in runs])

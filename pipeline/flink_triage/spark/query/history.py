@@ -1,7 +1,7 @@
 """Finds recurring causes in the tables, and compares two periods.
 
-A cause is the root of an incident: a signature, or the fingerprint of a root cause without a
-signature. In time windows, occurrences are counted by event timestamp, so an incident that spans
+A cause is the signature at rank 1 of an incident, or the root cause fingerprint of an unknown
+failure. In time windows, occurrences are counted by event timestamp, so an incident that spans
 both windows counts in each for the events of that window. For a run, its results are counted.
 """
 
@@ -159,7 +159,7 @@ def _change(left: _Side, right: _Side) -> _Change:
 
 
 def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
-    """run_id, deployment, cause: the roots of incidents, and failures without a signature."""
+    """run_id, deployment, cause: first diagnoses of incidents, and unknown failures."""
     named = incidents.where(F.col("root_cause_signature").isNotNull()).select(
         "run_id", "deployment", F.col("root_cause_signature").alias("cause")
     )
