@@ -47,7 +47,7 @@ def diagnose_deployment(
 ) -> DeploymentDiagnosis:
     """Diagnose one deployment; ``flink_version`` overrides the version found in its logs.
 
-    A deployment without incidents gets one that only states the verdict, usually ``healthy``.
+    A deployment without incidents gets one whose verdict states the reason, usually ``healthy``.
     """
     timeline = build_timeline(
         deployment, observations, pack, flink_version, settings.rules_left_out
@@ -74,7 +74,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class IncrementalDiagnosis:
-    """Incidents in ``closed`` are final.
+    """Incidents in ``closed`` do not change, unless the deployment is diagnosed in full.
 
     ``carried`` is ``None`` if the next diagnosis must read all events again.
     """
@@ -159,7 +159,10 @@ def _findings(
 def _unknown_faults(
     ranked: list[Ranked], pack: SignaturePack, settings: Settings
 ) -> tuple[tuple[Observation, Evidence], ...]:
-    """The faults without a signature. A fault that several episodes share is listed once."""
+    """The faults with a stack trace that no signature explains, each once.
+
+    Several episodes may share a fault.
+    """
     faults = {id(moment): moment for episode, _ in ranked for moment in episode.faults}
     return tuple(
         (moment.observation, evidence_of(moment, settings))

@@ -1,16 +1,17 @@
 """The durations by which a diagnosis relates log lines to each other.
 
-Some must not exceed others, so that an incremental diagnosis still has the earlier lines that a
-rule requires. `tests/unit/diagnosis/test_durations.py` checks these constraints.
+The comments state the assumptions behind the values. Some durations must not exceed others, so that
+an incremental diagnosis still has the earlier lines that a rule requires.
+`tests/unit/diagnosis/test_durations.py` checks these constraints.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-# After a refused connection, the next line states the purpose of the connection.
+# After a refused connection, a line within this time states the purpose of the connection.
 CONNECTION_ATTEMPT = timedelta(seconds=1)
-# All affected processes log a shared fault within a second.
+# Processes log a shared fault within this time, so all its lines count as the first fault.
 FIRST_FAULT = timedelta(seconds=1)
 # A job logs its failure within this time after the failure of its task.
 ANSWER = timedelta(seconds=2)
@@ -18,7 +19,7 @@ ANSWER = timedelta(seconds=2)
 FAILURE_SLACK = timedelta(seconds=2)
 # Smaller clock differences cannot be distinguished from logging and message delays.
 CLOCK_TOLERANCE = timedelta(seconds=2)
-# Other processes log the effects of an orderly shutdown within this time.
+# Other processes may log the effects of an orderly stop before the stop, by up to this time.
 STOP_EFFECT = timedelta(seconds=5)
 # The processes of a cluster stop together, or one after the other with a grace period.
 STOPPED_TOGETHER = timedelta(seconds=10)
@@ -32,7 +33,7 @@ SHUTDOWN = timedelta(minutes=1)
 EXIT_REASON = timedelta(minutes=1)
 # A process prints its banner and its configuration within this time.
 STARTUP = timedelta(minutes=1)
-# A job without checkpoints counts as healthy after running for this time without a fault.
+# A job that has not completed a checkpoint counts as healthy after it ran for this time.
 RUNS_ON = timedelta(minutes=2)
 # heartbeat.timeout is 50 s by default and often increased.
 HEARTBEAT = timedelta(minutes=5)
@@ -47,12 +48,13 @@ CLUSTER_LEAD = timedelta(minutes=5)
 # last.
 LEAD_IN = timedelta(minutes=10)
 LEAD_OUT = timedelta(minutes=5)
-# A killed JobManager is reported only if a job ran within this time before.
+# A killed JobManager is reported only if a job ran within this time before the next banner.
 RAN_BEFORE_KILL = timedelta(minutes=10)
-# A fault is not the cause of a failure if a checkpoint completed and more than this time passed in
-# between. If a memory leak or a full disk recurs, it causes new faults.
+# Faults are not attributed to a later failure if a checkpoint completed and more than this time
+# passed before the next fault. If a memory leak or a full disk recurs, it causes new faults.
 WELL_FOR = timedelta(hours=1)
-# New events may be older than the last event by this time, because logs are shipped with a delay.
+# New events may be older than the last event by up to this time, because logs are shipped with a
+# delay.
 # Older events require a full diagnosis.
 LATE = timedelta(hours=1)
 # An unanswered request for a TaskManager is dropped after this time. By default,
@@ -63,6 +65,6 @@ WELL_WITHIN = timedelta(hours=6)
 # An episode is over after this time without a fault. Longer than restart delays and hourly
 # failures, shorter than a day: a failure that recurs nightly is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# A failure is compared only with a start within this time before it: a change at an earlier start
-# has already worked for a day.
+# Changes are listed only if the last start is at most this much older than the failure: a change at
+# an earlier start has already worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

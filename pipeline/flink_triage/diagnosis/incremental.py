@@ -1,11 +1,11 @@
 """Reduces a diagnosed timeline to the state that the next diagnosis of the deployment requires.
 
 An episode is closed once it can no longer change, which requires ``OVER_AFTER`` without a fault.
-Most events before the first open episode are therefore not read again. Witnesses replace them: one
-event for each fact about the whole deployment, such as a job's name, an effective option or the
-host of a process. A diagnosis of the carried state and the new events equals a diagnosis of all
-events. `is_in_time`, `has_same_facts` and `carry` detect the exceptions, in which the deployment is
-diagnosed in full.
+Most events before the first open episode are therefore not read again. Witnesses replace them:
+events that contain a fact about the whole deployment, such as a job's name, an effective option or
+the host of a process, or that are next to a carried event. A diagnosis of the carried state and the
+new events equals a diagnosis of all events. `is_in_time`, `has_same_facts` and `carry` detect the
+exceptions, in which the deployment is diagnosed in full.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def is_in_time(carried: Carried, news: Iterable[Observation]) -> bool:
 
 
 def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
-    """Whether new events do not change the meaning of earlier events.
+    """Whether new events leave the meaning of earlier events unchanged.
 
-    A second job makes events without a job ambiguous. A changed option changes the current value in
-    every patch. Clock skew shifts all events of a file.
+    For example, a second job makes events without a job ambiguous, a changed option changes the
+    current value in patches, and clock skew shifts all events of a file.
     """
     if now.skews or len(now.known_jobs) != len(before.known_jobs) < 2:
         return False
@@ -112,8 +112,8 @@ def carry(
 ) -> Carried | None:
     """The state to carry over from ``timeline``; ``episodes`` are the open episodes.
 
-    ``None`` if all events must be read again: a fault without a timestamp cannot be ordered, and
-    clock skew is measured over all events.
+    ``None`` if all events must be read again: a fault in a file without timestamps cannot be
+    ordered, and clock skew is measured over all events.
     """
     if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
         return None
@@ -129,7 +129,7 @@ def carry(
 
 
 def _as_read(moment: Moment, timeline: DeploymentTimeline) -> Observation:
-    """The observation with its original matches and the job inferred from other lines."""
+    """The observation with its withheld matches, and with the job of its graph if it has none."""
     observation = moment.observation
     if moment.withheld is not None:
         observation = replace(observation, matches=moment.withheld)
@@ -160,8 +160,8 @@ def _kept(
 ) -> list[Moment]:
     """The moments to read again: those that episodes, reports or context rules use.
 
-    Before ``start``, these are the last completed checkpoint of each job, the last output of each
-    process, and signals, banners and shutdown effects within ``REACH``.
+    Before ``start``, these are the last completed checkpoint of each job, prose in ``.out`` and
+    ``.err`` files, and signals, banners and shutdown effects within ``REACH``.
     """
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
@@ -209,7 +209,7 @@ def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> 
 
 
 def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
-    """Consecutive checkpoints of one job, without other events of that job or of the cluster."""
+    """More than two checkpoints of a job in a row, without other events of the job or cluster."""
     runs: dict[str, list[Moment]] = {}
     for moment in moments:
         if moment.kind == COMPLETED and moment.job_id is not None:
@@ -256,7 +256,7 @@ def _witness(moment: Moment) -> Moment:
 def _witnesses(
     timeline: DeploymentTimeline, starts: Starts, kept: Sequence[Moment], start: datetime
 ) -> list[Moment]:
-    """The moments that become witnesses: for each repeated fact, the one that takes effect.
+    """The moments that become witnesses: for each fact, the first or last line that states it.
 
     Moments that determine the position or time of the ``kept`` ones are included.
     """
@@ -321,8 +321,9 @@ def _last_facts(observation: Observation) -> Iterator[Hashable]:
 def _neighbours(timeline: DeploymentTimeline, kept: Sequence[Moment]) -> Iterator[Moment]:
     """Moments that matter only for their position in the file.
 
-    An event without a timestamp takes the time of the event before it. Folding drops consecutive
-    checkpoints, so a moment between two checkpoints of one minute must stay between them.
+    An event without a timestamp takes the time of the last timed event before it. Folding drops
+    consecutive checkpoints, so a moment between two checkpoints of one minute must stay between
+    them.
     """
     ids = {id(moment) for moment in kept}
     in_file: dict[str, list[Moment]] = {}

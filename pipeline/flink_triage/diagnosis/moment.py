@@ -15,21 +15,21 @@ _MAX_EXCERPT_CHARS = 400
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An observation with the time that orders it and its job.
+    """An observation with its job and the time by which it is ordered.
 
     ``at`` is the time of the event. An event without a time takes that of the nearest timed event
     before it in its file, or else that of the first timed event. If the file's clock is known to be
     wrong, ``at`` is converted to the JobManager's clock. It is ``NO_TIME`` if the file has no
-    timestamps.
+    timestamps, unless a context rule infers the time.
 
-    A witness (``occurrences`` is 0) is not counted as an event. It carries a fact about the whole
-    deployment, such as a job's name, or about the input, such as a log without notable events.
+    A witness (``occurrences`` is 0) is not counted as an event. For example, it contains the name
+    of a job, shows that a log without notable events was read, or is next to an event of interest.
 
     Context rules (``diagnosis/context``) set the fields after ``job_id``. ``withheld`` contains the
-    original matches if a rule replaced them; the next diagnosis starts with them again.
+    original matches if `reinterpreted` replaced them; the next diagnosis starts with them again.
     ``is_stop``: the line is an effect of an orderly shutdown, not a fault. ``is_handled``: user
-    code logged an exception and continued, so no job failed. ``is_text``: the line is prose, not a
-    log line.
+    code logged an exception or a failure message that did not fail a job. ``is_text``: the line is
+    prose, not a log line.
     """
 
     observation: Observation

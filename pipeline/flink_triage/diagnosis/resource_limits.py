@@ -2,7 +2,7 @@
 
 A deployment that cannot be diagnosed does not stop the others. A CPU timer checks the limits. The
 timer requires the main thread, which process pools and Spark workers use; in other threads and on
-Windows, only raised exceptions are caught.
+Windows, only raised exceptions are caught. Memory is limited only on systems with ``/proc``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _stop() -> None:
 
 
 def _resident_bytes() -> int:
-    """Resident memory of the process; 0 if the system does not report it."""
+    """Resident memory of the process; 0 on systems without ``/proc``."""
     with contextlib.suppress(OSError):
         descriptor = os.open("/proc/self/statm", os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
-"""Finds cancellations by which the adaptive scheduler restarts a job after a task failure.
+"""Finds cancellations by which the adaptive scheduler restarts a job after a failure.
 
-The adaptive scheduler cancels and recreates a job after a task failure. It does the same to rescale
-a job, but without a preceding failure.
+The adaptive scheduler cancels and recreates a job after a task failure or a global failure. It does
+the same to rescale a job, but without a preceding failure.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
 def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of lines of user code that no failure follows, and mark the lines.
+    """Remove the matches of these lines, and mark the lines as handled.
 
     If a job handled an exception once, other lines of user code with the same fingerprint are also
     marked, even near a failure. The failure has a different cause, or reports the exception itself.
@@ -55,7 +55,7 @@ def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> d
 
 
 def _is_user_log(observation: Observation, generic: Container[str]) -> bool:
-    """Whether user code may have logged the line, with an exception or a failure message."""
+    """Whether user code may have logged the line, with its own exception or a quoted message."""
     event = observation.event
     if event.lifecycle is not None or event.logger is None or not observation.matches:
         return False

@@ -1,7 +1,7 @@
 """Infers that a JobManager was killed from the startup banner of its successor.
 
 A process that is killed (by SIGKILL, the kernel, or the loss of its node) does not log its end. The
-only sign is the next startup banner, in its own log or in another one, while a job was running.
+only sign is the next startup banner, in its own log or in another one, although a job was running.
 """
 
 from __future__ import annotations

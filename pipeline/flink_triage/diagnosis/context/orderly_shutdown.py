@@ -25,7 +25,7 @@ from flink_triage.logs.layouts import ERROR_AND_ABOVE
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
 
-# A signal explains lines that follow within this time.
+# A signal to the JobManager explains lines that follow within this time.
 REACH = STOPPED_TOGETHER + SHUTDOWN
 
 
@@ -51,11 +51,11 @@ class _End:
 
 
 def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Mark the lines of each process from the first signal of the cluster on.
+    """Mark the lines of each process from the first signal or shutdown notice of the cluster on.
 
-    The JobManager must have received a signal. Errors that a process logs before its own signal are
-    not marked, because the process may have failed independently. Neither are lines of a process
-    without a signal, and lines after its next banner or more than ``SHUTDOWN`` after its signal.
+    The JobManager and the process itself must have received a signal. The lines end with the next
+    banner of the process, or ``SHUTDOWN`` after its signal. Errors that a process logs before its
+    own signal are not marked, because the process may have failed independently.
     """
     ends = _ends(moments)
     if not ends:

@@ -21,9 +21,9 @@ from flink_triage.signatures import SignaturePack
 
 
 def find_stopped_taskmanagers(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Add a match with ``meaning: taskmanager-stopped`` to the signal, unless the cluster stops.
+    """Give the signal a match with ``meaning: taskmanager-stopped``, unless the cluster stops.
 
-    The JobManager must report the loss within ``HEARTBEAT``, and the TaskManager's log must contain
+    A line must report the loss within ``HEARTBEAT``, and the TaskManager's log must contain
     its start, which states its resource id.
     """
     stopped = pack.with_meaning("taskmanager-stopped")

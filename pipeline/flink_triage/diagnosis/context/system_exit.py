@@ -2,7 +2,8 @@
 
 The JVM then runs the same shutdown hooks as for a signal, so the TaskManager unregisters from the
 JobManager as in an orderly shutdown. However, its log contains neither a signal nor an error of
-Flink. The reason, if any, is in the output of the user code: the last line of the ``.out`` file.
+Flink shortly before. The reason, if any, is in the output of the user code: the last line of the
+``.out`` file.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
     """Add matches with ``meaning: system-exit`` to the lines about such an exit.
 
     An exit counts only if a line outside the TaskManager logs reports the shutdown or the loss of
-    the TaskManager. The matches are added to the first line of the shutdown hooks, and to the last
-    line of the process's output, which is assigned the time of the exit. In the line that reports
-    the exit, they replace matches with ``meaning: taskmanager-stopped``. Lines from a cluster
-    shutdown are excluded.
+    the TaskManager. The matches are added to the first line of the shutdown hooks. Prose without
+    matches in the output of the process gets them as well, and the time of the exit. In the line
+    that reports the exit, they replace matches with ``meaning: taskmanager-stopped``. Lines from a
+    cluster shutdown are excluded.
     """
     exited = pack.with_meaning("system-exit")
     closings = _unasked_closings(moments) if exited else []
@@ -92,7 +93,10 @@ def is_last_output(observation: Observation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Closing:
-    """The first shutdown hook line of a TaskManager that logged no signal and no fatal error."""
+    """The first shutdown hook line of a TaskManager.
+
+    The TaskManager logged neither a signal nor an error of Flink within ``EXIT_REASON`` before it.
+    """
 
     index: int
     at: datetime
@@ -129,7 +133,7 @@ def _is_fatal(observation: Observation) -> bool:
 
 
 def _noticed(moment: Moment, closings: Sequence[_Closing]) -> _Closing | None:
-    """The shutdown to which a JobManager line refers."""
+    """The shutdown to which a line outside the TaskManager logs refers."""
     observation, at = moment.observation, moment.at
     if observation.process == "taskmanager" or observation.occurrences == 0:
         return None

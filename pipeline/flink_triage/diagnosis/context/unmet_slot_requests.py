@@ -1,8 +1,8 @@
 """Ignores requests for TaskManagers that left no job without slots.
 
 On YARN and native Kubernetes, the ResourceManager requests a container or pod when slots are
-missing. Such a request is routine. It is a symptom only if a job does not get its slots before the
-TaskManager registers.
+missing. Such a request is routine. It is a symptom only if a job does not get its slots while the
+request is unanswered.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableEx
 def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
     """Remove the matches of requests during which no job was refused slots.
 
-    A TaskManager that registers for the first time, or after more than ``SLOTS_MISSED``, counts as
-    the answer to the oldest request. An unanswered request is dropped after ``SLOTS_MISSED``.
+    A TaskManager that registers for the first time, or more than ``SLOTS_MISSED`` after its last
+    registration, counts as the answer to the oldest request. An unanswered request is dropped after
+    ``SLOTS_MISSED``.
     """
     waiting: deque[tuple[int, int]] = deque()
     requests: set[int] = set()
