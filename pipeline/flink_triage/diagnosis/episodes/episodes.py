@@ -1,8 +1,8 @@
 """Groups the faults of a deployment into episodes: last checkpoint, faults, restarts, outcome.
 
-A job in a restart loop repeatedly logs one fault and its consequences. Failures with the same cause
-are one episode. A new episode begins with a failure of a different cause after a completed
-checkpoint, or with the first fault after ``OVER_AFTER`` without faults.
+A job in a restart loop repeatedly logs one fault and its consequences. A new episode begins with
+faults of a different cause after a completed checkpoint, or with the first fault after
+``OVER_AFTER`` without faults.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FAULT_KINDS = frozenset({"task-failed", "global-failure", "taskmanager-heartbeat
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The faults between a failure of the job and the previous one.
+    """The faults between a failure of the job and the previous one, or faults without a failure.
 
     ``failed_at`` is ``None`` if the job did not fail. ``well_at`` is the time of the last
     checkpoint that completed in between.
@@ -147,8 +147,8 @@ def is_fault(moment: Moment, pack: SignaturePack) -> bool:
     """Whether a moment is a fault.
 
     Faults are lines with a match that is not benign. Among lines without a match, failures of
-    tasks and jobs and stack traces at level ERROR and above, or without a level, are faults.
-    Witnesses and effects of an orderly shutdown are not.
+    tasks and jobs, lost heartbeats of TaskManagers, and stack traces at level ERROR and above, or
+    without a level, are faults. Witnesses and effects of an orderly shutdown are not.
     """
     observation = moment.observation
     if moment.is_witness or moment.is_stop:
@@ -265,7 +265,7 @@ def _has_same_cause(
 
 
 def _cause_keys(attempt: Attempt, pack: SignaturePack) -> set[str]:
-    """The cause: the signatures of each fault, or else the fingerprint of its root cause."""
+    """The possible diagnoses of each fault, or else the fingerprint of its root cause."""
     keys: set[str] = set()
     for moment in attempt.faults:
         answers = [

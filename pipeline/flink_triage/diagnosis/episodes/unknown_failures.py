@@ -1,4 +1,4 @@
-"""Groups faults without a signature into unknown failures, over all deployments."""
+"""Groups faults whose stack trace no signature explains, over all deployments."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _library_of(type_name: str | None) -> str:
 def group_unknown(
     faults: Iterable[tuple[Observation, Evidence]], max_evidence: int, pack: SignaturePack
 ) -> tuple[UnknownFailure, ...]:
-    """Group faults without a signature by root-cause fingerprint, most frequent first."""
+    """Group the given faults by root cause fingerprint, most frequent first."""
     groups: dict[str, list[tuple[Observation, Evidence]]] = {}
     for observation, evidence in faults:
         assert observation.fingerprint is not None  # is_unknown requires a stack trace

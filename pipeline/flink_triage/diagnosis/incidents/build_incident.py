@@ -118,9 +118,10 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether an episode without a job failure is an incident.
 
-    Faults with severity ``info`` are not. If the job recovered, or a healthy job logged a line
-    after faults that belong to no job, minor contributing faults and faults without a diagnosis
-    are not incidents either. The latter are listed as unknown failures if they have a stack trace.
+    Faults with severity ``info`` are not. If the job recovered, or if a line of a healthy job
+    followed faults that belong to no job (``_jobs_continued``), minor contributing faults and
+    faults without a diagnosis are not incidents either. The latter are listed as unknown failures
+    if they have a stack trace.
     """
     is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
     if answers:
@@ -130,7 +131,10 @@ def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[C
 
 
 def _jobs_continued(timeline: DeploymentTimeline, episode: Episode) -> bool:
-    """Whether a line of a healthy job (`is_well`) followed faults that belong to no job."""
+    """Whether faults that belong to no job were followed by a line of a healthy job (`is_well`).
+
+    The line must follow within ``WELL_WITHIN``, and the outcome must be unknown.
+    """
     if episode.job_id is not None or episode.outcome != "unknown":
         return False
     after = episode.last_fault.at + timedelta.resolution
@@ -190,7 +194,7 @@ def _first_job(episode: Episode) -> str | None:
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
     """A stable id, derived from deployment, job, start time and kind (``what``).
 
-    It does not depend on the cause, so a diagnosis with different signatures does not change it.
+    It does not contain the cause. Other signatures change it only if the first fault changes.
     """
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]

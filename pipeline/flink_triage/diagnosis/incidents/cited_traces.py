@@ -27,12 +27,14 @@ def whole_trace(thrown: str, exemplar: str) -> str:
 
 
 def shown_traces(exemplars: Mapping[str, str], limit: int) -> dict[str, str]:
-    """Each trace truncated to ``limit`` characters, in order of fingerprint."""
+    """Each trace, shortened by `cut_trace` if it is too long, in order of fingerprint."""
     return {name: cut_trace(exemplars[name], limit) for name in sorted(exemplars)}
 
 
 def cut_trace(text: str, limit: int) -> str:
     """Head and tail of a long trace, with the number of omitted characters on a line in between.
+
+    A trace of at most ``limit`` characters is returned unchanged.
 
     The tail gets a quarter of ``limit``, because the root cause comes last.
     """

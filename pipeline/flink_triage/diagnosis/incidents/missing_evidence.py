@@ -1,6 +1,7 @@
 """Lists the missing evidence and the other possible causes of an episode.
 
-If a diagnosis is only a symptom, the report lists the logs that may contain the cause.
+If the first diagnosis is only a symptom, or the cause is undetermined, the report lists the logs
+that may contain the cause.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def _execution(moment: Moment) -> str | None:
 def other_causes(
     answers: Sequence[Candidate], wrappers: Sequence[Candidate], pack: SignaturePack
 ) -> tuple[OtherCause, ...]:
-    """Other unexplained candidates, then known causes of a symptom whose cause is missing.
+    """Other unexplained candidates; if the first diagnosis is a symptom, also its known causes.
 
     The known causes of wrappers that are nearer to the root cause than the symptom come first.
     """
@@ -230,7 +231,7 @@ def _possible(signature: Signature) -> OtherCause:
 
 
 def _look_for(signature: Signature) -> tuple[str, ...]:
-    """The longest literal of each alternative, as search terms."""
+    """Search terms: the longest literal of each alternative, without short or overlapping ones."""
     texts = [max(a.literals, key=len) for a in signature.alternatives if a.literals]
     found: list[str] = []
     for text in map(str.strip, texts):

@@ -22,7 +22,8 @@ def timeline_entries(
 ) -> tuple[TimelineEntry, ...]:
     """Entries from ``LEAD_IN`` before the first fault to ``LEAD_OUT`` after the last fault.
 
-    If there are too many entries, those in the middle are omitted.
+    Lines of other jobs are excluded. Equal successive entries are merged. If there are too many
+    entries, those in the middle are omitted.
     """
     first, last = episode.first_fault.at, episode.last_fault.at
     faults = {id(m) for m in episode.faults}
@@ -58,7 +59,7 @@ def timeline_entries(
 
 @dataclass(slots=True)
 class _Line:
-    """An entry that may still be merged with the previous one or omitted."""
+    """An entry that may still be omitted; ``count`` includes equal entries directly after it."""
 
     moment: Moment
     kind: str

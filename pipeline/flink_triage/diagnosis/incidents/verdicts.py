@@ -1,7 +1,7 @@
-"""Builds the incident of a timeline without failures; its verdict states the reason.
+"""Builds the incident of a timeline in which no episode is an incident.
 
-``healthy`` requires Flink log lines and no unexplained error. An error is explained by a signature,
-or by a healthy job afterwards.
+Its verdict states the reason. ``healthy`` requires Flink log lines and no unexplained error. An
+error is explained by a signature, or by a healthy job afterwards.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _WELL_STATES = frozenset({"RUNNING", "FINISHED"})
 _AT_START = LOGGED_AT_STARTUP | {OUTSIDE_WINDOW, LOG_READ}
 
 _SUMMARIES: dict[Verdict, str] = {
-    "not-flink": "These are not Flink logs: they do not mention Flink.",
+    "not-flink": "These are not Flink logs: no line was identified as written by Flink.",
     "no-logs": "These files contain no log lines of a Flink job or process.",
-    "empty-window": "There are no events between --since and --until.",
+    "empty-window": "There are no notable events between --since and --until.",
     "healthy": "No failure was found in these logs.",
 }
 
@@ -37,7 +37,7 @@ _SUMMARIES: dict[Verdict, str] = {
 def quiet_incident(
     timeline: DeploymentTimeline, settings: Settings, pack: SignaturePack
 ) -> Incident:
-    """The incident of a deployment without a diagnosed failure."""
+    """The only incident of a deployment in which no episode is an incident."""
     if timeline.is_foreign:
         return _incident(timeline, "not-flink")
     error = unexplained_error(timeline)
@@ -77,10 +77,11 @@ def _is_dated(observation: Observation) -> bool:
 
 
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
-    """The first unexplained error; in prose, the first mention of a failure.
+    """The first unexplained error since a job was last healthy.
 
-    In an excerpt (without lifecycle lines of a process or job), an exception also counts below
-    level ERROR, because a person selected it.
+    If all lines are prose and none is an error, the first mention of a failure. In an excerpt
+    (without lifecycle lines of a process or job), an exception also counts below level ERROR,
+    because a person selected it.
     """
     found: Moment | None = None
     is_text = True

@@ -131,8 +131,9 @@ def _differences(
         return _parallelism(before, after)
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
-    # If less than half of the earlier names are present, the log of the later start was truncated,
-    # so the missing names were not removed. JARs are excepted, because they are logged on one line.
+    # If less than half of the earlier names are present, the log of the later start was probably
+    # truncated, so the missing names do not count as removed. JARs are excepted, because they are
+    # logged on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))

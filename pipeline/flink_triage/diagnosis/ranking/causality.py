@@ -143,8 +143,9 @@ def _precedes(cause: Candidate, effect: Candidate, is_afterwards: bool) -> bool:
 def came_afterwards(candidate: Candidate, all_: Sequence[Candidate], episode: Episode) -> bool:
     """Whether ``candidate`` is an orderly stop that occurred after the failures began.
 
-    The failures began earlier if a different candidate occurred before it, and the job had already
-    failed or that candidate had occurred over more than ``STOP_EFFECT``.
+    The failures began earlier if a different candidate above severity ``info`` occurred more than
+    ``STOP_EFFECT`` before it, and the job had already failed or that candidate had occurred over
+    more than ``STOP_EFFECT``.
     """
     if not candidate.signature.is_order:
         return False
@@ -164,7 +165,8 @@ def was_overcome(
 ) -> bool:
     """Whether ``candidate`` is an orderly stop that the job survived.
 
-    This is the case if a different serious trigger later failed the job or prevented its restart.
+    This is the case if the job failed again without it, and a serious trigger that it does not
+    explain occurred in the last failed attempt or later.
     """
     failures = [n for n, attempt in enumerate(episode.attempts) if attempt.failed_at is not None]
     if not candidate.signature.is_order or not failures or failures[-1] in candidate.attempts:
@@ -200,8 +202,9 @@ def was_beside(
 ) -> bool:
     """Whether ``candidate`` was only logged, and a different trigger failed the job each time.
 
-    The other trigger must be the root cause of a failed task or job, and not an effect of
-    ``candidate``. Faults of the whole cluster are excluded, because any process may log them.
+    The other trigger must be serious, not generic, not an effect of ``candidate``, and the root
+    cause in a line for which ``has_stopped_something`` is true. Candidates that are not triggers or
+    have no stack trace are excluded, as are faults of the whole cluster, which any process may log.
     """
     signature = candidate.signature
     if signature.role != "trigger" or signature.reach == "cluster" or candidate.depth is None:
@@ -221,7 +224,7 @@ def was_beside(
 
 
 def has_stopped_something(moment: Moment) -> bool:
-    """Whether the line reports a failed task, a lost TaskManager, or a state of the job."""
+    """Whether the line reports a failed task or job, a lost TaskManager, or a state of the job."""
     return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 

@@ -18,19 +18,19 @@ from flink_triage.diagnosis.ranking.causality import Candidate
 from flink_triage.model import Outcome
 from flink_triage.signatures import Alternative
 
-# An unexplained candidate that scores within this many points of the first is a rival.
+# An unexplained answer that scores at most this many points less than the first one is a rival.
 _CLOSE_POINTS = 12.0
 # A distinctive text that is shorter also occurs in related failures.
 _LONG_TEXT_CHARS = 30
 # No number of correct answers makes the next one certain.
 LOWEST, HIGHEST = 0.01, 0.98
-# An answer has one of these properties; `PROPERTIES` refer to answers at rank 1.
+# A candidate has one of these properties; `PROPERTIES` refer to answers at rank 1.
 FIRST, BEHIND, REPORTING = "first", "behind", "reporting"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first candidate of an incident, and the best alternative that matched it."""
+    """The first candidate that can be a diagnosis, and the best alternative that matched."""
 
     candidate: Candidate
     alternative: Alternative
@@ -50,7 +50,7 @@ class Property:
 def confidence(candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome) -> float:
     """The probability that ``candidate`` is the root cause; in (0, 1), two decimals.
 
-    ``outcome`` is that of the job; it is ``unknown`` if the logs do not show it.
+    ``outcome`` is that of the episode.
     """
     properties = properties_of(candidate, ranked, outcome)
     log_odds = sum(_log_odds().get(each, 0.0) for each in properties)
@@ -129,7 +129,7 @@ PROPERTIES: tuple[Property, ...] = (
         lambda a: _is_symptom(a) and a.outcome != "unknown",
         "a symptom in a log that also shows the job, and should show the cause",
     ),
-    Property("wraps", lambda a: bool(a.candidate.depth), "the root cause has no signature"),
+    Property("wraps", lambda a: bool(a.candidate.depth), "not the root cause of its trace"),
     Property("no-trace", lambda a: a.candidate.depth is None, "no stack trace"),
     Property("prose", lambda a: a.candidate.is_text, "found in prose, not in a log line"),
     Property("error-code", lambda a: a.alternative.error is not None, "an error code or status"),

@@ -1,6 +1,7 @@
 """Ranks the candidates of one episode, with reasons.
 
-A candidate is a signature that matched in the episode. ``scoring.py`` computes its score.
+A candidate is a signature that matched in the episode and is not benign. ``scoring.py`` computes
+its score.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def rank(
     hosts: frozenset[str] = frozenset(),
     without: frozenset[str] = frozenset(),
 ) -> list[Candidate]:
-    """Candidates of ``episode``, root cause first, without benign ones.
+    """Candidates of ``episode``, the most likely root cause first, without benign ones.
 
-    ``hosts`` contains all hosts of TaskManagers, to detect a single faulty host. ``without``
+    ``hosts`` contains the known hosts of TaskManagers, to detect a single faulty host. ``without``
     contains the ids of rules to skip.
     """
     candidates = _candidates(episode, pack)
@@ -129,7 +130,7 @@ def _breadth(candidate: Candidate, hosts: frozenset[str]) -> Iterable[str]:
 def _behind_causes(candidates: Sequence[Candidate], afterwards: Container[str]) -> list[Candidate]:
     """Rank each candidate below the serious cause that explains it, regardless of their roles.
 
-    A cause that is itself explained, or that came ``afterwards``, is ignored.
+    A cause that cannot be a diagnosis, is itself explained, or came ``afterwards`` is ignored.
     """
     causes = {
         c.id: c.score

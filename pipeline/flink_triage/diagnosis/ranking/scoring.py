@@ -137,7 +137,10 @@ def _last_failure(case: Case) -> Points | None:
 
 
 def _takes_turns(case: Case) -> bool:
-    """Whether a different serious trigger failed the job earlier, and equally often."""
+    """Whether a different serious trigger occurred earlier, in equally many attempts.
+
+    It must be the root cause of a stack trace, and occur only in earlier attempts.
+    """
     candidate = case.candidate
     return is_serious_trigger(candidate) and any(
         is_serious_trigger(other)
@@ -149,7 +152,7 @@ def _takes_turns(case: Case) -> bool:
 
 
 def _only_warned(case: Case) -> Points | None:
-    """Applies to a candidate that was only a warning, before an exception with another cause."""
+    """Applies to a candidate that was only a warning, before the exception of a serious trigger."""
     observed = [hit.moment.observation for hit in case.candidate.hits]
     levels = {observation.event.level for observation in observed}
     if not case.episode.has_failed or "WARN" not in levels or levels & {"ERROR", "FATAL"}:

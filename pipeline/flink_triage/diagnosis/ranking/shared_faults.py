@@ -2,7 +2,8 @@
 
 A lost TaskManager, an unavailable file system or a JobManager without leadership usually fails all
 jobs that depend on it, immediately or within a checkpoint interval. This is one incident: episodes
-that follow each other within ``CLUSTER_LEAD`` are merged and ranked again.
+of several jobs are merged and ranked again if they follow each other within ``CLUSTER_LEAD``, and
+if their first diagnoses are the same fault of the cluster or explain each other.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from flink_triage.signatures import SignaturePack
 
 Ranked = tuple[Episode, list[Candidate]]
 
-# Symptoms that only show that a different process is or was unavailable.
+# The role and severity of symptoms that may follow an incident without failing a job.
 _MINOR_SYMPTOMS = frozenset({("symptom", "minor"), ("symptom", "info")})
 _OUTCOMES: tuple[Outcome, ...] = ("failed", "ongoing", "unknown", "recovered")
 # The first minutes with faults show how the failure began and spread.
@@ -69,7 +70,7 @@ def rank_episodes(
 
 
 def _with_aftermath(episodes: Sequence[Ranked], pack: SignaturePack) -> list[Ranked]:
-    """Merge each episode with the minor symptoms that follow it without failing a job.
+    """Merge each episode with the minor symptoms that it explains and that did not fail a job.
 
     For example, a process may look for a lost TaskManager after the job has recovered.
     """
@@ -103,7 +104,10 @@ def _is_left_over(episode: Episode, ranked: Sequence[Candidate], pack: Signature
 def _leads(
     earlier: Ranked, episode: Episode, ranked: Sequence[Candidate], pack: SignaturePack
 ) -> bool:
-    """Whether an ``earlier`` episode fully explains a later one of the same job or the cluster."""
+    """Whether the first diagnosis of an ``earlier`` episode explains all candidates of a later one.
+
+    The episodes must belong to the same job, or one of them to the cluster.
+    """
     before, its = earlier
     jobs, others = before.job_ids, episode.job_ids
     if before.last_fault.at >= episode.first_fault.at:
@@ -194,7 +198,10 @@ def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
 
 
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
-    """The affected jobs in time order, the hosts and TaskManagers, and the faults per minute."""
+    """The affected jobs in time order, the hosts and TaskManagers, and the faults per minute.
+
+    The faults are listed for the first ``_MAX_MINUTES`` minutes with faults.
+    """
     parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults
     hosts = {o.host for moment in faults if (o := moment.observation).host}

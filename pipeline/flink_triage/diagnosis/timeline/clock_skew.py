@@ -1,4 +1,4 @@
-"""Estimates the clock skew of TaskManagers from events that the JobManager also logs.
+"""Estimates the clock skew of TaskManagers from related lines in the log of the JobManager.
 
 A TaskManager logs the failure of a task before the JobManager does, and after the JobManager
 reported the job as RUNNING. It logs a line about a checkpoint after the previous checkpoint
@@ -58,7 +58,7 @@ class Skew:
         path = redact_path(self.path)
         return (
             f"The clock of {self.host or path} is {abs(offset.total_seconds()):.1f} s {side} "
-            f"the JobManager's, according to {self.pairs} events that both log (bounds: "
+            f"the JobManager's, according to {self.pairs} pairs of log lines (bounds: "
             f"{' to '.join(known)}). Events of {path} are ordered by the corrected time."
         )
 
@@ -87,7 +87,7 @@ def _is_same_failure(one: Observation, other: Observation) -> bool:
 
 @dataclass(slots=True)
 class _Known:
-    """The times at which the JobManager logged events that TaskManagers also log.
+    """The times of lines in the JobManager log that limit the times of TaskManager lines.
 
     An execution that was reported as failed at two different times maps to ``None``, because its
     lines cannot be paired.
@@ -101,7 +101,7 @@ class _Known:
 
 
 def find_skews(observations: Sequence[Observation]) -> Mapping[str, Skew]:
-    """The skew of each TaskManager's file with at least one pair, by path.
+    """The skew of each TaskManager's file with at least one pair and consistent bounds, by path.
 
     Empty if there is no JobManager log, or if the JobManagers ran on several hosts, because there
     is then no single clock to compare with.

@@ -3,9 +3,11 @@
 If a file has more equal observations in a minute than the limit, the first ones and the last are
 kept, and the second-to-last carries the count of the others. Of observations that differ only in
 their stack traces, a limited number of traces is kept. Of the other traces, the first and the last
-observation are kept, and the first carries the count. If a deployment still has more than
-``max_observations``, observations are folded over longer periods and with fewer equal properties.
-Folding is associative: the result does not depend on how observations are divided into parts.
+observation are kept, and the first carries the count. At the finest grain, all lifecycle events of
+``KEPT_KINDS`` are kept, except that of consecutive completed checkpoints, only the first and the
+last are. If a deployment still has more than ``max_observations``, observations are folded over
+longer periods and with fewer equal properties. Witnesses are always kept. Folding is associative:
+the result does not depend on how observations are divided into parts.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from flink_triage.settings import Settings
 
 # Sorts after every fingerprint.
 _OTHERS = "~"
-# The number of new observations that triggers folding.
+# The minimum number of new observations that triggers folding.
 FOLD_EVERY = 8_192
 _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Folder:
-    """Folds observations as they are added; buffers about as many new ones as it keeps.
+    """Folds observations as they are added; buffers as many as it keeps, or ``FOLD_EVERY``.
 
     ``coarseness`` is the index of the first grain to use (see ``grains_of``).
     """
@@ -75,8 +77,7 @@ def fold(
 
     If more than ``max_observations`` would be kept, observations over longer periods count as one
     kind, and then observations that differ in task, logger, job and file. The finest sufficient
-    grain is used. The sum of ``occurrences`` does not change, except for checkpoints of a healthy
-    job.
+    grain is used. The sum of ``occurrences`` does not change, except for completed checkpoints.
     """
     return _fold(observations, coarseness, settings)[0]
 

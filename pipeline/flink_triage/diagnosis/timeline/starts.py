@@ -73,9 +73,10 @@ class Generation:
     """Starts without a running job between them, in chronological order.
 
     ``facts`` maps each kind to the facts of these starts; if a kind has no facts, the facts of the
-    previous generation are used. ``lines`` contains the ids of all moments from which these facts
-    were taken. ``ran`` contains the lines that show a running job: a completed checkpoint, or the
-    beginning of a run and a later line. It is empty if no job ran.
+    previous generation are used. ``lines`` contains the ids of the moments of this generation from
+    which facts were taken. ``ran`` contains the lines that show a running job: a completed
+    checkpoint, or the beginning of a run and a line at least ``RUNS_ON`` later. It is empty if no
+    job ran.
     """
 
     starts: list[Moment] = field(default_factory=list)
@@ -140,7 +141,8 @@ class Starts:
         """Whether several clusters run concurrently.
 
         If so, a start does not necessarily replace the previous one. Clusters run concurrently if a
-        job of one JobManager continues, up to ``until``, after the last start of a different one.
+        job of one JobManager completes a checkpoint, up to ``until``, after the last start of a
+        different one.
         """
         generations = reversed(self.lanes.get(Lane("jobmanager"), []))
         start = next(filter(None, (generation.start_at(at) for generation in generations)), None)

@@ -1,4 +1,4 @@
-"""Orders the observations of one deployment by time and attributes each one to a job."""
+"""Orders the observations of one deployment by time and attributes them to jobs if possible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flink_triage.diagnosis.timeline.fold import is_thinned
 from flink_triage.model import Observation
 from flink_triage.signatures import SignaturePack
 
-# Kinds of witnesses: events outside the requested window, and a Flink log without notable events.
+# Kinds of witnesses: an event outside the requested window, and a Flink log that was read.
 OUTSIDE_WINDOW = "outside-window"
 LOG_READ = "log-read"
 
@@ -59,7 +59,10 @@ class DeploymentTimeline:
         return next((version for version in known if version is not None), self.flink_version)
 
     def config_at(self, path: str) -> Mapping[str, str]:
-        """The effective options of the cluster that wrote the log at ``path``."""
+        """The effective options in the Flink version of the process at ``path``.
+
+        If the version is unknown or the only one, those of the deployment.
+        """
         version = self.versions.get(process_at(path))
         return self.effective_config if version is None else self.configs.get(version, {})
 
