@@ -99,7 +99,7 @@ def _preference(row: Row) -> tuple[int, int, str]:
 
 
 def _newest_types(declared: Mapping[tuple[str, str], Row]) -> dict[str, Row]:
-    """The declaration of each name, including old names, in the newest line."""
+    """The declaration of each name, including deprecated names, in the newest line."""
     newest = {key: row for (key, line), row in declared.items() if line == NEWEST}
     for row in tuple(newest.values()):
         for old in _split(row["deprecated_keys"]):
@@ -131,7 +131,7 @@ def _default(row: Row) -> str:
 def _unit_suffix(row: Row, newest: Row | None) -> str:
     """The unit, such as ``(ms)``, of a number that later became a Duration.
 
-    The two defaults determine the unit; it is ``ms`` if they do not agree.
+    Empty for other options. The two defaults determine the unit; it is ``ms`` if they do not agree.
     """
     if newest is None or newest["type"] != "Duration" or row["type"] not in {"Long", "Integer"}:
         return ""

@@ -32,11 +32,12 @@ class Pack(Protocol):
 
 
 def check_pack(pack: Pack, table: OptionTable | None = None) -> tuple[str, ...]:
-    """The problems, as ``path:line: field: reason``, of options that a Flink line does not support.
+    """The problems, as ``path:line: field: reason``, of options, values, and conditions of a pack.
 
-    An entry is checked against each line that is in its ``when.flink`` range and has the option. It
-    is also a problem if there is no such line, or if a line in an explicit range does not have the
-    option. A line that is only partly in the range (``>=1.19.2``) is included.
+    An entry for Flink itself (scope ``cluster`` or ``job``) is checked against each line that is in
+    its ``when.flink`` range and has the option. It is also a problem if there is no such line, or
+    if a line in an explicit range does not have the option. A line that is only partly in the range
+    (``>=1.19.2``) is included.
     """
     options = table or OptionTable.load()
     problems: list[str] = []

@@ -54,8 +54,9 @@ def new_amount(
 ) -> Amount | None:
     """``factor`` times the larger of the current and the logged value, limited to the bounds.
 
-    ``amount`` parses a bound as a value of the option's type. If neither value is known, the result
-    is a bound, or ``None`` if there is no bound. The result is rounded if there is a logged value.
+    ``amount`` parses a bound as a value of the option's type. If both values are unknown or 0, the
+    result is a bound, or ``None`` if there is no bound. The result is rounded if there is a logged
+    value.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -71,10 +72,10 @@ def new_amount(
 
 
 def outside_text(value: ComputedValue, captures: Mapping[str, str]) -> str | None:
-    """The value for an option outside of Flink: milliseconds or bytes as a whole number.
+    """The value for an option outside of Flink: milliseconds, bytes, or a number, without a unit.
 
-    If a bound has a unit, the value has a unit as well. Without a value in the log, the result is a
-    bound, or ``None`` if there is no bound.
+    If the lower bound, or else the upper bound, has a unit, times and sizes have a unit as well.
+    Without a value in the log, the result is a bound, or ``None`` if there is no bound.
     """
     log = stated(value, captures)
     bound = value.at_least or value.at_most
@@ -98,7 +99,7 @@ def _unit(expression: str) -> tuple[str, int]:
 
 
 def _rounded(amount: Amount, log: Stated) -> Amount:
-    """Sizes rounded up to MiB, and durations from 10 s to seconds, from 10 min to minutes.
+    """Sizes from 1 MiB rounded up to MiB; durations from 10 s to seconds, from 10 min to minutes.
 
     A duration is not rounded below the logged one.
     """

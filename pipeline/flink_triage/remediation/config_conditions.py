@@ -66,7 +66,7 @@ class Running:
 
 
 def is_akka(text: str) -> bool:
-    """Whether the text is from Akka, which Flink 1.17 and earlier use."""
+    """Whether the text contains a name of Akka, which Flink 1.17 and earlier use."""
     return _AKKA.search(text) is not None
 
 
@@ -81,8 +81,8 @@ class Verdict:
 def check(condition: When | None, running: Running) -> Verdict:
     """Check all parts of ``when``.
 
-    If the Flink version or the configuration is unknown, conditions on it count as met and are
-    reported. A condition on a missing capture is checked against the empty text.
+    If the Flink version, its patch release, or the configuration is unknown, conditions on it count
+    as met and are reported. A condition on a missing capture is checked against the empty text.
     """
     if condition is None:
         return Verdict(True)

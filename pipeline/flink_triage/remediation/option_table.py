@@ -2,7 +2,8 @@
 
 The data is in ``patterns/flink-options/options.tsv``, which was collected from released JARs
 (``docs/flink-options.md``). A Flink line silently ignores unknown options, so a key is recommended
-only if the line reads it according to this table, or if it belongs to an open family.
+only if the line reads it, or probably reads it, according to this table, or if it belongs to an
+open family.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ _ASKED = 8192
 # Options of Flink 2.x that all earlier lines pass to the S3 client
 # (docs/deployment/filesystems/s3, and MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
 _PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
-# Prefixes of key families that are not ConfigOptions: Flink passes everything after the prefix to a
-# reporter, a file system, Hadoop, or a process environment.
+# Prefixes of key families that are not ConfigOptions: Flink passes these keys to a reporter, a file
+# system, Hadoop, a token provider, or a process environment.
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
     "traces.reporter.",
@@ -145,9 +146,10 @@ class OptionTable:
 
         An option of the line with this name takes precedence, followed by the option that reads
         this name as an old one, and then by its older and newer names. Current names precede
-        deprecated ones. ``None`` if the line has no such option. A key of an open family (``s3.*``,
-        ``metrics.reporter.*``) that is not an option exists in every line, and an entry of a map
-        option in each line that has the map.
+        deprecated ones. A key whose module was not published for the line comes last. ``None`` if
+        the line has no such option. A key of an open family (``s3.*``, ``metrics.reporter.*``) that
+        is not an option exists in every line, and an entry of a map option in each line that has
+        the map.
         """
         return self._key_for(key, line) or (key if self._is_open(key, line) else None)
 
@@ -193,12 +195,15 @@ class OptionTable:
         return self.problem(key, line, value) is None
 
     def adapt(self, key: str, line: str, value: str) -> str:
-        """``value`` in the format of that line: ``2 min`` is ``120000`` if the type is Long."""
+        """``value`` in the format of that line: ``2 min`` is ``120000`` if the type is Long(ms)."""
         own = self._own(key, line)
         return values.adapt(own.type, value, own.default) if own else value
 
     def measure(self, key: str, line: str, value: str) -> values.Parsed | None:
-        """The value in a form that can be compared; ``None`` if it is invalid for the option."""
+        """The value in a form that can be compared; ``None`` if it is invalid for the option.
+
+        The value of a name that is not an option is returned unchanged.
+        """
         own = self._comparing(key, line)
         return value if own is None else values.measure(own.type, value, own.default)
 
@@ -268,7 +273,7 @@ class OptionTable:
     def _comparing(self, key: str, line: str) -> Option | None:
         """The option whose type determines how values are compared.
 
-        A String option that is numeric in the newest Flink line is compared as a number.
+        A String option that is a quantity in the newest Flink line is compared as this quantity.
         """
         own = self._own(key, line)
         if own is None or own.type != "String":

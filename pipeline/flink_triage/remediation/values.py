@@ -66,7 +66,7 @@ _PLACEHOLDER = re.compile(r"^<|<[^<>]+>|\{[A-Za-z_]\w*\}")
 
 
 class ValueProblem(ValueError):
-    """A value that is invalid for the type of its option; the message states what is allowed."""
+    """A value that is invalid for the type of its option; the message states the reason."""
 
 
 def is_placeholder(value: str) -> bool:
@@ -126,7 +126,7 @@ def parse_size(text: str) -> int:
     if factor is None:
         raise ValueProblem(
             f'"{text}" has the unknown size unit "{label}"; allowed: b, kb, mb, gb, tb, '
-            "their first letters, and kibibytes, mebibytes, ..."
+            "their first letters, bytes, kibibytes, mebibytes, gibibytes, and tebibytes"
         )
     if amount * factor > _LONG_MAX:
         raise ValueProblem(f'"{text}" is too large for 64 bits')
@@ -136,10 +136,10 @@ def parse_size(text: str) -> int:
 def _split_amount(text: str, example: str) -> tuple[int, str]:
     found = _AMOUNT.fullmatch(text.strip())
     if found is None:
-        raise ValueProblem(f'"{text}" does not start with a number, as "{example}" does')
+        raise ValueProblem(f'"{text}" does not start with a digit, as "{example}" does')
     amount = int(found["number"]) if len(found["number"]) < 40 else _LONG_MAX + 1
     if amount > _LONG_MAX:
-        raise ValueProblem(f'"{text}" does not fit into 64 bits')
+        raise ValueProblem(f'"{text}" has a number above {_LONG_MAX}')
     return amount, found["label"].strip().lower()
 
 
@@ -151,7 +151,7 @@ def _parse_boolean(text: str) -> bool:
 
 def _parse_integer(text: str, limit: int, type_: str) -> int:
     if not _INTEGER.fullmatch(text) or len(text) > 40 or not -limit - 1 <= int(text) <= limit:
-        raise ValueProblem(f'"{text}" is not a valid {type_}: digits only, at most {limit}')
+        raise ValueProblem(f'"{text}" is not a whole number from {-limit - 1} to {limit}')
     return int(text)
 
 
@@ -221,7 +221,8 @@ def split_escaped(text: str, delimiter: str) -> list[str]:
 
     A part may be enclosed in single or double quotes; a quote inside it is escaped by doubling. A
     closing quote at the very end of the text is accepted, although the oldest lines reject it.
-    Raises ``ValueProblem`` for a quote inside an unquoted part and for an unclosed quote.
+    Raises ``ValueProblem`` for a quote inside an unquoted part, and for a quoted part that is not
+    closed, or not followed by the delimiter.
     """
     parts: list[str] = []
     position = 0
@@ -323,7 +324,10 @@ def adapt(type_: str, text: str, default: str | None = None) -> str:
 
 
 def explain(type_: str, text: str, default: str | None = None) -> str:
-    """``text``, followed by a unit if it is a bare number of milliseconds or bytes."""
+    """``text``, followed by the amount with a unit if it is a bare number of a time or size.
+
+    For example, ``300000 (5 min)``. The value 0 is returned unchanged.
+    """
     kind = measure_type(type_, default)
     amount = amount_of(type_, text, default)
     if kind not in {"Duration", "MemorySize"} or amount is None or not text.rstrip("b").isdigit():
@@ -335,7 +339,9 @@ def explain(type_: str, text: str, default: str | None = None) -> str:
 def format_amount(amount: int | float, type_: str, default: str | None = None) -> str:
     """A computed quantity in the format of the option's type: ``20 min``, ``2 gb``, ``3``, ``0.2``.
 
-    Whole numbers are rounded up; the smallest units are milliseconds and bytes.
+    Whole numbers are rounded up; the smallest units are milliseconds and bytes. Sizes from 100 MiB
+    are rounded up to MiB, except for String options, and decimal numbers to four significant
+    digits.
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit:

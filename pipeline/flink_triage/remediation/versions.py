@@ -32,7 +32,7 @@ Version = tuple[int, ...]
 
 
 def parse_version(text: str | None) -> Version | None:
-    """The numbers in a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without numbers."""
+    """The numbers in a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without one."""
     if not text:
         return None
     found = _AFTER_NAME.search(text) or _ANYWHERE.search(text)
@@ -41,7 +41,7 @@ def parse_version(text: str | None) -> Version | None:
 
 @lru_cache(maxsize=256)
 def flink_line(version: str | None) -> str | None:
-    """The known line for a version, or ``None`` if the version has no numbers.
+    """The known line for a version, or ``None`` if the text contains no version such as ``1.16``.
 
     A version newer than the newest known line maps to the newest line, a version older than the
     oldest line maps to the oldest line, and a version between two lines maps to the lower line.
@@ -55,7 +55,7 @@ def flink_line(version: str | None) -> str | None:
 
 
 def line_note(version: str | None) -> str | None:
-    """A sentence if ``flink_line`` returns a different line; ``None`` if it is the same line."""
+    """A sentence if ``flink_line`` returns a line other than the version's; else ``None``."""
     numbers = parse_version(version)
     if numbers is None or numbers[:2] in {_numbers(line) for line in LINES}:
         return None
@@ -74,7 +74,7 @@ def line_note(version: str | None) -> str | None:
 def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
     """The clauses of a range: ``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))).
 
-    A version without an operator (``1.16``) denotes that line. Raises ``ValueError`` with the
+    A version without an operator (``1.16``) must be equal. Raises ``ValueError`` with the
     clause that is not a comparison.
     """
     clauses: list[tuple[str, Version]] = []

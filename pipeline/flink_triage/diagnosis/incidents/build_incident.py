@@ -194,7 +194,7 @@ def _first_job(episode: Episode) -> str | None:
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
     """A stable id, derived from deployment, job, start time and kind (``what``).
 
-    It does not contain the cause. Other signatures change it only if the first fault changes.
+    It does not contain the cause. Other signatures change it only if these properties change.
     """
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]

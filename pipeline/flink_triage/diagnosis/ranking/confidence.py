@@ -18,7 +18,7 @@ from flink_triage.diagnosis.ranking.causality import Candidate
 from flink_triage.model import Outcome
 from flink_triage.signatures import Alternative
 
-# An unexplained answer that scores at most this many points less than the first one is a rival.
+# An unexplained answer that scores less than this many points below the first one is a rival.
 _CLOSE_POINTS = 12.0
 # A distinctive text that is shorter also occurs in related failures.
 _LONG_TEXT_CHARS = 30
