@@ -16,8 +16,8 @@ from flink_triage.traces import PYFLINK_ERRORS
 
 _AKKA = "akka."
 _PEKKO = "org.apache.pekko."
-# ``%c{2}`` prints the last two parts of a logger name. A name with more than three parts is not
-# shortened in this way.
+# ``%c{2}`` prints the last two parts of a logger name. A name with more than three parts is assumed
+# not to be shortened in this way.
 _MAX_SHORT_NAME_PARTS = 3
 _LEADING_CLASS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
 # Maximum number of classes at the start of a message, which nested futures add.
@@ -118,7 +118,7 @@ def frame_names(frames_of_each: tuple[tuple[Frame, ...], ...]) -> str:
 
 @lru_cache(maxsize=16384)
 def frames_found(names: str, wanted: Sequence[str]) -> Sequence[str]:
-    """Those of ``wanted`` with which the name of a frame starts, ignoring a shading prefix."""
+    """Those of ``wanted`` with which the name of a frame starts, ignoring leading packages."""
     return tuple(one for one in wanted if f".{_canonical(one)}" in names)
 
 
@@ -142,10 +142,10 @@ def chain_with_depths(trace: StackTrace) -> Iterator[tuple[int, Throwable]]:
 
 
 def fails_in_user_code(trace: StackTrace) -> bool:
-    """Whether the innermost frame outside of the JDK and libraries is in user code.
+    """Whether the innermost frame outside of the JDK, libraries, and native code is in user code.
 
-    False if the frames belong to several classes without packages, because these may be Flink
-    classes in a manually shortened trace.
+    Only the innermost throwable with frames is considered. False if the frames belong to several
+    classes without packages, because these may be Flink classes in a manually shortened trace.
     """
     for throwable in reversed(trace.throwables):
         if throwable.frames:

@@ -24,9 +24,9 @@ _UNPRINTABLE = re.compile(
 def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
     """The YAML of a signature that loads and matches ``exemplar``.
 
-    Its literals are the constant parts of the root cause message, or else the class, and its regex
-    is derived from the masked message. Fields that the user must complete are marked ``TODO``. The
-    linter also requires a near miss.
+    Its literals are the constant parts of the root cause message, or else the class. If the message
+    has variable parts, it also has a regex for them, provided that the regex matches. Fields that
+    the user must complete are marked ``TODO``. The linter also requires a near miss.
     """
     root = trace.root_cause
     message = root.message.split("\n", 1)[0].strip()
@@ -66,7 +66,10 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
 
 
 def constant_parts(message: str) -> list[str]:
-    """The two longest parts of a message that masking does not change, in text order."""
+    """The two longest parts of a message that masking does not change, in text order.
+
+    Parts of fewer than four characters are omitted, and long ones are truncated.
+    """
     parts = []
     for part in _PLACEHOLDER.split(mask(message)):
         literal = _whole_words(part.strip(" \t'\"[](){},;:=/"))

@@ -1,7 +1,7 @@
 """Expands a structured error into alternatives, one for each form in which it is printed.
 
-Libraries print the same error in different forms, whether the error is identified by a service, an
-HTTP status, and an error code; by a Kafka error code; or by an SQLSTATE. A signature specifies only
+Libraries print the same error in different forms, for example the error of a service with its HTTP
+status and error code, a Kafka error, or an SQLSTATE. A signature specifies only
 the error; its forms are defined in one data file, ``patterns/error-forms/forms.yaml``.
 """
 
@@ -55,7 +55,7 @@ class Form:
         return {name for text in texts for name in _PLACEHOLDER.findall(text)}
 
     def says(self, asked: Mapping[str, Sequence[str]], columns: set[str]) -> bool:
-        """Whether the form prints or implies each of the given fields."""
+        """Whether the form prints each of the given fields, or implies one of its values."""
         stated = self.printed | ({"code"} if self.printed & columns else set())
         return all(
             _agree(name, values, self.states[name]) if name in self.states else name in stated
@@ -113,7 +113,7 @@ def problems_of_error(asked: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         known = family.known(name)
         for value in wanted:
             if not _ASKED[name][0].fullmatch(value):
-                yield name, f'"{value}" is not a {name}'
+                yield name, f'"{value}" is not a {name}; allowed: {_ASKED[name][0].pattern}'
             elif known and value not in known:
                 yield name, f'"{value}" is not known in {FORMS_DIRECTORY}/forms.yaml'
 

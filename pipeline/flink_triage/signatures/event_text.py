@@ -39,7 +39,7 @@ class Piece:
 
 
 class EventText:
-    """The texts of an event for the matcher; each text is created on first use."""
+    """The texts of an event for the matcher; all but ``message`` are created on first use."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class EventText:
         max_chars: int,
     ) -> None:
         self.event = event
-        # Whether a user wrote the text, because it has neither a log header nor a stack trace.
+        # Whether the text is prose, because it has neither a log header nor a stack trace.
         self.is_prose = trace is None and event.level is None and event.logged_at is None
         # Whether a user may have typed the text, because a program would have printed stack frames.
         self.is_written = self.is_prose or (
@@ -70,7 +70,7 @@ class EventText:
 
     @cached_property
     def has_elision(self) -> bool:
-        """Whether a user omitted or masked part of the text."""
+        """Whether part of the prose was omitted or masked."""
         return self.is_prose and _ELISION.search(self.message.text) is not None
 
     @cached_property
@@ -190,7 +190,7 @@ def regex_window(text: str, position: int) -> tuple[int, int]:
 
 
 def excerpt(text: str, position: int, max_chars: int) -> str:
-    """The unmodified line of ``text`` around ``position``, at most ``max_chars`` long."""
+    """The line of ``text`` at ``position`` without outer spaces, at most ``max_chars`` of it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     end = len(text) if end < 0 else end

@@ -1,8 +1,8 @@
-"""Reports quality problems of signatures that load successfully.
+"""Reports problems that make signatures unreliable, in addition to those that the loader reports.
 
-The loader rejects invalid signatures. This module reports signatures that are unreliable, for
-example because a regex is slow on adversarial input or requires the numbers of one version, because
-a pattern matches everything, or because examples are missing.
+The loader rejects invalid signatures. This module reports, for example, that a regex is slow on
+adversarial input, requires the numbers of one version, or matches almost any text, or that examples
+are missing.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _lint_draft(signature: Signature) -> Iterator[tuple[str, str]]:
 
 def _lint_head(signature: Signature) -> Iterator[tuple[str, str]]:
     if len(signature.title) < _MIN_TITLE_CHARS:
-        yield "title", f'"{signature.title}" is too short; describe what happened'
+        yield "title", f'"{signature.title}" is shorter than {_MIN_TITLE_CHARS} characters'
     if signature.title.endswith("."):
         yield "title", "ends in a full stop; remove it"
     if signature.severity == "info" and signature.role in ("trigger", "loop-sustainer"):
@@ -112,7 +112,7 @@ def _lint_head(signature: Signature) -> Iterator[tuple[str, str]]:
     if signature.role == "benign" and signature.explains:
         yield "explains", "a benign signature does not cause failures"
     if len(signature.cause.split()) < 8:
-        yield "cause", "is too short for an explanation"
+        yield "cause", "is too short for an explanation: fewer than 8 words"
 
 
 def _lint_examples(signature: Signature) -> Iterator[tuple[str, str]]:
@@ -150,7 +150,7 @@ def _lint_stated(value: ComputedValue, groups: frozenset[str]) -> Iterator[str]:
 
 
 def _lint_one_cause(signature: Signature) -> Iterator[tuple[str, str]]:
-    """Report remedies that depend on the value of a capture, which indicate several causes."""
+    """Report a capture that remedies compare with several texts, which indicates several causes."""
     tested: dict[str, dict[str, str]] = {}
     for index, change in enumerate(signature.remediation.config):
         for name, pattern in (change.when.captures if change.when else {}).items():
@@ -182,7 +182,7 @@ def _lint_alternative(alternative: Alternative) -> Iterator[tuple[str, str]]:
         if "\n" in literal:
             yield "literal", "spans lines, so it does not match logs flattened to one line"
         if not any(character.isalpha() for character in literal):
-            yield "literal", f'"{literal}" has no letter and occurs everywhere'
+            yield "literal", f'"{literal}" has no letter, so it occurs in many events'
         if literal != literal.strip():
             yield "literal", f'"{literal}" starts or ends with a space, which wrapped logs lose'
     if alternative.regex is not None:
@@ -193,7 +193,7 @@ def _lint_alternative(alternative: Alternative) -> Iterator[tuple[str, str]]:
 def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
     compiled = regex.compile(pattern)
     if any(compiled.search(text) for text in _INNOCENT_TEXTS):
-        yield "matches everything"
+        yield "matches a text without a failure, so it matches almost anything"
     nested = _NESTED_QUANTIFIER.search(pattern)
     if nested is not None:
         yield f"repeats a repetition: {nested.group()}"

@@ -2,7 +2,7 @@
 
 The schema defines the fields. This module checks requirements that a schema cannot express. For
 example, a regex must compile, the parts of ``match`` must be consistent, and an alternative must
-have a literal unless it has ``error`` or ``frame-origin: user``.
+have a literal unless it has ``error`` or ``frame-origin: user``, or belongs to ``none``.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _check_alternative(
         return
     is_waived = alternative.get("frame-origin") == "user"
     if needs_literal and not is_waived and "literal" not in alternative:
-        reason = "has no literal; one is required, because literals decide what is tried"
+        reason = "has no literal; one is required without error or frame-origin: user"
         checked.add(line, path, reason)
     scope = alternative.get("scope")
     if scope == "throwable" and "throwable" not in alternative:

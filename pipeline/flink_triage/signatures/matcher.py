@@ -69,7 +69,7 @@ class _Spent:
 
 
 class Matcher:
-    """Matches one event at a time, and does not store it. Not thread-safe."""
+    """Matches one event at a time. Not thread-safe."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class Matcher:
 
         ``message`` and ``trace`` are the result of ``traces.extract``. A signature matches once,
         with its best alternative; with ``sequence``, it matches once per matching alternative.
-        Conditions on unknown properties (level, logger, process) are treated as met. If a benign
-        signature of severity ``info`` with a logger condition matches, signatures with other roles
-        do not match the logged exception.
+        Conditions on unknown properties (level, logger, process) are treated as met. If an
+        alternative of a benign signature of severity ``info`` has a logger condition and matches an
+        event with a logger, signatures with other roles do not match the logged exception.
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)

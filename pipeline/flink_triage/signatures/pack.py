@@ -1,7 +1,7 @@
 """Loads directories of signature files into one validated ``SignaturePack``.
 
 Later directories override earlier ones per signature, so that a team can replace a built-in
-signature with a file that has the same path.
+signature with a file that has the same relative path.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SignaturePack:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts for a scanner; only alternatives without literals match an event without them."""
+        """Texts for a scanner: each alternative with literals requires one of its ``anchors``."""
         return tuple(
             sorted(
                 {
@@ -296,7 +296,7 @@ def _misplaced(relative: Path, schema: Schema) -> str | None:
     pattern = schema["properties"]["explains"]["items"]["pattern"]
     if re.search(pattern, relative.with_suffix("").as_posix()):
         return None
-    place = "<subsystem>/<name>.yaml with lower-case letters, digits and hyphens"
+    place = "<subsystem>/<name>.yaml with lowercase letters, digits and single hyphens in between"
     return f'"{relative.as_posix()}" is not a valid signature path; expected {place}'
 
 

@@ -30,9 +30,10 @@ class Respelling:
         self._nearest = lru_cache(maxsize=4096)(self._find_nearest)
 
     def respell(self, text: str) -> str:
-        """``text``, with each unknown word replaced by the known word that is similar to it.
+        """``text``, with unknown words replaced by the known word that is similar to them.
 
-        A word that is similar to several known words is kept.
+        Only words with the same first letter are similar. A word that is similar to several known
+        words is kept, and so is text after the first 4,096 characters.
         """
         head = text[:_MAX_TEXT_CHARS]
         return _WORD.sub(lambda found: self._nearest(found[0]), head) + text[_MAX_TEXT_CHARS:]

@@ -1,7 +1,7 @@
 """Matches a pack against its own examples.
 
-Reports examples that do not match, near misses that match, and examples that other signatures also
-match.
+Reports examples that do not match, near misses that match, alternatives that match no example, and
+examples that other signatures also match.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ def check_examples(
 def untested_alternatives(
     pack: SignaturePack, settings: Settings = DEFAULT_SETTINGS
 ) -> Mapping[str, tuple[int, ...]]:
-    """The alternatives of ``any`` that match no example of their signature, by signature ID."""
+    """The alternatives of ``any`` that match no example of their signature, by signature ID.
+
+    Forms of an ``error`` are excluded.
+    """
     untested: dict[str, tuple[int, ...]] = {}
     for signature in pack.signatures.values():
         if signature.mode != "any":

@@ -141,7 +141,7 @@ def _check_number(node: Scalar, schema: Schema, path: str, out: Checked) -> Any:
     form = r"-?\d{1,9}" if is_integer else r"-?\d{1,9}(\.\d{1,9})?"
     if not node.is_plain or not re.fullmatch(form, node.text, re.ASCII):
         word = "a whole number" if is_integer else "a number"
-        out.add(node.line, path, f'"{node.text}" is not {word}')
+        out.add(node.line, path, f'"{node.text}" is not {word} without quotes, up to nine digits')
         return 1
     value = int(node.text) if is_integer else float(node.text)
     if value < schema.get("minimum", value):

@@ -66,7 +66,8 @@ class Alternative:
 
         A scanner searches for these texts. They are the longest literal, which is usually the
         rarest, or the simple names of the required classes, if the literals are short or common.
-        Typos in a user's text are an exception.
+        Typos in a user's text, and throwables whose class is hidden (``hides_class``), are
+        exceptions.
         """
         if not self.literals:
             return ()
@@ -84,7 +85,10 @@ class Alternative:
 
     @property
     def specificity(self) -> int:
-        """A value that is higher the more conditions an event must meet; used only for sorting."""
+        """A value for sorting, which is higher with more conditions and longer literals.
+
+        It ignores levels and processes, and is 0 with ``is_user_frame``.
+        """
         if self.is_user_frame:
             return 0
         return (

@@ -1,6 +1,6 @@
 """Finds the known failures that are most similar to a failure without a matching signature.
 
-Common terms are weighted by BM25 (Robertson and Zaragoza, 2009): the fewer signatures contain a
+Terms in common are weighted by BM25 (Robertson and Zaragoza, 2009): the fewer signatures contain a
 term, the higher its weight. The result is neither a cause nor a diagnosis. Decision 71 explains how
 the thresholds below were determined.
 """
@@ -27,8 +27,8 @@ from flink_triage.signatures.terms import (
 from flink_triage.traces import part_of, simple_name
 
 MAX_SIMILAR = 3
-# Minimum score, and minimum share of the failure's terms; below either threshold, the similarity is
-# coincidental.
+# Minimum score, and minimum share of the points of the failure's terms; below either threshold, the
+# similarity is coincidental.
 MIN_SCORE = 12.0
 MIN_SHARE = 0.25
 
@@ -36,7 +36,7 @@ _SATURATION, _LENGTH_SHARE = 1.2, 0.5
 _MAX_WORDS, _MAX_CLASSES = 5, 2
 _OTHER_CONDITIONS = "other conditions of its signature are not met"
 _MAX_QUOTED_CHARS = 80
-# Minimum points of a distinctive term; a term that half of the signatures contain has fewer.
+# Minimum points of a distinctive term.
 _MIN_POINTS = 1.0
 _LINK = re.compile(r"https://|FLINK-\d")
 
@@ -91,8 +91,8 @@ def similar_failures(
 ) -> tuple[SimilarFailure, ...]:
     """At most three known failures that are similar to the failure in an event, most similar first.
 
-    Signatures that match the event, those in ``without``, and those that cannot be a diagnosis are
-    excluded. ``index`` defaults to the index of ``pack``.
+    Signatures that match the event, those in ``without``, generic ones, and those that cannot be a
+    diagnosis are excluded. ``index`` defaults to the index of ``pack``.
     """
     matches = observation.matches
     wrappers = {
@@ -183,7 +183,7 @@ def _agreements(near: Near) -> Iterator[str]:
 
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
-    """The classes and literals of the signature that the failure lacks, and a different origin."""
+    """What the failure lacks of the most similar alternative, and a different origin."""
     form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):

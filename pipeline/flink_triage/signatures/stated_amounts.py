@@ -18,7 +18,7 @@ _NOT_COMPUTED = '"{}" is not a sum, difference, or product of captures'
 
 
 def capture_names(expression: str) -> tuple[str, ...]:
-    """The capture names in an expression; raises ``ValueError`` for any other content."""
+    """The names in a sum, difference, or product of captures; raises ``ValueError`` otherwise."""
     try:
         tree = ast.parse(expression, mode="eval")
     except SyntaxError as error:
@@ -35,7 +35,10 @@ def capture_names(expression: str) -> tuple[str, ...]:
 
 
 def evaluate(expression: str, captures: Mapping[str, str]) -> Amount | None:
-    """The result of an expression; ``None`` if a capture is missing or is not a whole number."""
+    """The result of an expression; ``None`` if a capture is missing or is not a whole number.
+
+    Numbers of more than 18 digits count as missing.
+    """
     return _evaluate(ast.parse(expression, mode="eval").body, captures)
 
 

@@ -26,7 +26,8 @@ _NEARNESS = 0.5
 # Maximum length of the text; more text adds no information, but takes time.
 _MAX_CHARS = 2000
 _MAX_THROWABLES = 8
-# Acronyms are kept together (`IO`, `Exception`), and a word includes a final digit (`S3`).
+# Acronyms are kept together (`IOException` is `IO` and `Exception`), and a word includes a final
+# digit (`S3`).
 _WORDS = re.compile(r"[A-Z]{2,}\d?(?![a-z])|[A-Z]?[a-z]+\d?|[A-Z]\d")
 _MASKED = re.compile(r"<[a-z]+>")
 # Exceptions that any code throws for any reason, so that the class does not identify a failure.
@@ -41,8 +42,9 @@ Terms = dict[str, float]
 
 
 def terms_of_failure(observation: Observation, wrappers: Collection[int] = ()) -> Terms:
-    """The terms of the throwables in an event, or of its message if there are none.
+    """The terms of the root cause of an event, or of its message if there is no stack trace.
 
+    The class of the outermost throwable is added if there are neither ``wrappers`` nor user frames.
     ``wrappers`` are the depths (0 is the root cause) of throwables that only report that an
     operation failed. There are no terms if the root cause is one of them or was cut off, or if the
     job's own code failed.

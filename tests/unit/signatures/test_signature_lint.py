@@ -172,7 +172,7 @@ def test_problems_of_loading_of_linting_and_of_options_come_in_one_list() -> Non
     assert set(problems) == {
         f"{path}:1: examples.match: is missing: give at least one whole real event",
         f"{path}:1: examples.no_match: is missing: give at least one near miss",
-        f"{path}:8: cause: is too short for an explanation",
+        f"{path}:8: cause: is too short for an explanation: fewer than 8 words",
         f"{path}:9: remediation: has neither steps nor config",
         "rocksdb/bad-table-magic: no such option",
     }

@@ -37,7 +37,7 @@ WRONG = {
     ),
     "an alternative without literal": (
         "match:\n  any:\n    - throwable: java.io.IOException",
-        ["8: match.any[0]: has no literal; one is required, because literals decide what is tried"],
+        ["8: match.any[0]: has no literal; one is required without error or frame-origin: user"],
     ),
     "a literal of three letters": (
         "match: {any: [{literal: [abcd, abc]}]}",
@@ -79,7 +79,7 @@ WRONG = {
     ),
     "a count that is quoted": (
         "match: {any: [{literal: abcd}], count: '2'}",
-        ['6: match.count: "2" is not a whole number'],
+        ['6: match.count: "2" is not a whole number without quotes, up to nine digits'],
     ),
     "a count of nothing": (
         "match: {any: [{literal: abcd}], count: 0}",

@@ -30,7 +30,7 @@ from flink_triage.signatures.pack import SignaturePack
 ExportKind = Literal["failure-enricher", "label-mapper"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 
-# A file with one line of the operator's configuration, to be appended to a file of either form.
+# A file with one line, to be appended to the operator's configuration file.
 LABEL_MAPPER_FILE = "label-mapper.yaml"
 
 
@@ -54,9 +54,9 @@ def export(
 ) -> ExportSummary:
     """Write ``pack``, in the format of another tool, to ``target``.
 
-    ``target`` is a file or an existing directory. In a directory, the file has the name that the
-    tool requires. ``form`` selects the quoting rules of the operator's configuration file, and has
-    no effect on FailureEnricher rules. Parent directories are created; an existing file is
+    ``target`` is a file or an existing directory. In a directory, the file is ``RULES_FILE`` or
+    ``LABEL_MAPPER_FILE``. ``form`` selects the quoting rules of the operator's configuration file,
+    and has no effect on FailureEnricher rules. Parent directories are created; an existing file is
     replaced. Raises ``OSError``.
     """
     if kind == "failure-enricher":

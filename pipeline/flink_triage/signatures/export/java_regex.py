@@ -39,16 +39,16 @@ class Untranslatable(ValueError):
 
 
 def to_java(pattern: str, prefix: str = "g") -> str:
-    """``pattern`` in Java syntax, with capturing groups converted to non-capturing groups.
+    """``pattern`` in Java syntax, with named groups converted to non-capturing groups.
 
-    Groups with backreferences remain named groups; the name consists of ``prefix`` and a number,
-    because Java does not allow ``_``. Raises ``Untranslatable``.
+    Unnamed groups are kept. Groups with backreferences remain named groups; the name consists of
+    ``prefix`` and a number, because Java does not allow ``_``. Raises ``Untranslatable``.
     """
     return _printable("".join(_translate(pattern, prefix)))
 
 
 def escape_java(text: str) -> str:
-    """A Java regex that matches exactly ``text``; ``#`` and quotes are escaped as hex codes."""
+    """A Java regex that matches only ``text``; ``#`` and quotes are written as hex codes."""
     escaped = _SPECIAL.sub(lambda match: "\\" + match.group(), text)
     return _printable(
         escaped.replace("\\#", _HEX["#"]).replace("'", _HEX["'"]).replace('"', _HEX['"'])
@@ -76,7 +76,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
         elif token["back"]:
             numbers = groups.get(token["back"], [])
             if len(numbers) != 1:
-                raise Untranslatable(f"(?P={token['back']}) refers to more than one group")
+                raise Untranslatable(f"(?P={token['back']}) does not refer to exactly one group")
             yield f"\\k<{prefix}{numbers[0]}>"
         elif token["members"] is not None:
             yield f"[{token['negated']}{_members(token['members'])}]"

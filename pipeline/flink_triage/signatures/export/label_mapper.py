@@ -2,8 +2,9 @@
 
 The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes to labels. Its
 ``FlinkResourceExceptionUtils`` searches for each regex (``Matcher.find``) in the *messages* of an
-exception chain. Alternatives with conditions on stack frames or loggers are therefore omitted.
-Types, levels, and processes are not checked, so the text must be distinctive. Signatures without a
+exception chain. Alternatives with conditions on stack frames, loggers, or the message of a log line
+are therefore omitted. Types, levels, and processes are not checked, so the text must be
+distinctive: alternatives without a long literal are omitted as well. Signatures without a
 remaining alternative are reported.
 """
 
