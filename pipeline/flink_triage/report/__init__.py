@@ -38,7 +38,7 @@ def render(
     width: int = 80,
     patch: PatchRenderer | None = None,
 ) -> str:
-    """The result in one format, ending in a newline.
+    """The result in one format, ending in a newline; JSON lines are empty without incidents.
 
     ``verbose``, ``color`` and ``width`` apply only to text. ``patch`` renders the configuration to
     paste in text, Markdown and HTML (default: `render_patch`). Raises `UsageError` for a format not

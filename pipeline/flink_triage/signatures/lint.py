@@ -193,7 +193,7 @@ def _lint_alternative(alternative: Alternative) -> Iterator[tuple[str, str]]:
 def _lint_regex(pattern: str, literals: Sequence[str]) -> Iterator[str]:
     compiled = regex.compile(pattern)
     if any(compiled.search(text) for text in _INNOCENT_TEXTS):
-        yield "matches a text without a failure, so it matches almost anything"
+        yield "matches an unrelated text, so it matches too much"
     nested = _NESTED_QUANTIFIER.search(pattern)
     if nested is not None:
         yield f"repeats a repetition: {nested.group()}"

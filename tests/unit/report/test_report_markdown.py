@@ -102,12 +102,12 @@ def test_a_fence_ends_only_at_its_end(text: str) -> None:
     assert all(len(line) < len(last) or set(line) != {"`"} for line in block[1:-1])
 
 
-def test_huge_result_fits_into_an_issue_and_counts_omitted_deployments() -> None:
+def test_huge_result_fits_into_an_issue_and_counts_omitted_incidents() -> None:
     incident = examples.diagnosed_incident()
     incidents = tuple(replace(incident, deployment=f"d{n}", incident_id=str(n)) for n in range(300))
     text = render(replace(examples.diagnosed(), incidents=incidents), "markdown")
     assert len(text) <= MAX_CHARS
-    assert "292 more deployments with failures: see the JSON output" in text
+    assert "292 more incidents with a failure: see the JSON output" in text
 
 
 def test_one_endless_excerpt_is_cut_with_everything_closed() -> None:

@@ -58,7 +58,7 @@ class Skew:
         path = redact_path(self.path)
         return (
             f"The clock of {self.host or path} is {abs(offset.total_seconds()):.1f} s {side} "
-            f"the JobManager's, according to {self.pairs} pairs of log lines (bounds: "
+            f"the JobManager's (pairs of log lines: {self.pairs}, bounds: "
             f"{' to '.join(known)}). Events of {path} are ordered by the corrected time."
         )
 

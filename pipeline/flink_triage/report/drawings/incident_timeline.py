@@ -65,7 +65,11 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry."""
+    """``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry.
+
+    They are ``None`` if the first fault is outside of the chart. ``undated`` entries have no time,
+    and ``left_out`` entries exceed the limit.
+    """
 
     marks: tuple[Mark, ...]
     ticks: tuple[Tick, ...]
@@ -132,7 +136,7 @@ def _mark(entry: TimelineEntry, start: datetime, end: datetime) -> Mark:
 
 
 def ticks_of(start: datetime, end: datetime) -> tuple[Tick, ...]:
-    """About `_MAX_TICKS` round times within the span; empty if it contains no round time."""
+    """Up to ``_MAX_TICKS + 1`` round times within the span; empty if it contains none."""
     span = (end - start).total_seconds()
     step = next((step for step in _STEPS_SECONDS if span / step <= _MAX_TICKS), None)
     if step is None:

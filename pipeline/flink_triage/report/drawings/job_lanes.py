@@ -42,7 +42,10 @@ class Overview:
 
 
 def overview_of(incidents: Sequence[Incident], limit: int) -> Overview | None:
-    """Lanes in the order of the incidents; ``None`` unless failures have at least two times."""
+    """Lanes in the order of the incidents; ``None`` for fewer than two failures with a time.
+
+    ``None`` also if all of them start and end at the same time.
+    """
     dated = [(i, start) for i in incidents if i.is_failure and (start := wording.since(i))]
     if len(dated) < 2:
         return None

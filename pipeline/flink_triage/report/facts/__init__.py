@@ -1,1 +1,1 @@
-"""Facts and phrases of a result that all formats share."""
+"""Facts and phrases of a result that several formats share."""

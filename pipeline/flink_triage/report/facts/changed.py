@@ -1,4 +1,4 @@
-"""Describes the changes since the last healthy start, for all formats."""
+"""Describes the changes since the last healthy start, for reports that people read."""
 
 from __future__ import annotations
 

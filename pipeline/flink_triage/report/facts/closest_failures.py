@@ -1,4 +1,4 @@
-"""Describes known failures that resemble an unknown one, for all formats."""
+"""Describes known failures that resemble an unknown one, for reports that people read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from flink_triage.model import SimilarFailure
 from flink_triage.report.facts.sanitize import one_line
 
-# Similar failures appear in place of a diagnosis. The heading states that they are not diagnoses.
+# The heading of similar failures states that they are not diagnoses.
 HEADING = "No signature matches. Closest known failures, not diagnoses"
 
 

@@ -1,8 +1,8 @@
 """Splits the text of a stack trace into foldable blocks, one per throwable.
 
-Except for their indents, the lines are not changed. The blocks add the owner of each frame's code,
-and the frames that ``... n more`` abbreviates, which are the last frames of the enclosing
-throwable.
+The lines are not changed, except that indents and empty lines are removed. The blocks add the owner
+of each frame's code, and the frames that ``... n more`` abbreviates, which are the last frames of
+the enclosing throwable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flink_triage.traces import parse_frame
 
 _MORE = re.compile(r"\s*\.\.\. (?P<count>\d{1,6}) (?:more|common frames omitted)\s*")
 _NESTED = re.compile(r"(?P<indent>\s*)(?P<relation>Caused by|Suppressed): ")
-# A longer run of frames outside user code is folded.
+# A longer run of frames outside user code is folded, except for the first frame of a throwable.
 _SHOWN_FOREIGN = 3
 
 

@@ -1,4 +1,4 @@
-"""Describes the extent of an incident, its other causes and its merged patch, for all formats."""
+"""Describes the affected jobs of an incident, and its other possible causes, for reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_JOBS = 4
 def reach(incident: Incident) -> str | None:
     """The number of jobs with their names, the number of hosts, and the minute with most faults.
 
-    ``None`` for a single job.
+    ``None`` for fewer than two jobs. At most ``_MAX_JOBS`` names are listed.
     """
     radius = incident.blast_radius
     if radius is None or len(radius.jobs) < 2:
@@ -32,7 +32,7 @@ def reach(incident: Incident) -> str | None:
 
 
 def other_cause(other: OtherCause) -> str:
-    """The title, with the text to search for if the log does not show the cause."""
+    """The title; for a cause that was not found in the logs, with the text to search for."""
     title = one_line(other.title)
     if other.standing == "considered" or not other.look_for:
         return title

@@ -58,7 +58,7 @@ def one_line(text: str) -> str:
 def clean_values(value: T) -> T:
     """The same value (dataclasses, mappings and tuples, at any depth) with all strings cleaned.
 
-    Values that require no cleaning are not copied.
+    Mappings are copied; other values only if they require cleaning.
     """
     return cast(T, _clean_value(value))
 

@@ -1,8 +1,8 @@
 """Extracts the facts to report from the stack trace of a failure without a signature.
 
-The facts are the exception and its message, the location that threw it (for an argument check, its
-caller), the job's own code, the owner of the code at that location, and whether the text was
-truncated before the cause. The module does not determine the cause.
+The facts are the exception and its message, its wrappers, the location that threw it (for an
+argument check, its caller), the job's own code, the owner of the code at that location, search
+terms, and whether the cause may be missing. The module does not determine the cause.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Failure:
     """Facts about an unknown failure; each text is one line.
 
     ``thrown`` is the innermost throwable, except those that only wrap a missing cause.
-    ``wrapped_in`` contains its wrappers with a message of their own, nearest first. ``cut`` is the
-    reason why the cause may be missing.
+    ``wrapped_in`` contains up to two wrappers with a message of their own, nearest first. ``cut``
+    is the reason why the cause may be missing.
     """
 
     thrown: str | None
@@ -145,7 +145,7 @@ def _shortened(throwable: Throwable) -> str:
 
 
 def _wrappers(thrown: Throwable, around: Sequence[Throwable]) -> Iterator[str]:
-    """Wrappers with their own message; many only repeat the message of their cause."""
+    """The nearest wrappers with their own message; many only repeat the message of their cause."""
     texts = [thrown.text]
     shown = 0
     for throwable in around:
@@ -187,7 +187,7 @@ def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
         if name is None or name in names:
             continue
         if names and (name == _FLINK or name.startswith(f"{_FLINK}'s ")):
-            # The remaining frames are identical for every record.
+            # The remaining frames belong to the code that runs every task.
             break
         names.append(name)
         if len(names) == _MAX_PARTS or frame.origin == "user":

@@ -1,7 +1,4 @@
-"""Describes incidents in phrases that all formats share: start, place, state, coverage.
-
-The functions are pure.
-"""
+"""Describes incidents and the coverage of a result in phrases that several formats share."""
 
 from __future__ import annotations
 
@@ -108,7 +105,7 @@ def since(incident: Incident) -> datetime | None:
 def state(incident: Incident) -> str:
     """The verdict as one phrase: ``failing since 2026-11-21 05:52:20 UTC``.
 
-    If runs are stored, the change since the last run comes first: ``worse · failing ...``.
+    The change since the last stored run, if any, comes first: ``worse · failing ...``.
     """
     if not incident.is_failure:
         return incident.verdict
@@ -140,7 +137,7 @@ def standing(diagnosis: Diagnosis) -> str:
     return {
         "trigger": "root cause",
         "contributing": "contributing cause",
-        "symptom": "symptom: its cause is not in these logs",
+        "symptom": "symptom: its cause was not found in these logs",
     }.get(diagnosis.role, diagnosis.role)
 
 
@@ -239,7 +236,7 @@ def last_healthy(incident: Incident) -> str | None:
 
 
 def key_lines(excerpt: str) -> tuple[str, ...]:
-    """The important lines of an excerpt: the first one, and the last cause if there is one."""
+    """The first line of an excerpt, and its last line with a cause, if any; both shortened."""
     lines = [one_line(line) for line in excerpt.split("\n") if line.strip()]
     if not lines:
         return ()
@@ -285,8 +282,8 @@ def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
 def overview(result: Result) -> str:
     """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
 
-    If a deployment has several incidents, the incidents are also counted: ``2 deployments · 5
-    incidents · 5 diagnosed``. Deployments that could not be diagnosed come last: ``1 not
+    If there are more incidents than deployments, the incidents are also counted: ``2 deployments ·
+    5 incidents · 5 diagnosed``. Deployments that could not be diagnosed come last: ``1 not
     diagnosed``.
     """
     incidents = result.incidents

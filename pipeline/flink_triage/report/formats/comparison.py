@@ -15,7 +15,7 @@ _NOTHING = "no failure on either side"
 
 
 def render_comparison(comparison: Comparison, format_: str) -> str:
-    """Render ``text`` (two lines per cause, worst first, then changed options) or ``json``."""
+    """Render ``text`` (two lines per cause, as ordered, then changed options) or ``json``."""
     if format_ == "json":
         return dump_json(encode(comparison), indent=2) + "\n"
     shown: Comparison = clean_values(comparison)
@@ -34,7 +34,7 @@ def render_comparison(comparison: Comparison, format_: str) -> str:
 
 
 def render_recurrences(found: Sequence[Recurrence], format_: str) -> str:
-    """Render ``text`` (two lines per cause, new causes first) or ``json``."""
+    """Render ``text`` (two lines per cause, as ordered) or ``json``."""
     if format_ == "json":
         return dump_json(encode(found), indent=2) + "\n"
     if not found:

@@ -35,7 +35,10 @@ def render_html(
     limits: Limits | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> str:
-    """The page, with less content if it would exceed ``max_bytes``; omitted items are counted."""
+    """The page, with less content if it exceeds ``max_bytes``; omitted items are counted.
+
+    A page may remain larger if its content cannot be reduced further.
+    """
     cleaned, renderer = clean_values(result), patch or render_patch
     limits = limits or Limits()
     template = _environment().get_template("report.html.j2")

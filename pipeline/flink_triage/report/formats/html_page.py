@@ -126,8 +126,8 @@ class IncidentView:
 class Row:
     """A row of the table of deployments; ``anchor`` is ``None`` if the page has no section for it.
 
-    ``more`` contains the other incidents of the deployment. ``signatures`` contains the rank-1
-    signatures of all incidents; the filter searches them.
+    ``more`` contains other incidents of the deployment. ``signatures`` contains the rank-1
+    signatures of all its diagnosed incidents; the filter searches them.
     """
 
     incident: Incident
@@ -260,7 +260,7 @@ def _row(incident: Incident, anchor_of: Mapping[int, str]) -> Row:
 
 
 def link_of(reference: str) -> str | None:
-    """The URL of a reference that is safe to link: Flink's tracker or a plain https page."""
+    """The URL of a Flink issue or a plain https page; ``None`` for any other reference."""
     if _FLINK_ISSUE.fullmatch(reference):
         return f"https://issues.apache.org/jira/browse/{reference}"
     return reference if _LINK.fullmatch(reference) else None
@@ -331,7 +331,7 @@ def _diagnosis(
 def _evidence(
     result: Result, found: Sequence[Evidence], limits: Limits, shown_traces: set[str]
 ) -> tuple[tuple[EvidenceView, ...], int]:
-    """The evidence; each trace is shown once, and ``shown_traces`` contains those already shown."""
+    """The evidence, with each trace at most once; ``shown_traces`` contains those already shown."""
     shown, left_out = capped(found, limits.evidence)
     views, traces = [], 0
     for evidence in shown:
@@ -380,7 +380,7 @@ def _badge(incident: Incident) -> tuple[str, str]:
 
 
 def _anchors(incidents: Sequence[Incident]) -> list[str]:
-    """``i-<incident id>``, stable across runs; a digest if the id is not a safe anchor."""
+    """``i-<incident id>``, with a digest if the id is not a safe anchor; a number if it repeats."""
     anchors: list[str] = []
     for incident in incidents:
         name = incident.incident_id

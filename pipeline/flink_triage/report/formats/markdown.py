@@ -52,7 +52,7 @@ _ZERO_WIDTH_SPACE = "\u200b"
 
 
 def render_markdown(result: Result, *, patch: PatchRenderer | None = None) -> str:
-    """The verdicts, the remediation, and the folded evidence; at most `MAX_CHARS` characters."""
+    """The report, with fewer incidents and details if it exceeds `MAX_CHARS` characters."""
     cleaned, renderer = clean_values(result), patch or render_patch
     text = ""
     for diagnoses, evidence, incidents in _BUDGETS:
@@ -121,7 +121,7 @@ class _Writer:
         shown, left_out = capped(troubled, self._max_incidents)
         for incident in shown:
             self._incident(incident)
-        self._left_out(left_out, "deployment with failures", "deployments with failures")
+        self._left_out(left_out, "incident with a failure", "incidents with a failure")
         for verdict, of in itertools.groupby(quiet, lambda incident: incident.verdict):
             self._blocks.append(f"## {verdict.capitalize()}")
             self._list(tuple(of), self._quiet_line, f"{verdict} deployment")

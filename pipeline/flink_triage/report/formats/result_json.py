@@ -24,7 +24,7 @@ _READABLE = (1, SCHEMA_VERSION)
 
 
 def to_json(result: Result) -> JsonObject:
-    """The result as dicts, lists, strings, numbers and nulls, ready for ``json.dumps``."""
+    """The result as dicts, lists, strings, numbers, booleans and nulls, for ``json.dumps``."""
     return cast(JsonObject, encode(result))
 
 

@@ -1,8 +1,9 @@
 """Renders a result as SARIF 2.1.0 for code scanning views, with one SARIF result per diagnosis.
 
-Undetermined incidents and failures without a signature are also results, each with a separate rule,
-so that an empty report means that no failure was found. Messages are escaped, because viewers
-interpret ``[text](target)`` as links and ``{0}`` as placeholders (SARIF 2.1.0, 3.11).
+Undetermined incidents and failures without a signature are also results, and each kind has its own
+rule. A report without results means that no failure was found in the log lines that were read.
+Messages are escaped, because viewers interpret ``[text](target)`` as links and ``{0}`` as
+placeholders (SARIF 2.1.0, 3.11).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ UNDETERMINED = "flink-triage/undetermined"
 UNKNOWN = "flink-triage/unknown-failure"
 # Ids and titles of the rules for results without a signature.
 _OWN_RULES = {
-    UNDETERMINED: "A failure whose cause is not in the logs",
+    UNDETERMINED: "A failure whose cause is undetermined",
     UNKNOWN: "A failure without a signature",
 }
 _LEVELS: dict[Severity, str] = {
@@ -79,7 +80,7 @@ def _diagnosis(incident: Incident, diagnosis: Diagnosis) -> Json:
     text = f"{incident.deployment}: {diagnosis.title}. {diagnosis.remediation.summary}"
     return {
         "ruleId": diagnosis.signature,
-        # A consequence of another diagnosis is only a note.
+        # Only the first diagnosis of a diagnosed incident is more than a note.
         "level": _LEVELS[diagnosis.severity] if is_root else "note",
         "kind": "fail",
         "message": {"text": _message(text)},
