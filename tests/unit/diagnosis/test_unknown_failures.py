@@ -70,7 +70,7 @@ def test_trace_cut_off_before_its_cause_is_named_by_the_thrown_class(diagnose, p
     )
     (incident,) = diagnose(taskmanager=text).incidents
     assert incident.summary == (
-        "No signature matches the first fault: java.lang.RuntimeException, cut off "
+        "No signature explains the first fault: java.lang.RuntimeException, cut off "
         "before its cause."
     )
 

@@ -96,12 +96,12 @@ def test_all_formats_agree_on_what_is_undetermined_unknown_and_not_read(name: st
     )
     assert wanted == (
         github.count("cause undetermined::"),
-        github.count("title=no signature matches this::"),
+        github.count("title=no signature explains this::"),
         github.count("title=not read::"),
     )
     assert sum(line["verdict"] == "undetermined" for line in lines) == wanted[0]
-    unnamed = page.count("No signature matches this failure</h2>")
-    assert unnamed + page.count("The cause is not in these logs</h2>") == wanted[0]
+    unnamed = page.count("No signature explains this failure</h2>")
+    assert unnamed + page.count("The cause was not found in these logs</h2>") == wanted[0]
     words = [
         *paths,
         *(str(failure.root_cause_type) for failure in result.unknown),

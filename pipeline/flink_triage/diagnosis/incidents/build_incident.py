@@ -294,7 +294,7 @@ def _summary(
             return "The first fault is a stack trace whose beginning was cut off."
         if hollow is not None:
             return f"{hollow.title}; the log does not contain the cause: {thrown}."
-        return f"No signature matches the first fault: {thrown}."
+        return f"No signature explains the first fault: {thrown}."
     return "The logs report a failure, but not its cause."
 
 

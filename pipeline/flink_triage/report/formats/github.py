@@ -36,7 +36,7 @@ def render_github(result: Result) -> str:
 def _lines(result: Result) -> Iterator[str]:
     for incident in wording.by_urgency(result.incidents):
         if incident.verdict == "undetermined":
-            message = incident.summary or "The cause is not in these logs."
+            message = incident.summary or "The cause was not found in these logs."
             message = " ".join(filter(None, (message, resemblance.titles(incident.similar))))
             yield _command(
                 "error", incident.first_fault, _title(incident, "cause undetermined"), message
@@ -50,7 +50,7 @@ def _lines(result: Result) -> Iterator[str]:
         message = f"{failure.count}x {kind}: {failure.root_cause_message or ''}"
         message = " ".join(filter(None, (message, resemblance.titles(failure.similar))))
         yield _command(
-            "notice", next(iter(failure.evidence), None), "no signature matches this", message
+            "notice", next(iter(failure.evidence), None), "no signature explains this", message
         )
     for gap in result.coverage.quarantined:
         yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")

@@ -139,7 +139,7 @@ class _Writer:
         self._blocks.append(f"## {code(incident.deployment)}")
         self._blocks.append(" · ".join(facts_line))
         if incident.verdict == "undetermined":
-            summary = incident.summary or "The cause is not in these logs."
+            summary = incident.summary or "The cause was not found in these logs."
             self._blocks.append(f"**Undetermined.** {prose(summary)}")
             if incident.first_fault is not None:
                 self._blocks.append(

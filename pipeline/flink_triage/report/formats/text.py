@@ -159,7 +159,7 @@ class _Writer:
         self._missing(incident)
 
     def _undetermined(self, incident: Incident) -> None:
-        summary = incident.summary or "The cause is not in these logs."
+        summary = incident.summary or "The cause was not found in these logs."
         self._page.add(summary, label="  ?  ", style="undetermined")
         if incident.first_fault is not None:
             self._page.add("first fault:", indent=_INDENT)
