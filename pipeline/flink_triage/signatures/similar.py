@@ -188,7 +188,7 @@ def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):
         named = " or ".join(map(simple_name, classes[:_MAX_CLASSES]))
-        yield f"{named} is expected, but was not thrown"
+        yield f"{named} is expected, but is neither outermost nor the root cause"
     missing = _missing(form, seen)
     if missing:
         yield f'its text "{missing[0][:_MAX_QUOTED_CHARS]}" is not in the message'

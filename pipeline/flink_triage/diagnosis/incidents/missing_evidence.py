@@ -23,7 +23,7 @@ _MAX_PLACES = 3
 _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
-# Faults of the JobManager, and exceptions thrown before a job exists.
+# Faults of the JobManager, and exceptions that a client, SQL planner or YARN client may throw.
 _COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
 _BEFORE_A_JOB = (
     "org.apache.flink.client.",
@@ -120,7 +120,7 @@ def _place_of(fault: Moment, when: str, timeline: DeploymentTimeline) -> str:
     if any(name.startswith(_BEFORE_A_JOB) for name in types):
         return (
             f"The complete output of the client{when}, or in application mode the JobManager log: "
-            "the failure occurred before a task ran."
+            "the client threw or reported the exception."
         )
     if observation.process == "client":
         return f"The complete output of the client{when}, and the logs of the cluster that it used."

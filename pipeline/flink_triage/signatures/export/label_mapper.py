@@ -50,7 +50,7 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
         if signature.is_episodic or signature.mode != "any":
-            left_out[signature.id] = "requires more than one message"
+            left_out[signature.id] = "requires several messages or conditions"
             continue
         pattern = _signature_regex(signature)
         if pattern is None:
