@@ -74,8 +74,8 @@ def line_note(version: str | None) -> str | None:
 def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
     """The clauses of a range: ``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))).
 
-    A version without an operator (``1.16``) must be equal. Raises ``ValueError`` with the
-    clause that is not a comparison.
+    A version without an operator (``1.16``) denotes that line or release. Raises ``ValueError``
+    with the clause that is not a comparison.
     """
     clauses: list[tuple[str, Version]] = []
     for part in text.split(","):
