@@ -36,12 +36,15 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")
-    parts = urllib.parse.urlsplit(address)
+    try:
+        parts = urllib.parse.urlsplit(address)
+    except ValueError:  # for example, a bracket without its pair
+        parts = urllib.parse.urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         got = "not set" if not address else "invalid"
         raise UsageError(f"--alert {kind}: {variable} is {got}; expected an http(s) URL")
     if kind == "alertmanager" and parts.path in ("", "/"):
-        return f"{address.rstrip('/')}/api/v2/alerts"
+        return parts._replace(path="/api/v2/alerts").geturl()
     return address
 
 

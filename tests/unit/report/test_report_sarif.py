@@ -72,6 +72,8 @@ def test_fingerprints_are_the_same_in_the_next_run_of_the_same_logs() -> None:
         ("logs/job manager.log", "logs/job%20manager.log"),
         ("/var/log/flink/a.log", "file:///var/log/flink/a.log"),
         ("a#b?c%d:e.log", "a%23b%3Fc%25d%3Ae.log"),
+        ("s3a://logs/job manager.log", "s3a://logs/job%20manager.log"),
+        ("a b://c.log", "a%20b%3A//c.log"),
     ],
 )
 def test_a_path_becomes_a_uri_that_leads_back_to_it(path: str, uri: str) -> None:

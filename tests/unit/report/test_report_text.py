@@ -11,8 +11,8 @@ import pytest
 
 from flink_triage.cli.outputs import wants_color
 from flink_triage.errors import UsageError
-from flink_triage.model import ConfigChange
-from flink_triage.report import render
+from flink_triage.model import ConfigChange, Quarantined
+from flink_triage.report import Format, render
 from flink_triage.report.facts.patches import already
 from flink_triage.report.facts.sanitize import columns_of
 from flink_triage.report.formats.text import render_text
@@ -164,3 +164,23 @@ def test_already_set_option_is_stated_once() -> None:
     done = ConfigChange(OPTION, "3", "already-set", f"{OPTION} is already 3: look elsewhere")
     assert already(done) == done.reason
     assert already(replace(done, reason="Not that.")) == f"{OPTION} is already 3: Not that."
+
+
+@pytest.mark.parametrize(("verbose", "rest"), [(False, "-v"), (True, "see the JSON output")])
+def test_left_out_gaps_are_counted_with_the_place_that_lists_them(verbose: bool, rest: str) -> None:
+    gaps = tuple(Quarantined(f"logs/{number}", "binary") for number in range(120))
+    result = examples.healthy()
+    result = replace(result, coverage=replace(result.coverage, quarantined=gaps))
+    text = render(result, "text", verbose=verbose)
+    shown = text.count("not read: ")
+    assert f"{len(gaps) - shown} more: {rest}" in text
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "sarif", "github"])
+def test_undiagnosed_deployment_is_not_called_unread(form: Format) -> None:
+    gap = Quarantined("orders", "not diagnosed: it takes more than 300 s of CPU time")
+    assert gap.is_undiagnosed
+    result = examples.healthy()
+    shown = render(replace(result, coverage=replace(result.coverage, quarantined=(gap,))), form)
+    assert "not diagnosed" in shown
+    assert "not read" not in shown

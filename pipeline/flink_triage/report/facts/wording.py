@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from flink_triage.model import SEVERITIES, VERDICTS, Coverage, Diagnosis, Evidence, Incident, Result
+from flink_triage.model import (
+    SEVERITIES,
+    VERDICTS,
+    Coverage,
+    Diagnosis,
+    Evidence,
+    Incident,
+    Quarantined,
+    Result,
+)
 from flink_triage.report.facts.sanitize import one_line
 
 T = TypeVar("T")
@@ -311,6 +320,11 @@ def _masked(coverage: Coverage) -> str:
     by_kind = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
     masked = f"{count(coverage.redactions, 'value')} masked"
     return f"{masked} ({by_kind})" if by_kind else masked
+
+
+def gap(item: Quarantined, path: str, reason: str) -> str:
+    """A file that was not read, or a deployment that was not diagnosed (its reason states this)."""
+    return f"{path}: {reason}" if item.is_undiagnosed else f"not read: {path}: {reason}"
 
 
 def coverage_line(coverage: Coverage) -> str:

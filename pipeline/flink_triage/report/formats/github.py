@@ -53,7 +53,8 @@ def _lines(result: Result) -> Iterator[str]:
             "notice", next(iter(failure.evidence), None), "no signature explains this", message
         )
     for gap in result.coverage.quarantined:
-        yield _command("notice", None, "not read", f"{gap.path}: {gap.reason}")
+        title = "not diagnosed" if gap.is_undiagnosed else "not read"
+        yield _command("notice", None, title, f"{gap.path}: {gap.reason}")
     summary = wording.overview(result) if result.incidents else "nothing to diagnose"
     message = f"{summary} · {wording.coverage_line(result.coverage)}"
     yield _command("notice", None, "flink-triage", message)

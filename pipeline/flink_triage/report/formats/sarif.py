@@ -175,8 +175,12 @@ def _locations(found: Iterable[Evidence]) -> list[Json]:
 
 
 def _uri(path: str) -> str:
-    """A relative reference for a relative path, a ``file`` URI for an absolute one."""
-    quoted = quote(path, safe="/", errors="replace")
+    """A relative reference for a relative path, a ``file`` URI for an absolute one, or the URI."""
+    scheme, separator, rest = path.partition("://")
+    is_uri = bool(separator) and scheme.isalnum()
+    quoted = quote(rest if is_uri else path, safe="/", errors="replace")
+    if is_uri:
+        return f"{scheme}://{quoted}"
     return f"file://{quoted}" if path.startswith("/") else quoted
 
 
@@ -194,7 +198,7 @@ def _invocation(result: Result) -> Json:
 def _notifications(coverage: Coverage) -> Iterator[Json]:
     """Skipped input; viewers show it next to the results."""
     texts: Sequence[str] = [
-        *(f"not read: {item.path}: {item.reason}" for item in coverage.quarantined),
+        *(wording.gap(item, item.path, item.reason) for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),
         *([f"{coverage.truncated} long events truncated"] if coverage.truncated else []),
     ]

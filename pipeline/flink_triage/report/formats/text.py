@@ -199,8 +199,7 @@ class _Writer:
             self._labelled(label, impact.other_cause(other))
             if self._verbose:
                 self._page.add(one_line(other.reason), indent=_INDENT + 2)
-        if left_out:
-            self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
+        self._more(left_out, _INDENT)
         for note in incident.notes:
             self._labelled("note", note)
 
@@ -232,8 +231,8 @@ class _Writer:
         shown, left_out = capped(diagnosis.evidence, 99 if self._verbose else 1)
         for evidence in shown:
             self._evidence(evidence)
-        if self._verbose and left_out:
-            page.add(f"{left_out} more: see the JSON output", indent=_INDENT, style="faint")
+        if self._verbose:
+            self._more(left_out, _INDENT)
         if diagnosis.rank == 1:
             self._story(incident, diagnosis)
         if self._verbose:
@@ -353,8 +352,13 @@ class _Writer:
                 self._labelled("to add a signature", naming(failure))
             for evidence in failure.evidence[: 99 if self._verbose else 1]:
                 self._evidence(evidence)
+        self._more(left_out, _INDENT)
+
+    def _more(self, left_out: int, indent: int) -> None:
+        """The number of entries that are left out, and where they are shown."""
         if left_out:
-            self._page.add(f"{left_out} more: -v", indent=_INDENT, style="faint")
+            place = "see the JSON output" if self._verbose else "-v"
+            self._page.add(f"{left_out} more: {place}", indent=indent, style="faint")
 
     def _coverage(self, result: Result) -> None:
         coverage = result.coverage
@@ -365,14 +369,12 @@ class _Writer:
             line = f"{quarantined.path}: {quarantined.reason}"
             label = "" if quarantined.is_undiagnosed else "not read: "
             self._page.add(line, indent=2, hang=2, label=label)
-        if left_out:
-            self._page.add(f"{left_out} more: -v", indent=2, style="faint")
+        self._more(left_out, 2)
         skipped, left_out = capped(coverage.signatures_skipped, 99 if self._verbose else _MAX_SHORT)
         for signature in skipped:
             line = f"{signature.signature}: {signature.reason}"
             self._page.add(line, indent=2, hang=2, label="not evaluated: ")
-        if left_out:
-            self._page.add(f"{left_out} more: -v", indent=2, style="faint")
+        self._more(left_out, 2)
         if any(incident.diagnoses for incident in result.incidents) and not self._verbose:
             self._page.add("reasons, alternatives, references: -v", style="faint")
 
