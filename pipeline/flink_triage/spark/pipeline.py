@@ -72,12 +72,11 @@ def run(
     """Read new events of ``inputs``, diagnose their deployments, and publish; return the run's id.
 
     Batches that were committed but not published are finished first, or skipped if this release
-    cannot read them. If there is then no new input and no failed diagnosis to retry, the id is that
-    of the newest published run. ``listing`` is the listing of the inputs, if the caller has it.
+    cannot read them. If there is then nothing new to read or diagnose, the id is that of the newest
+    published run. ``listing`` is the listing of the inputs, if the caller has it.
     ``skipped_batch`` is the number of a committed batch that cannot be finished: it is skipped, and
-    its files are read again if they still exist. The number of a published batch is ignored. Raises
-    ``UsageError`` (nothing to read, no such batch), ``SignaturePackError``, ``OutputHeldError``,
-    ``EnvironmentProblem`` or ``CorruptStateError``.
+    its files are read again; a published batch is ignored. Raises ``UsageError`` (nothing to read,
+    no such batch) and the other subclasses of ``FlinkTriageError``.
     """
     options = with_layouts(options or Options())
     warehouse = Warehouse.at(warehouse)

@@ -217,10 +217,10 @@ def test_a_layout_file_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--encoding", "klingon"], "is not an encoding"),
-        (["--encoding", "hex"], "is not an encoding"),
-        (["--encoding", "utf-7\0"], "is not an encoding"),
-        (["--encoding", "cp500"], "is not an encoding"),
+        (["--encoding", "klingon"], "is not a supported encoding"),
+        (["--encoding", "hex"], "is not a supported encoding"),
+        (["--encoding", "utf-7\0"], "is not a supported encoding"),
+        (["--encoding", "cp500"], "is not a supported encoding"),
         (["--layout", "("], "is not a regex"),
         (["--layout", "(?P<message>.+)"], "at or level is required"),
         (["--layout", "(?P<at>x)(?P<when>y)"], "allowed: at, level"),
