@@ -385,7 +385,7 @@ def test_the_keyboard_reaches_the_remedy_and_the_evidence(
     assert reached[0] == "Skip to the verdicts"
     assert "Unfold all" in reached
     assert "Copy" in reached
-    assert any(words.startswith("Why th") for words in reached)
+    assert any(words.startswith("Reasons and current value") for words in reached)
     assert any("logs/flink-flink-" in words for words in reached)
 
 
