@@ -176,7 +176,7 @@ class _Composer:
             if not isinstance(key, Scalar):
                 raise _Refused(key.line, "a key must be a scalar")
             if key.text == "<<":
-                raise _Refused(key.line, "merge keys are not allowed; write out the value")
+                raise _Refused(key.line, "merge keys are not allowed; write out the merged keys")
             first = entries.get(key.text)
             if first is not None:
                 reason = f"is a duplicate key, first on line {first.line}"

@@ -181,7 +181,7 @@ def _kept(
 
 
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
-    """Keep only the first and the last of consecutive checkpoints within an episode.
+    """Keep the first and the last of consecutive completed checkpoints of a job in an episode.
 
     The first carries the count of the dropped checkpoints, as in the incident's timeline. All are
     kept if the timeline of any episode starts or ends in between.
@@ -209,7 +209,7 @@ def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> 
 
 
 def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
-    """More than two checkpoints of a job in a row, without other events of the job or cluster."""
+    """More than two completed checkpoints of a job, without other events of it or the cluster."""
     runs: dict[str, list[Moment]] = {}
     for moment in moments:
         if moment.kind == COMPLETED and moment.job_id is not None:

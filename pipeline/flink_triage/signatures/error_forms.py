@@ -39,7 +39,7 @@ class Form:
     """One form in which a library prints an error.
 
     ``states`` contains fields with fixed values. Error codes that have the column ``without`` are
-    not printed in this form.
+    not matched in this form.
     """
 
     literals: tuple[str, ...]

@@ -24,7 +24,7 @@ REFUSED = {
     ),
     "a merge key": (
         "a:\n  <<: {b: 1}",
-        "f:2: yaml: merge keys are not allowed; write out the value",
+        "f:2: yaml: merge keys are not allowed; write out the merged keys",
     ),
     "a tag that would run code": (
         "a: !!python/object/apply:os.system [ls]",

@@ -192,9 +192,9 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """Redact one line, or several lines that contain one value.
+    """Redact one line, or lines of which each but the last ends with the key of a value below it.
 
-    If more secrets are found after ``undisguise``, the undisguised text is returned.
+    If more secrets are found after ``undisguise``, the undisguised text is returned, redacted.
     """
     own = _Counter()
     result = _redact_forms(text, own)
