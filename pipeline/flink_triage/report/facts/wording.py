@@ -322,9 +322,9 @@ def _masked(coverage: Coverage) -> str:
     return f"{masked} ({by_kind})" if by_kind else masked
 
 
-def gap(item: Quarantined, path: str, reason: str) -> str:
-    """A file that was not read, or a deployment that was not diagnosed (its reason states this)."""
-    return f"{path}: {reason}" if item.is_undiagnosed else f"not read: {path}: {reason}"
+def gap_label(item: Quarantined) -> str:
+    """The words before a path; empty for an undiagnosed deployment, whose reason states this."""
+    return "" if item.is_undiagnosed else "not read: "
 
 
 def coverage_line(coverage: Coverage) -> str:

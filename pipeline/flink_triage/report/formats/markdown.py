@@ -254,7 +254,7 @@ class _Writer:
         self._blocks.append(prose(wording.coverage_line(result.coverage)))
         gaps = [
             *(
-                wording.gap(item, code(item.path), prose(item.reason))
+                f"{wording.gap_label(item)}{code(item.path)}: {prose(item.reason)}"
                 for item in result.coverage.quarantined
             ),
             *(

@@ -198,7 +198,7 @@ def _invocation(result: Result) -> Json:
 def _notifications(coverage: Coverage) -> Iterator[Json]:
     """Skipped input; viewers show it next to the results."""
     texts: Sequence[str] = [
-        *(wording.gap(item, item.path, item.reason) for item in coverage.quarantined),
+        *(f"{wording.gap_label(item)}{item.path}: {item.reason}" for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),
         *([f"{coverage.truncated} long events truncated"] if coverage.truncated else []),
     ]

@@ -258,9 +258,7 @@ class _Writer:
             self._page.add(f"{heading}:", indent=_INDENT, hang=2)
             for change in changes:
                 self._page.add(change, indent=_INDENT + 2, hang=2, label="- ")
-        if left_out:
-            hint = "" if self._verbose else ": -v"
-            self._page.add(f"{left_out} more{hint}", indent=_INDENT + 2, style="faint")
+        self._more(left_out, _INDENT + 2)
 
     def _reasoning(self, diagnosis: Diagnosis) -> None:
         self._labelled("signature", diagnosis.signature)
@@ -367,8 +365,7 @@ class _Writer:
         shown, left_out = capped(coverage.quarantined, 99 if self._verbose else _MAX_SHORT)
         for quarantined in shown:
             line = f"{quarantined.path}: {quarantined.reason}"
-            label = "" if quarantined.is_undiagnosed else "not read: "
-            self._page.add(line, indent=2, hang=2, label=label)
+            self._page.add(line, indent=2, hang=2, label=wording.gap_label(quarantined))
         self._more(left_out, 2)
         skipped, left_out = capped(coverage.signatures_skipped, 99 if self._verbose else _MAX_SHORT)
         for signature in skipped:
