@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from flink_triage.logs.layouts.json_lines import time_of
@@ -64,7 +64,7 @@ _CSV_TIMES = frozenset(
 )  # fmt: skip
 # Output of Loki's logcli: time, labels, and line; newest first by default.
 _LOGCLI = re.compile(
-    r'(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
+    r'(?m)^(\d{4}-\d\d-\d\dT\S{8,30}) (\{(?:[\w.]{1,200}="[^"\n]{0,2000}"(?:, )?){0,100}\}) +(.*)'
 )
 _DELIMITERS = ",;\t"
 _TURNED_LINES = 100
@@ -355,25 +355,13 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 def _logcli_records(text: str) -> Iterator[_Record]:
     """One record per line with a time and labels, and the lines below it; others are skipped."""
-    start, end, lines = 0, 0, list[str]()
-    fields: dict[str, str] = {}
-
-    def record() -> _Record:
-        return _Record(start, end, {**fields, "line": "\n".join(lines)})
-
-    for line in re.finditer(r"[^\n]+", text):
-        content = line[0].rstrip("\r")
-        match = _LOGCLI.match(content)
-        if match is not None:
-            if lines:
-                yield record()
-            fields = {"timestamp": match[1], "labels": match[2]}
-            start, lines = line.start(), [match[3]]
-        elif lines:
-            lines.append(content)
-        end = line.end()
-    if lines:
-        yield record()
+    for head, following in pairwise(chain(_LOGCLI.finditer(text), [None])):
+        assert head is not None
+        whole = text[head.start() : following.start() if following else None].rstrip("\n")
+        lines = whole[head.start(3) - head.start() :].split("\n")
+        content = "\n".join(line.rstrip("\r") for line in lines if line)
+        fields = {"timestamp": head[1], "labels": head[2], "line": content}
+        yield _Record(head.start(), head.start() + len(whole), fields)
 
 
 _READERS: Mapping[str, Callable[[str], Iterator[_Record]]] = {
