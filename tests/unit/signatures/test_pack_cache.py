@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
-import flink_triage
 from flink_triage.signatures.pack_cache import keep_pack, kept_pack, key_of
-
-PACKAGE = Path(flink_triage.__file__).parent
+from tests.unit.package_archive import archive_of_package, printed_with
 
 
 @pytest.fixture
@@ -41,22 +36,12 @@ def test_pipes_and_devices_in_a_folder_are_not_read(folder: Path) -> None:
 
 
 def test_a_package_in_an_archive_has_a_key(folder: Path, tmp_path: Path) -> None:
-    archive = tmp_path / "flink_triage.zip"
-    with zipfile.ZipFile(archive, "w") as packed:
-        for path in (*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.tsv")):
-            packed.write(path, path.relative_to(PACKAGE.parent))
     program = (
         "import sys; from pathlib import Path; from flink_triage.signatures import pack_cache as c;"
         "key = c.key_of([Path(sys.argv[1])]); c.keep_pack(key, 1);"
         "print(c.__file__, c.kept_pack(key))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(folder)],
-        env={**os.environ, "PYTHONPATH": str(archive)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    place, kept = done.stdout.split()
+    archive = archive_of_package(tmp_path)
+    place, kept = printed_with(archive, program, str(folder)).split()
     assert place.startswith(str(archive))
     assert kept == "1"
