@@ -81,8 +81,10 @@ def _candidates(episode: Episode, pack: SignaturePack) -> list[Candidate]:
     candidates = []
     for signature_id, of_signature in hits.items():
         signature = pack.signatures[signature_id]
+        if signature.role == "benign":
+            continue
         events = [event for hit in of_signature for event in _events(hit, signature)]
-        if signature.role != "benign" and episode_match(signature, events):
+        if episode_match(signature, events):
             candidates.append(Candidate.of(signature, of_signature))
     return candidates
 
