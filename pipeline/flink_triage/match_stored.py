@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from flink_triage.model import Match, Observation, StackTrace, Throwable
 from flink_triage.recurrence import line_offset
 from flink_triage.signatures import Matcher, SignaturePack
+from flink_triage.signatures.matcher import without_fallbacks
 from flink_triage.traces import mask
 
 # Fingerprints depend on this many characters of a masked message; the text after them may differ.
@@ -140,7 +141,8 @@ def _merged(
         for match in observation.matches
         if match.signature in pack.signatures and match.signature not in shown
     ]
-    return tuple(sorted(merged, key=lambda match: _order(match, pack)))
+    kept = without_fallbacks(merged, lambda match: pack.signatures[match.signature])
+    return tuple(sorted(kept, key=lambda match: _order(match, pack)))
 
 
 def _own_captures(captures: Mapping[str, str], own: str) -> dict[str, str]:

@@ -163,8 +163,11 @@ OWN_CODE = "operator/user-code-exception"
 # Exceptions in healthy logs that user code handled, or after which the job continued.
 BY_THE_WAY = {
     ("caught-1.20.2", OWN_CODE),
+    ("caught-1.20.2", "network/read-timed-out"),
     ("caught-1.20.2", "metrics/reporter-missing"),
     ("quoted-1.14.6", OWN_CODE),
+    ("quoted-1.14.6", "network/connection-reset"),
+    ("quoted-1.14.6", "network/read-timed-out"),
     ("quoted-1.14.6", "memory/oom-java-heap"),
 }
 

@@ -28,6 +28,8 @@ _DISTINCTIVE_CHARS = 20
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
 # The newline prevents literals from matching across the cut.
 _CUT = "\n"
+# Markdown escapes in prose: "max\_allowed\_packet".
+_MARKDOWN_ESCAPE = re.compile(r"\\([_*`\[\]<>#|~])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +61,18 @@ class EventText:
             and trace is not None
             and not any(throwable.frames for throwable in trace.throwables)
         )
-        self.trace = mentioned(message) if self.is_prose else trace
+        whole = message
+        if trace is None and event.continuation and event.continuation not in message:
+            whole = f"{message}\n{event.continuation}"
+        if self.is_prose:
+            message, whole = (_MARKDOWN_ESCAPE.sub(r"\1", text) for text in (message, whole))
+            trace = mentioned(message)
+        self.trace = trace
         self.process = process
         # Whether text that a regex requires may be missing, because users shorten IDs and numbers.
         self.is_elided = False
         self._max_chars = max_chars
-        if trace is None and event.continuation and event.continuation not in message:
-            message = f"{message}\n{event.continuation}"
-        self.message = Piece(None, cut_middle(message, max_chars))
+        self.message = Piece(None, cut_middle(whole, max_chars))
 
     @cached_property
     def has_elision(self) -> bool:

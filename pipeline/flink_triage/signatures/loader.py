@@ -174,6 +174,7 @@ def _build(checked: Checked, signature_id: str) -> Signature:
         within_seconds=parse_seconds(match["within"]) if "within" in match else None,
         reach=value.get("reach", "job"),
         meaning=value.get("meaning"),
+        precedence=value.get("precedence", "normal"),
         cause=value["cause"].strip(),
         remediation=_remediation(value),
         explains=tuple(value.get("explains", ())),

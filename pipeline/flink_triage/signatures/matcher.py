@@ -11,7 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import regex
 
@@ -32,6 +33,8 @@ from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.respelling import Respelling
 from flink_triage.signatures.signature import Alternative, Signature
 from flink_triage.traces import extract
+
+T = TypeVar("T")
 
 # The levels of other logging systems and the levels above ERROR, which signatures do not have to
 # list.
@@ -113,7 +116,8 @@ class Matcher:
         with its best alternative; with ``sequence``, it matches once per matching alternative.
         Conditions on unknown properties (level, logger, process) are treated as met. If an
         alternative of a benign signature of severity ``info`` has a logger condition and matches an
-        event with a logger, signatures with other roles do not match the logged exception.
+        event with a logger, signatures with other roles do not match the logged exception. A
+        fallback matches only if no other signature explains the event (``explains_event``).
         """
         text = EventText(event, message, trace, process, self._settings.max_match_chars)
         results = self._results(text)
@@ -124,7 +128,8 @@ class Matcher:
             results = self._results_respelled(text)
         results = _without_harmless(results, text.event)
         results = [
-            (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
+            (s, _with_places(s, found, text) if s.asked_places else found)
+            for s, found in without_fallbacks(results, itemgetter(0))
         ]
         results.sort(key=lambda item: (item[0].is_generic, *item[1].order, item[0].id))
         return tuple(
@@ -387,3 +392,10 @@ def _without_harmless(
         for signature, found in results
         if signature.role == "benign" or found.depth is None
     ]
+
+
+def without_fallbacks(items: Sequence[T], signature_of: Callable[[T], Signature]) -> Sequence[T]:
+    """The matches of one event, without fallbacks if another signature explains the event."""
+    if not any(signature_of(item).explains_event for item in items):
+        return items
+    return [item for item in items if signature_of(item).precedence == "normal"]

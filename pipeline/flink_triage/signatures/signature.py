@@ -17,6 +17,7 @@ TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
 Reach = Literal["job", "cluster"]
 Purpose = Literal["cure", "prevent"]
+Precedence = Literal["normal", "fallback"]
 Meaning = Literal["job-unknown", "jobmanager-lost", "system-exit", "taskmanager-stopped"]
 
 # Captures that do not require a regex: the failed process, and the matching item of ``frame``.
@@ -188,7 +189,9 @@ class Signature:
     match one after the other in an episode. ``vetoes`` must not match the event. ``count`` and
     ``within_seconds`` require repetition in an episode (``episode_match``). ``reach`` is
     ``cluster`` if jobs share the faulty resource, such as a host, its disk, the storage, or the
-    leader. ``meaning`` is the name of the situation for context rules (``diagnosis/context``).
+    leader. ``meaning`` is the name of the situation for context rules (``diagnosis/context``). A
+    signature with ``precedence`` ``fallback`` does not match an event that another signature
+    explains (``explains_event``).
     ``lines`` maps each field (``match.any[0].regex``) to its line in ``path``.
     """
 
@@ -205,6 +208,7 @@ class Signature:
     within_seconds: float | None = None
     reach: Reach = "job"
     meaning: Meaning | None = None
+    precedence: Precedence = "normal"
     explains: tuple[str, ...] = ()
     versions: Versions = Versions()
     limits: str | None = None
@@ -229,6 +233,16 @@ class Signature:
     def is_answer(self) -> bool:
         """Whether it may be the diagnosis, and does not merely report or accompany a failure."""
         return self.role in ("trigger", "contributing", "symptom")
+
+    @property
+    def explains_event(self) -> bool:
+        """Whether fallbacks do not apply to an event that it matches."""
+        return self.is_answer and not self.is_unspecific and not self.is_episodic
+
+    @property
+    def is_unspecific(self) -> bool:
+        """Whether it may match exceptions of any code, which may have handled them."""
+        return self.is_generic or self.precedence == "fallback"
 
     @property
     def is_order(self) -> bool:

@@ -46,6 +46,8 @@ SHOWN: Mapping[str, list[dict[str, object]]] = {
         {"of": "clickhouse", "code": ["TOO_MANY_PARTS", "KEEPER_EXCEPTION", "NOT_ENOUGH_SPACE"]}
     ],
     "kubernetes": [{"of": "kubernetes", "status": "403", "code": "Forbidden"}],
+    "http": [{"of": "http", "code": ["401", "403", "404", "429", "503"]}],
+    "grpc": [{"of": "grpc", "code": "PERMISSION_DENIED"}],
 }
 OTHERS: Mapping[str, list[dict[str, object]]] = {
     "aws": [
@@ -77,6 +79,8 @@ OTHERS: Mapping[str, list[dict[str, object]]] = {
         {"of": "kubernetes", "status": "401"},
         {"of": "kubernetes", "status": "403", "code": "AlreadyExists"},
     ],
+    "http": [{"of": "http", "code": ["400", "413", "500"]}],
+    "grpc": [{"of": "grpc", "code": ["UNAVAILABLE", "UNAUTHENTICATED"]}],
 }
 FORMS = [
     pytest.param(name, form, id=f"{name}: {form.example[:60]}")

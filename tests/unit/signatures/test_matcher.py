@@ -293,6 +293,50 @@ def test_matches_are_ordered_by_generality_depth_and_specificity() -> None:
     assert [m.signature for m in matches] == ["d/specific", "b/vague", "c/far", "a/generic"]
 
 
+@pytest.mark.parametrize(
+    ("role", "alternative", "is_left_out"),
+    [
+        pytest.param("symptom", Alternative(literals=("outer",)), True, id="an answer further out"),
+        pytest.param("wrapper", Alternative(literals=("outer",)), False, id="a wrapper"),
+        pytest.param("benign", Alternative(literals=("outer",)), False, id="benign"),
+        pytest.param("trigger", Alternative(is_user_frame=True), False, id="user code"),
+        pytest.param("trigger", Alternative(literals=("other",)), False, id="no other match"),
+    ],
+)
+def test_a_fallback_matches_only_what_no_other_signature_explains(
+    role: str, alternative: Alternative, is_left_out: bool
+) -> None:
+    refused = Alternative(literals=("refused",))
+    pack = build_pack(
+        [
+            signature("a/fallback", alternatives=(refused,), precedence="fallback"),
+            signature("b/other", alternatives=(alternative,), role=role),
+        ]
+    )
+    matches = found(pack, "", chain("A: outer text", "B: refused", frames=(USER,)))
+    assert ("a/fallback" not in [m.signature for m in matches]) is is_left_out
+
+
+def test_markdown_escapes_in_prose_are_removed() -> None:
+    pack = pack_of(Alternative(literals=("max_allowed_packet",)))
+    text = r"the log says: log event entry exceeded max\_allowed\_packet"
+    assert len(found(pack, text)) == 1
+    assert found(pack, text, level="ERROR") == ()
+
+
+def test_one_step_of_a_sequence_does_not_explain_an_event() -> None:
+    steps = (Alternative(literals=("outer",)), Alternative(literals=("later",)))
+    fallback = Alternative(literals=("refused",))
+    pack = build_pack(
+        [
+            signature("a/fallback", alternatives=(fallback,), precedence="fallback"),
+            signature("b/sequence", alternatives=steps, mode="sequence"),
+        ]
+    )
+    matches = found(pack, "", chain("A: outer text", "B: refused"))
+    assert "a/fallback" in [m.signature for m in matches]
+
+
 def test_only_head_and_tail_of_a_long_text_are_read() -> None:
     matcher = Matcher(pack_of(TEXT), Settings(max_match_chars=100))
     for text, is_found in (

@@ -31,7 +31,7 @@ def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> d
     If a job handled an exception once, other lines of user code with the same fingerprint are also
     marked, even near a failure. The failure has a different cause, or reports the exception itself.
     """
-    generic = {id_ for id_, signature in pack.signatures.items() if signature.is_generic}
+    unspecific = {one.id for one in pack.signatures.values() if one.is_unspecific}
     found: set[int] = set()
     fails_at: datetime | None = None
     well_at: datetime | None = None
@@ -41,7 +41,7 @@ def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> d
             fails_at = at
         elif is_well(observation):
             well_at = at
-        elif _is_user_log(observation, generic) and well_at is not None:
+        elif _is_user_log(observation, unspecific) and well_at is not None:
             goes_on = well_at - at <= WELL_WITHIN
             if goes_on and (fails_at is None or fails_at - at > TASK_FAILS):
                 found.add(index)
@@ -49,17 +49,18 @@ def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> d
     found |= {
         index
         for index, moment in enumerate(moments)
-        if moment.observation.fingerprint in survived and _is_user_log(moment.observation, generic)
+        if moment.observation.fingerprint in survived
+        and _is_user_log(moment.observation, unspecific)
     }
     return {index: replace(moments[index].reinterpreted(()), is_handled=True) for index in found}
 
 
-def _is_user_log(observation: Observation, generic: Container[str]) -> bool:
+def _is_user_log(observation: Observation, unspecific: Container[str]) -> bool:
     """Whether user code may have logged the line, with its own exception or a quoted message."""
     event = observation.event
     if event.lifecycle is not None or event.logger is None or not observation.matches:
         return False
-    if all(match.signature in generic for match in observation.matches):
+    if all(match.signature in unspecific for match in observation.matches):
         # A simple class name may belong to Flink or to user code; both are accepted here.
         return "." not in event.logger or not is_logger(event.logger, "org.apache.flink")
     # A quoted failure message, without an exception.

@@ -73,6 +73,9 @@ public final class RuleMatcher {
                 matches.add(match);
             }
         }
+        if (matches.stream().anyMatch(match -> match.signature.explainsFailure())) {
+            matches.removeIf(match -> match.signature.isFallback);
+        }
         matches.sort(BEST_FIRST);
         return matches;
     }

@@ -8,8 +8,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /** The exported rules: one record per line, with tab-separated fields. Unchanged after reading. */
@@ -38,6 +40,9 @@ public final class Rules {
         }
     }
 
+    private static final Set<String> ANSWERS =
+            new HashSet<>(Arrays.asList("trigger", "contributing", "symptom"));
+
     /** The exported fields of a signature. */
     public static final class Signature {
         public final String id;
@@ -45,6 +50,7 @@ public final class Rules {
         final String role;
         final boolean needsAll;
         final boolean isGeneric;
+        final boolean isFallback;
         final List<Alternative> alternatives = new ArrayList<>();
         final List<Alternative> vetoes = new ArrayList<>();
 
@@ -54,6 +60,12 @@ public final class Rules {
             role = fields.get(3);
             needsAll = fields.get(4).equals("all");
             isGeneric = fields.get(5).equals("generic");
+            isFallback = fields.get(5).equals("fallback");
+        }
+
+        /** Whether fallbacks do not apply to a failure that it matches. */
+        boolean explainsFailure() {
+            return !isGeneric && !isFallback && ANSWERS.contains(role);
         }
     }
 
