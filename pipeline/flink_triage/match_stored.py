@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from flink_triage.model import Match, Observation, StackTrace, Throwable
 from flink_triage.recurrence import line_offset
 from flink_triage.signatures import Matcher, SignaturePack
-from flink_triage.signatures.matcher import without_fallbacks
+from flink_triage.signatures.signature import without_fallbacks
 from flink_triage.traces import mask
 
 # Fingerprints depend on this many characters of a masked message; the text after them may differ.

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 import regex
 
@@ -31,10 +31,8 @@ from flink_triage.signatures.event_text import (
 from flink_triage.signatures.failed_process import failed_process
 from flink_triage.signatures.pack import SignaturePack
 from flink_triage.signatures.respelling import Respelling
-from flink_triage.signatures.signature import Alternative, Signature
+from flink_triage.signatures.signature import Alternative, Signature, without_fallbacks
 from flink_triage.traces import extract
-
-T = TypeVar("T")
 
 # The levels of other logging systems and the levels above ERROR, which signatures do not have to
 # list.
@@ -392,10 +390,3 @@ def _without_harmless(
         for signature, found in results
         if signature.role == "benign" or found.depth is None
     ]
-
-
-def without_fallbacks(items: Sequence[T], signature_of: Callable[[T], Signature]) -> Sequence[T]:
-    """The matches of one event, without fallbacks if another signature explains the event."""
-    if not any(signature_of(item).explains_event for item in items):
-        return items
-    return [item for item in items if signature_of(item).precedence == "normal"]

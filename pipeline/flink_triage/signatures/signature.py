@@ -6,12 +6,14 @@ not read files.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Literal, TypeVar
 
 from flink_triage.model import Action, Process, Risk, Role, Scope, Severity, TriedFix
+
+T = TypeVar("T")
 
 TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
@@ -274,3 +276,10 @@ class Ignored:
     signature: str
     reason: str
     expires: date | None = None
+
+
+def without_fallbacks(items: Sequence[T], signature_of: Callable[[T], Signature]) -> Sequence[T]:
+    """The matches of one event, without fallbacks if another signature explains the event."""
+    if not any(signature_of(item).explains_event for item in items):
+        return items
+    return [item for item in items if signature_of(item).precedence == "normal"]
