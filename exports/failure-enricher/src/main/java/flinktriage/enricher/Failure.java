@@ -33,6 +33,14 @@ public final class Failure {
             Pattern.compile(
                     "\\(([A-Za-z_$][\\w.$]*(?:Exception|Error|Throwable|Failure|Fault))\\):");
 
+    private static final int MAX_LEADING_CLASSES = 4;
+    private static final Pattern LEADING_CLASS =
+            Pattern.compile("([a-z]\\w{0,64}(?:\\.[\\w$]{1,255}){1,30}):(?:[ \n]|$)");
+    private static final Pattern SUFFIX =
+            Pattern.compile("(?:Exception|Error|Throwable|Failure|Fault)$");
+    private static final Pattern INFIX =
+            Pattern.compile("Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout");
+
     /** A frame; {@code file} is null if the source is unknown. */
     public static final class Frame {
         final String className;
@@ -80,6 +88,8 @@ public final class Failure {
     final List<Link> causes;
     /** Closest to the root cause first; suppressed throwables follow after all causes. */
     final List<Piece> pieces;
+    /** The class of the root cause and the classes at the start of its message, in this order. */
+    final List<String> rootTypes;
     /** The texts of all pieces in reverse order, one per line. */
     final String whole;
 
@@ -91,15 +101,43 @@ public final class Failure {
             texts.append('\n').append(pieces.get(i).link.text);
         }
         this.whole = cutMiddle(texts.toString());
+        int last = this.causes.size() - 1;
+        this.rootTypes = last < 0 ? List.of() : statedTypes(this.causes.get(last));
+    }
+
+    /**
+     * The message of {@code new CompletionException(cause)} is {@code cause.toString()}. If the cause
+     * itself was lost, only this message remains.
+     */
+    private static List<String> statedTypes(Link link) {
+        List<String> types = new ArrayList<>(List.of(link.type));
+        Matcher leading = LEADING_CLASS.matcher(link.text);
+        leading.region(Math.min(link.type.length() + 2, link.text.length()), link.text.length());
+        while (types.size() <= MAX_LEADING_CLASSES
+                && leading.lookingAt()
+                && isThrowable(leading.group(1))) {
+            types.add(leading.group(1));
+            leading.region(leading.end(), link.text.length());
+        }
+        return List.copyOf(types);
+    }
+
+    private static boolean isThrowable(String type) {
+        int dot = type.lastIndexOf('.');
+        String last = type.substring(dot + 1);
+        return SUFFIX.matcher(last).find() || type.indexOf('.') < dot && INFIX.matcher(last).find();
+    }
+
+    /** Whether a throwable has one of the types; the root cause also has those of its message. */
+    boolean isAnyType(Piece piece, List<String> wanted) {
+        return piece.depth == 0
+                ? rootTypes.stream().anyMatch(type -> Names.isAnyType(type, wanted))
+                : Names.isAnyType(piece.link.type, wanted);
     }
 
     /** Ignores runtime exceptions thrown by methods of {@code throwable}. Cycles are cut. */
     public static Failure of(Throwable throwable) {
         return new Failure(new Reader().chain(throwable, new StackTraceElement[0], 0));
-    }
-
-    Link root() {
-        return causes.get(causes.size() - 1);
     }
 
     static String cutMiddle(String text) {

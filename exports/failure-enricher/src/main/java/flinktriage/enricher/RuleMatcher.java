@@ -134,7 +134,7 @@ public final class RuleMatcher {
         switch (alternative.scope) {
             case "throwable":
                 for (Piece piece : failure.pieces) {
-                    if (Names.isAnyType(piece.link.type, alternative.throwables)
+                    if (failure.isAnyType(piece, alternative.throwables)
                             && isIn(alternative, piece.link.text, deadline)) {
                         return piece.depth;
                     }
@@ -171,7 +171,7 @@ public final class RuleMatcher {
             String text = piece.link.text;
             if (types.isEmpty()
                     ? alternative.literals.stream().anyMatch(text::contains)
-                    : Names.isAnyType(piece.link.type, types)) {
+                    : failure.isAnyType(piece, types)) {
                 return piece.depth;
             }
         }
@@ -181,11 +181,12 @@ public final class RuleMatcher {
     private boolean holdsOfTrace(Alternative alternative, Failure failure) {
         if (!alternative.throwables.isEmpty()
                 && failure.pieces.stream()
-                        .noneMatch(p -> Names.isAnyType(p.link.type, alternative.throwables))) {
+                        .noneMatch(p -> failure.isAnyType(p, alternative.throwables))) {
             return false;
         }
+        String innermost = failure.rootTypes.get(failure.rootTypes.size() - 1);
         if (!alternative.rootCauses.isEmpty()
-                && !Names.isAnyType(failure.root().type, alternative.rootCauses)) {
+                && !Names.isAnyType(innermost, alternative.rootCauses)) {
             return false;
         }
         if (alternative.isUserFrame) {
