@@ -104,6 +104,13 @@ def records(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.removesuffix("\n").split("\n")]
 
 
+@pytest.mark.parametrize(("precedence", "kind"), [("normal", "named"), ("fallback", "fallback")])
+def test_the_file_distinguishes_fallbacks_from_named_signatures(precedence: str, kind: str) -> None:
+    pack = pack_of(Alternative(literals=("lost it",)), precedence=precedence)
+    rows = records(render_rules(failure_enricher(pack)))
+    assert ["signature", "a/b", "major", "trigger", "any", kind] in rows
+
+
 def test_the_file_holds_each_condition_in_its_own_record() -> None:
     alternative = Alternative(
         "throwable",

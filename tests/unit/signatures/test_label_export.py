@@ -62,6 +62,14 @@ def test_an_escaped_text_matches_itself_and_begins_no_comment() -> None:
     assert not set("#'\"") & set(escaped)
 
 
+def test_fallbacks_are_left_out_because_every_matching_entry_adds_a_label() -> None:
+    refused = Alternative(literals=("Connection refused",))
+    pack = pack_of(refused, precedence="fallback")
+    mapper = label_mapper(pack)
+    assert mapper.labels == {}
+    assert mapper.left_out == {"a/b": "applies only if no other signature does"}
+
+
 def test_signatures_that_a_message_alone_shows_become_labels() -> None:
     mapper = label_mapper(load_pack([SMALL_PACK]))
     anywhere = r"(?=[\s\S]*"

@@ -130,7 +130,9 @@ def _records(rules: EnricherRules) -> Iterator[tuple[str, ...]]:
 
 
 def _signature_records(signature: Signature) -> Iterator[tuple[str, ...]]:
-    kind = "generic" if signature.is_generic else signature.precedence
+    kind = "named" if signature.precedence == "normal" else "fallback"
+    if signature.is_generic:
+        kind = "generic"
     yield ("signature", signature.id, signature.severity, signature.role, signature.mode, kind)
     for alternative in signature.alternatives:
         yield from _alternative_records("alternative", alternative)

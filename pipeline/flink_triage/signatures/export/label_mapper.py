@@ -45,12 +45,18 @@ class LabelMapper:
 
 
 def label_mapper(pack: SignaturePack) -> LabelMapper:
-    """Signature IDs as labels, for every signature that can be recognized by a message alone."""
+    """Signature IDs as labels, for every signature that can be recognized by a message alone.
+
+    Fallbacks are omitted, because the operator adds the label of every matching entry.
+    """
     labels: dict[str, str] = {}
     left_out: dict[str, str] = {}
     for signature in pack.signatures.values():
         if signature.is_episodic or signature.mode != "any":
             left_out[signature.id] = "requires several messages or conditions"
+            continue
+        if signature.precedence == "fallback":
+            left_out[signature.id] = "applies only if no other signature does"
             continue
         pattern = _signature_regex(signature)
         if pattern is None:
