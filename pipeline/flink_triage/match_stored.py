@@ -141,7 +141,7 @@ def _merged(
         for match in observation.matches
         if match.signature in pack.signatures and match.signature not in shown
     ]
-    kept = without_fallbacks(merged, lambda match: pack.signatures[match.signature])
+    kept = without_fallbacks(merged, pack.signatures)
     return tuple(sorted(kept, key=lambda match: _order(match, pack)))
 
 

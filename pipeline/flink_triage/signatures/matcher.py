@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any
 
 import regex
@@ -126,14 +125,14 @@ class Matcher:
             results = self._results_respelled(text)
         results = _without_harmless(results, text.event)
         results = [
-            (s, _with_places(s, found, text) if s.asked_places else found)
-            for s, found in without_fallbacks(results, itemgetter(0))
+            (s, _with_places(s, found, text) if s.asked_places else found) for s, found in results
         ]
         results.sort(key=lambda item: (item[0].is_generic, *item[1].order, item[0].id))
-        return tuple(
+        matches = [
             Match(signature.id, found.alternative, found.captures, found.excerpt, found.depth)
             for signature, found in results
-        )
+        ]
+        return tuple(without_fallbacks(matches, self._signatures))
 
     def _results(self, text: EventText) -> list[tuple[Signature, _Found]]:
         results: list[tuple[Signature, _Found]] = []

@@ -6,14 +6,12 @@ not read files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal, TypeVar
+from typing import Literal
 
-from flink_triage.model import Action, Process, Risk, Role, Scope, Severity, TriedFix
-
-T = TypeVar("T")
+from flink_triage.model import Action, Match, Process, Risk, Role, Scope, Severity, TriedFix
 
 TextScope = Literal["throwable", "root-cause", "event", "message", "frame"]
 MatchMode = Literal["any", "all", "sequence"]
@@ -278,8 +276,10 @@ class Ignored:
     expires: date | None = None
 
 
-def without_fallbacks(items: Sequence[T], signature_of: Callable[[T], Signature]) -> Sequence[T]:
+def without_fallbacks(
+    matches: Sequence[Match], signatures: Mapping[str, Signature]
+) -> Sequence[Match]:
     """The matches of one event, without fallbacks if another signature explains the event."""
-    if not any(signature_of(item).explains_event for item in items):
-        return items
-    return [item for item in items if signature_of(item).precedence == "normal"]
+    if not any(signatures[match.signature].explains_event for match in matches):
+        return matches
+    return [m for m in matches if signatures[m.signature].precedence == "normal"]
