@@ -29,15 +29,14 @@ public final class Failure {
     static final int MAX_PIECE = 64 * 1024;
 
     private static final int MAX_TYPE = 512;
+    private static final String ENDING = "(?:Exception|Error|Throwable|Failure|Fault)";
     private static final Pattern REMOTE =
-            Pattern.compile(
-                    "\\(([A-Za-z_$][\\w.$]*(?:Exception|Error|Throwable|Failure|Fault))\\):");
+            Pattern.compile("\\(([A-Za-z_$][\\w.$]*" + ENDING + ")\\):");
 
     private static final int MAX_LEADING_CLASSES = 4;
     private static final Pattern LEADING_CLASS =
             Pattern.compile("([a-z]\\w{0,64}(?:\\.[\\w$]{1,255}){1,30}):(?:[ \n]|$)");
-    private static final Pattern SUFFIX =
-            Pattern.compile("(?:Exception|Error|Throwable|Failure|Fault)$");
+    private static final Pattern SUFFIX = Pattern.compile(ENDING + "$");
     private static final Pattern INFIX =
             Pattern.compile("Exception|Error|Throwable|ThreadDeath|Interrupt|Timeout");
 

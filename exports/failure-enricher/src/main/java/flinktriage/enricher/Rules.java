@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -40,8 +39,7 @@ public final class Rules {
         }
     }
 
-    private static final Set<String> ANSWERS =
-            new HashSet<>(Arrays.asList("trigger", "contributing", "symptom"));
+    private static final Set<String> ANSWERS = Set.of("trigger", "contributing", "symptom");
 
     /** The exported fields of a signature. */
     public static final class Signature {
