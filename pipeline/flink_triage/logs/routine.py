@@ -1,8 +1,8 @@
 """Drops routine events: completed checkpoints between two others of the same job and minute.
 
 Completed checkpoints are the most frequent lines that a diagnosis reads. They show when the job was
-last healthy before a failure, and when it recovered. If no other notable event is between them, the
-first and the last completed checkpoint of a minute are sufficient.
+last healthy before a failure, and when it recovered. Between two other notable events, the first
+and the last completed checkpoint of a minute are sufficient.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ _LINE = re.compile(
 
 
 def drop_routine(items: Iterable[T], key_of: Callable[[T], Hashable | None]) -> list[T]:
-    """All items, except those that have the same key as both the previous and the next item.
+    """All items, except those between two others with the same key.
 
-    ``None`` is not a key. The operation is idempotent, and applying it to parts of the items first
-    does not change the result.
+    An item with the key ``None`` is kept, and separates the items before it from those after it.
+    The operation is idempotent, and applying it to parts of the items first does not change the
+    result.
     """
-    kept: list[T] = []
-    run: Hashable | None = None
-    length = 0
-    for item in items:
+    kept: dict[int, T] = {}
+    ends: dict[Hashable, list[int]] = {}
+    for index, item in enumerate(items):
+        kept[index] = item
         key = key_of(item)
-        if key is not None and key == run:
-            length += 1
-            if length > 2:
-                kept.pop()
-        else:
-            run, length = key, 1
-        kept.append(item)
-    return kept
+        if key is None:
+            ends = {}
+            continue
+        of_key = ends.setdefault(key, [])
+        if len(of_key) == 2:
+            del kept[of_key.pop()]
+        of_key.append(index)
+    return list(kept.values())
 
 
 def routine_key(event: Event) -> tuple[str, str | None, datetime] | None:

@@ -12,13 +12,13 @@ the result does not depend on how observations are divided into parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import accumulate, chain
+from itertools import chain
 
 from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, grains_of, period_of
-from flink_triage.logs.routine import routine_key
+from flink_triage.logs.routine import drop_routine, routine_key
 from flink_triage.model import Observation
 from flink_triage.reach import Spread
 from flink_triage.settings import Settings
@@ -139,7 +139,8 @@ def _fold_to(
     if len(groups) * grain.keep > most:
         _fold_rest(groups, max(most // grain.keep - 1, 0))
     kept += chain.from_iterable(_ends(group, grain.keep) for group in groups.values())
-    return _with_routine(kept, routine, lambda observation: _routine_key(observation, grain))
+    together = sorted([*kept, *routine], key=_place)
+    return drop_routine(together, lambda observation: _routine_key(observation, grain))
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
@@ -159,28 +160,6 @@ def _ends(group: list[Observation], keep: int) -> list[Observation]:
     first = group[: keep - 1]
     first[-1] = _absorb(first[-1], group[keep - 1 : -1])
     return [*first, group[-1]]
-
-
-def _with_routine(
-    kept: list[Observation],
-    routine: list[Observation],
-    key_of: Callable[[Observation], Hashable],
-) -> list[Observation]:
-    """The kept observations and the first and last of consecutive checkpoints, in file order."""
-    kept.sort(key=_place)
-    if not routine:
-        return kept
-    together = sorted([*kept, *routine], key=_place)
-    is_routine = {id(observation) for observation in routine}
-    # The number of other observations before each one.
-    gaps = accumulate(id(observation) not in is_routine for observation in together)
-    ends: dict[Hashable, list[Observation]] = {}
-    for observation, gap in zip(together, gaps, strict=True):
-        if id(observation) in is_routine:
-            of_key = ends.setdefault((gap, key_of(observation)), [])
-            of_key[1:] = [observation]
-    kept_routine = {id(observation) for of_key in ends.values() for observation in of_key}
-    return [o for o in together if id(o) not in is_routine or id(o) in kept_routine]
 
 
 def _routine_key(observation: Observation, grain: Grain) -> Hashable | None:

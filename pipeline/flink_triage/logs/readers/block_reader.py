@@ -140,10 +140,7 @@ class _Blocks:
         self._keep_routine()
 
     def _trim_routine(self) -> None:
-        """Keep only the first and last of consecutive completed checkpoints of one minute and job.
-
-        Any other event that is kept ends such a run of checkpoints.
-        """
+        """Between other kept events, keep only the ends of the checkpoints of a job and minute."""
         others = self._tally.waiting_offsets
         if self._repeats is not None:
             others = sorted([*others, *(offset for offset, _, _ in self._repeats.lasts())])
