@@ -8,6 +8,7 @@ from typing import Literal
 
 from flink_triage.model import Action, ConfigChange, Remediation, TriedFix
 from flink_triage.remediation import values
+from flink_triage.remediation.class_jars import jar_step
 from flink_triage.remediation.computed import new_amount, outside_text, stated
 from flink_triage.remediation.config_conditions import Running, check, is_akka
 from flink_triage.remediation.option_table import OptionTable, Setting
@@ -56,7 +57,8 @@ def resolve(
     known configuration does not set, are omitted. An entry that only prevents the next failure, or
     whose option does not exist in the line, becomes a sentence in ``steps``. An entry that is
     already satisfied gets the action ``already-set``, or is omitted if it only prevents the next
-    failure. Log content never causes an exception.
+    failure. If a class is missing and its JAR is known, the first step names the JAR. Log content
+    never causes an exception.
     """
     running = Running(
         table or OptionTable.load(), flink_version, effective, captures, has_akka=is_akka(text)
@@ -80,7 +82,11 @@ def resolve(
         notes.append(note)
     return Remediation(
         summary=fill(spec.summary, captures),
-        steps=(*(fill(step, captures) for step in spec.all_steps), *dict.fromkeys(notes)),
+        steps=(
+            *_jar_steps(spec, captures),
+            *(fill(step, captures) for step in spec.all_steps),
+            *dict.fromkeys(notes),
+        ),
         config=tuple(changes),
         risk=spec.risk,
         verify=fill(spec.verify, captures) if spec.verify else None,
@@ -90,6 +96,12 @@ def resolve(
         ),
         references=spec.references,
     )
+
+
+def _jar_steps(spec: RemediationSpec, captures: Mapping[str, str]) -> tuple[str, ...]:
+    name = captures.get(spec.missing_class) if spec.missing_class else None
+    step = jar_step(name) if name else None
+    return (step,) if step else ()
 
 
 def _resolve_entry(entry: ConfigSpec, running: Running) -> ConfigChange | str | None:

@@ -127,6 +127,9 @@ def _lint_remediation(signature: Signature) -> Iterator[tuple[str, str]]:
     if signature.role == "trigger" and not (remediation.all_steps or remediation.config):
         yield "remediation", "has neither steps nor config"
     groups = _group_names(signature)
+    if remediation.missing_class is not None and remediation.missing_class not in groups:
+        name = remediation.missing_class
+        yield "remediation.missing_class", f"no regex of this signature captures {name}"
     for index, change in enumerate(remediation.config):
         for name in change.when.captures if change.when else ():
             if name not in groups | PLACES:

@@ -250,6 +250,7 @@ def _remediation(value: Mapping[str, Any]) -> RemediationSpec:
     return RemediationSpec(
         summary=remediation["summary"].strip(),
         trace_step=trace_step.strip() if trace_step else None,
+        missing_class=remediation.get("missing_class"),
         steps=tuple(step.strip() for step in remediation.get("steps", ())),
         config=tuple(_config(change) for change in remediation.get("config", ())),
         risk=remediation["risk"],

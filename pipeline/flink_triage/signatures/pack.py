@@ -30,7 +30,7 @@ from flink_triage.yaml_documents import Problem, read_document
 IGNORE_FILE = "ignore.yaml"
 SCHEMA_FILE = "signature.schema.json"
 # Directories with data for other stages, stored next to the signatures.
-_DATA_DIRECTORIES = frozenset({"flink-options", FORMS_DIRECTORY})
+_DATA_DIRECTORIES = frozenset({"class-jars", "flink-options", FORMS_DIRECTORY})
 _IGNORE_SCHEMA: Schema = {
     "type": "array",
     "items": {

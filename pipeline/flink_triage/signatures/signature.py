@@ -148,7 +148,8 @@ class RemediationSpec:
     """The remediation before it is resolved for a Flink version and an effective configuration.
 
     ``trace_step`` refers to the cause in the stack trace. It precedes ``steps``. It is omitted from
-    the missing evidence of a failure whose stack trace has no cause.
+    the missing evidence of a failure whose stack trace has no cause. ``missing_class`` is the
+    capture with the name of a class that was not found.
     """
 
     summary: str
@@ -159,6 +160,7 @@ class RemediationSpec:
     commonly_tried: tuple[TriedFix, ...] = ()
     references: tuple[str, ...] = ()
     trace_step: str | None = None
+    missing_class: str | None = None
 
     @property
     def all_steps(self) -> tuple[str, ...]:

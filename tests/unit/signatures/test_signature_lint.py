@@ -53,6 +53,10 @@ POOR = {
         replace(SOUND, remediation=RemediationSpec("TODO what cures it", steps=("Do that.",))),
         "remediation.summary",
     ),
+    "a missing class that is not captured": (
+        replace(SOUND, remediation=RemediationSpec("x", ("y",), missing_class="class")),
+        "remediation.missing_class",
+    ),
     "no example": (replace(SOUND, examples=Examples((), ("x",))), "examples.match"),
     "no near miss": (replace(SOUND, examples=Examples(("x",), ())), "examples.no_match"),
     "a trigger without anything to do": (

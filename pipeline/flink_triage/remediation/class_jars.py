@@ -1,0 +1,34 @@
+"""Names the JAR that contains a missing class, from ``patterns/class-jars/jars.tsv``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from flink_triage.package_data import builtin_pack_directory
+from flink_triage.remediation.placeholders import one_line
+
+
+def jar_step(class_name: str) -> str | None:
+    """A step that names the JAR of a class, and how to add it; ``None`` if it is not known.
+
+    ``class_name`` is a name as in an exception, such as ``a.b.C``, ``a/b/C`` or ``a.b.C$D``. The
+    row with the longest prefix of it applies.
+    """
+    name = one_line(class_name).replace("/", ".")
+    rows = _load(builtin_pack_directory() / "class-jars" / "jars.tsv")
+    prefix = name.partition("$")[0]
+    while prefix and prefix not in rows:
+        prefix = prefix.rpartition(".")[0]
+    if not prefix:
+        return None
+    jar, advice = rows[prefix]
+    return f"{name} is in {jar}. {advice}"
+
+
+@cache
+def _load(path: Path) -> Mapping[str, tuple[str, str]]:
+    """JAR and advice by prefix, which is a package or a class."""
+    lines = path.read_text(encoding="utf-8").split("\n")[1:]
+    return {prefix: (jar, advice) for prefix, jar, advice, _ in (x.split("\t") for x in lines if x)}
