@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from flink_triage.package_data import builtin_pack_directory
-from flink_triage.remediation.placeholders import one_line
+from flink_triage.remediation.placeholders import fill
 
 
 def jar_step(class_name: str) -> str | None:
@@ -16,7 +16,7 @@ def jar_step(class_name: str) -> str | None:
     ``class_name`` is a name as in an exception, such as ``a.b.C``, ``a/b/C`` or ``a.b.C$D``. The
     row with the longest prefix of it applies.
     """
-    name = one_line(class_name).replace("/", ".")
+    name = class_name.replace("/", ".")
     rows = _load(builtin_pack_directory() / "class-jars" / "jars.tsv")
     prefix = name.partition("$")[0]
     while prefix and prefix not in rows:
@@ -24,7 +24,7 @@ def jar_step(class_name: str) -> str | None:
     if not prefix:
         return None
     jar, advice = rows[prefix]
-    return f"{name} is in {jar}. {advice}"
+    return fill(f"{{name}} is in {jar}. {advice}", {"name": name})
 
 
 @cache

@@ -47,6 +47,13 @@ def test_a_nested_class_is_in_the_jar_of_its_class() -> None:
     assert nested == step.replace(name, f"{name}$SourceContext")
 
 
+def test_a_long_name_is_cut() -> None:
+    step = jar_step("org.postgresql." + "x" * 400)
+    assert step is not None
+    assert "x..." in step
+    assert len(step) < 600
+
+
 def test_a_prefix_ends_at_a_whole_name() -> None:
     assert jar_step("org.postgresqlx.Driver") is None
 
