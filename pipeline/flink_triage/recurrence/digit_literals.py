@@ -68,9 +68,11 @@ class Sensitive:
         return _scanner({text for text in self._known if _AT_AN_EDGE.search(text)})
 
     def places(self, text: str, *, is_any: bool = False) -> list[tuple[int, int]]:
-        """The numbers and end byte offsets of the literals found, in the order of the scan.
+        """The literals found in ``text``, in the order of the scan, as (index, end offset).
 
-        With ``is_any``, all literals are searched for.
+        By default, only literals that contain digits or may overlap an ID are searched for; with
+        ``is_any``, all literals are. The index refers to the sorted list of these literals. The
+        offset is in bytes of the UTF-8 text.
         """
         found: list[tuple[int, int]] = []
 

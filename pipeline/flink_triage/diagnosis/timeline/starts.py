@@ -70,13 +70,13 @@ Facts = dict[str, dict[str, tuple[Statement, Statement]]]
 
 @dataclass(slots=True)
 class Generation:
-    """Starts without a running job between them, in chronological order.
+    """Consecutive starts between which no job demonstrably ran, in chronological order.
 
-    ``facts`` maps each kind to the facts of these starts; if a kind has no facts, the facts of the
-    previous generation are used. ``lines`` contains the ids of the moments of this generation from
-    which facts were taken. ``ran`` contains the lines that show a running job: a completed
-    checkpoint, or the beginning of a run and a line at least ``RUNS_ON`` later. It is empty if no
-    job ran.
+    ``facts`` contains the facts of these starts by kind; if they log no facts of a kind, those of
+    the previous generation are used. ``lines`` contains, by kind, the ``id()`` of each moment of
+    this generation that provided a fact. ``ran`` contains the lines that show that a job ran: a
+    completed checkpoint, or the line at which a job started to run and a line at least ``RUNS_ON``
+    later. It is empty if there are no such lines.
     """
 
     starts: list[Moment] = field(default_factory=list)
