@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -23,12 +24,13 @@ def jar_step(class_name: str) -> str | None:
         prefix = prefix.rpartition(".")[0]
     if not prefix:
         return None
-    jar, advice = rows[prefix]
-    return fill(f"{{name}} is in {jar}. {advice}", {"name": name})
+    row = rows[prefix]
+    return fill(f"{{name}} is in {row['jar']}. {row['advice']}", {"name": name})
 
 
 @cache
-def _load(path: Path) -> Mapping[str, tuple[str, str]]:
-    """JAR and advice by prefix, which is a package or a class."""
-    lines = path.read_text(encoding="utf-8").split("\n")[1:]
-    return {prefix: (jar, advice) for prefix, jar, advice, _ in (x.split("\t") for x in lines if x)}
+def _load(path: Path) -> Mapping[str, Mapping[str, str]]:
+    """The rows by prefix, which is a package or a class."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return {row["prefix"]: row for row in rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,23 +14,13 @@ T0 = datetime(2026, 5, 10, 10, 0, tzinfo=UTC)
 JOBS = ("a" * 32, "b" * 32)
 
 
-def _event(second: int, **values: Any) -> Event:
-    defaults: dict[str, Any] = {
-        "path": "jm.log",
-        "offset": 100 * second,
-        "size_bytes": 100,
-        "level": "INFO",
-        "logged_at": T0 + timedelta(seconds=second),
-        "message": "",
-        "line": 1,
-        "logger": None,
-        "thread": None,
-    }
-    return Event(**(defaults | values))
+def _event(second: int, lifecycle: Lifecycle | None = None) -> Event:
+    at = T0 + timedelta(seconds=second)
+    return Event("jm.log", 100 * second, 100, 1, at, "INFO", None, None, "", lifecycle=lifecycle)
 
 
 def _completed(second: int, job: str = JOBS[0]) -> Event:
-    return _event(second, lifecycle=Lifecycle("checkpoint-completed", job_id=job))
+    return _event(second, Lifecycle("checkpoint-completed", job_id=job))
 
 
 def _seconds(events: list[Event]) -> list[int]:

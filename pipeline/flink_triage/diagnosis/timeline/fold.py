@@ -123,10 +123,8 @@ def _fold_to(
         keep_of[key] = keep
         trace = observation.fingerprint.full if observation.fingerprint else ""
         kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
-    if grain.is_last:
-        # Omit counts, which depend on the checkpoints that finer grains dropped.
-        kept += routine[:1] + routine[1:][-1:]
-        routine = []
+    # At the last grain, omit counts, which depend on the checkpoints that finer grains dropped.
+    kept += routine[:1] + routine[1:][-1:] if grain.is_last else routine
     groups: dict[str, list[Observation]] = {}
     for key, by_trace in kinds.items():
         if len(by_trace) > settings.max_traces_per_key:
@@ -139,8 +137,8 @@ def _fold_to(
     if len(groups) * grain.keep > most:
         _fold_rest(groups, max(most // grain.keep - 1, 0))
     kept += chain.from_iterable(_ends(group, grain.keep) for group in groups.values())
-    together = sorted([*kept, *routine], key=_place)
-    return drop_routine(together, lambda observation: _routine_key(observation, grain))
+    kept.sort(key=_place)
+    return drop_routine(kept, lambda observation: _routine_key(observation, grain))
 
 
 def _fold_rest(groups: dict[str, list[Observation]], keep: int) -> None:
