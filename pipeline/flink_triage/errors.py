@@ -9,7 +9,7 @@ FlinkTriageError
 ├── CorruptStateError       exit 4: tables or JSON results that are corrupt or incompatible
 └── TaskFailedError         raised only by `cli.scheduler_task`, for an exit code other than 0
 
-A message states the problem and, if they apply, its location, the invalid value, and the allowed
+A message states the problem and, where applicable, its location, the invalid value, and the allowed
 values.
 """
 

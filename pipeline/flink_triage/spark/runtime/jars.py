@@ -86,7 +86,8 @@ def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
 def ensure_jars(directory: Path | None = None) -> tuple[Path, ...]:
     """The Delta JARs on disk; Ivy fetches those that are missing or damaged.
 
-    Raises ``EnvironmentProblem`` if they cannot be fetched.
+    Raises ``EnvironmentProblem`` if pyspark or delta-spark is not installed, if the directory
+    cannot be created, or if a JAR cannot be fetched.
     """
     home = directory or jar_directory()
     found = cached_jars(home)
