@@ -117,6 +117,14 @@ def test_secret_with_a_known_shape_is_redacted(text: str) -> None:
     assert redact(redacted) == (redacted, {})
 
 
+@pytest.mark.parametrize("block", [f"\n  {CANARY}\n", f"  a\n\n  {CANARY}", f"  \n \n  {CANARY}"])
+def test_blank_lines_do_not_end_a_yaml_block(block: str) -> None:
+    text, redactions = redact(f"password: |\n{block}\nretries: 3")
+    assert CANARY not in text
+    assert text.endswith("\nretries: 3")
+    assert redactions["password"]
+
+
 def test_pem_block_is_redacted_and_keeps_its_line_count() -> None:
     body = "\n".join(["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"] * 30)
     text = f"key:\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nnext"

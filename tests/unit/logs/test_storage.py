@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flink_triage.errors import UsageError
+from flink_triage.errors import EnvironmentProblem, UsageError
 from flink_triage.logs.inputs import storage
 from flink_triage.logs.inputs.storage import (
     StorageOptions,
@@ -49,6 +50,13 @@ def test_nothing_in_a_key_is_decoded() -> None:
 def test_an_unknown_scheme_names_those_that_are_known() -> None:
     with pytest.raises(UsageError, match=r"'ftp://host/x' has an unknown scheme; expected .* s3a"):
         list_stored("ftp://host/x")
+
+
+def test_a_missing_pyarrow_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
+    with pytest.raises(EnvironmentProblem, match="reading it needs pyarrow; pip install"):
+        list_stored("s3://bucket/logs")
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def list_stored(root: str) -> Iterator[StoredFile] | None:
     Returns ``None`` if ``root`` does not exist. Raises ``UsageError`` for an unknown scheme,
     ``EnvironmentProblem`` if PyArrow is missing, and ``OSError`` if the listing fails.
     """
+    system, place = _place(root)
     from pyarrow import fs
 
-    system, place = _place(root)
     with _in_words(root):
         info = system.get_file_info(place)
         if info.type == fs.FileType.NotFound:

@@ -2,8 +2,8 @@
 
 A table is a header line with at least two column names, at least one of which denotes a secret,
 followed by lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of
-SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines
-below it. Both may be on one line, with ``\\n`` in place of newlines.
+SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines and
+blank lines below it. Both may be on one line, with ``\\n`` in place of newlines.
 """
 
 from __future__ import annotations
@@ -41,22 +41,24 @@ class _Header:
 
 def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
     """Each line; the lines of a secret block are masked with the same mark."""
-    mark, indent, left = "", 0, 0
+    word, mark, indent, left = "", "", 0, 0
     for line in lines:
         if "\\n" in line:
             yield "\\n".join(secret_blocks(line.split("\\n"), mask))
             continue
         value = line.lstrip(" \t")
-        if left and len(line) - len(value) > indent and not value.startswith(("at ", "...")):
+        is_blank = not value.rstrip()
+        is_indented = len(line) - len(value) > indent and not value.startswith(("at ", "..."))
+        if left and (is_blank or is_indented):
             left -= 1
-            if value and not value.startswith("[REDACTED:"):
-                mark = mask(value, mark) if left == _MAX_BLOCK_LINES - 1 else mark
+            if not is_blank and not value.startswith("[REDACTED:"):
+                mark = mark or mask(value, word)
                 line = f"{line[: len(line) - len(value)]}{mark}"
         else:
             block = BLOCK.match(line) if _ENDS_BLOCK_KEY.search(line[-8:]) else None
             left = _MAX_BLOCK_LINES if block is not None else 0
             if block is not None:
-                mark, indent = block["word"], len(block["indent"])
+                word, mark, indent = block["word"], "", len(block["indent"])
         yield line
 
 
