@@ -33,6 +33,11 @@ KEPT_KINDS = frozenset(
 LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
+# The number of events to keep of a kind without match, lifecycle event, and stack trace, which the
+# ranking does not use.
+_PLAIN_KEEP = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Grain:
     """A grain that keeps at most ``keep`` events per kind, stack trace, and period of ``minutes``.
@@ -50,6 +55,13 @@ class Grain:
     drops: frozenset[str] = frozenset()
     is_finest: bool = False
     is_last: bool = False
+
+    def kept_of(self, *, is_plain: bool) -> int:
+        """The number of events to keep of a kind.
+
+        ``is_plain`` means that the events have no match, no lifecycle event, and no stack trace.
+        """
+        return min(self.keep, _PLAIN_KEEP) if is_plain else self.keep
 
 
 _MINUTES = (1, 5, 15, 60, 180, 720, 1440, 10080, None)

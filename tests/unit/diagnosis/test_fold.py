@@ -73,6 +73,18 @@ def test_repeats_within_a_minute_keep_the_first_and_last_and_a_count(observe):
     assert all(in_parts(shuffled(observations, seed), FEW, seed) == kept for seed in range(20))
 
 
+def test_only_the_ends_of_events_without_match_lifecycle_or_trace_are_kept(observe):
+    observations = observe(
+        taskmanager="".join(
+            line(1 + i / 100, "x", "WARN") + (FULL if i % 2 else "") for i in range(20)
+        )
+    )
+    kept = fold(observations, FEW)
+    assert [o.occurrences for o in kept if o.fingerprint is None] == [9, 1]
+    assert [o.occurrences for o in kept if o.fingerprint is not None] == [1, 1, 1, 6, 1]
+    assert all(in_parts(shuffled(observations, seed), FEW, seed) == kept for seed in range(20))
+
+
 def test_a_flood_of_different_traces_is_counted_and_its_first_is_kept(observe):
     def trace(number: int) -> str:
         return f"a.B: x\n\tat a.B.call{'abcdefghijklmnopqrstuvwxyz'[number]}(B.java:1)\n"

@@ -109,7 +109,6 @@ def _fold_to(
 ) -> list[Observation]:
     """The observations that the grain keeps, ordered by file and offset."""
     kinds: dict[tuple[object, ...], dict[str, list[Observation]]] = {}
-    keep_of: dict[tuple[object, ...], int] = {}
     kept: list[Observation] = []
     routine: list[Observation] = []
     for observation in sorted(observations, key=_moment):
@@ -119,10 +118,8 @@ def _fold_to(
         if _is_kept(observation, grain):
             kept.append(observation)
             continue
-        key, keep = _kind_of(observation, grain)
-        keep_of[key] = keep
         trace = observation.fingerprint.full if observation.fingerprint else ""
-        kinds.setdefault(key, {}).setdefault(trace, []).append(observation)
+        kinds.setdefault(_kind_of(observation, grain), {}).setdefault(trace, []).append(observation)
     # At the last grain, omit counts, which depend on the checkpoints that finer grains dropped.
     kept += routine[:1] + routine[1:][-1:] if grain.is_last else routine
     groups: dict[str, list[Observation]] = {}
@@ -132,7 +129,9 @@ def _fold_to(
         if grain.is_last:
             groups |= {f"{key!r} {trace}": group for trace, group in by_trace.items()}
         else:
-            kept += chain.from_iterable(_ends(group, keep_of[key]) for group in by_trace.values())
+            kept += chain.from_iterable(
+                _ends(group, _kept_of(group[0], grain)) for group in by_trace.values()
+            )
     most = settings.max_observations - len(kept)
     if len(groups) * grain.keep > most:
         _fold_rest(groups, max(most // grain.keep - 1, 0))
@@ -187,18 +186,27 @@ def _is_kept(observation: Observation, grain: Grain) -> bool:
     return grain.is_finest and lifecycle is not None and lifecycle.kind in KEPT_KINDS
 
 
-def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...], int]:
-    """The properties that observations of one kind share, and the number of them to keep."""
+def _kept_of(observation: Observation, grain: Grain) -> int:
+    """The number of observations to keep of the kind and trace of ``observation``."""
+    lifecycle = observation.event.lifecycle
+    if lifecycle is not None and lifecycle.kind in LOGGED_AT_STARTUP:
+        return 2
+    is_plain = lifecycle is None and not observation.matches and observation.fingerprint is None
+    return grain.kept_of(is_plain=is_plain)
+
+
+def _kind_of(observation: Observation, grain: Grain) -> tuple[object, ...]:
+    """The properties that observations of one kind share."""
     event, lifecycle = observation.event, observation.event.lifecycle
     kind = lifecycle.kind if lifecycle is not None else None
     drops = grain.drops
     path = None if "path" in drops else event.path
     if lifecycle is not None and kind in LOGGED_AT_STARTUP:
-        return (path, kind, lifecycle.key, lifecycle.value), 2
+        return path, kind, lifecycle.key, lifecycle.value
     state: tuple[object, ...] = ()
     if lifecycle is not None and kind in KEPT_KINDS:
         state = None if "job" in drops else lifecycle.job_id, lifecycle.to_state
-    key = (
+    return (
         path,
         period_of(event.logged_at, grain.minutes),
         kind,
@@ -209,7 +217,6 @@ def _kind_of(observation: Observation, grain: Grain) -> tuple[tuple[object, ...]
         None if "task" in drops else observation.task,
         *state,
     )
-    return key, grain.keep
 
 
 def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:

@@ -113,6 +113,12 @@ def constant_of(observation: Observation) -> tuple[Hashable, ...]:
     )
 
 
+def is_plain(constant: tuple[Hashable, ...]) -> bool:
+    """Whether the events have no match, lifecycle event, or stack trace."""
+    kind, _, _, matches, trace, *_ = constant
+    return kind is None and not matches and trace is None
+
+
 def places_of(
     observation: Observation, form: bytes, data: bytes, header_bytes: int
 ) -> dict[str, list[Span]] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from flink_triage.fold_grains import KEPT_KINDS, LOGGED_AT_STARTUP, Grain, period_of
+from flink_triage.fold_grains import Grain, period_of
 from flink_triage.logs.readers.event_builder import ShapedEvents
 from flink_triage.logs.readers.event_form_details import (
     SensitiveDigits,
@@ -22,8 +22,8 @@ from flink_triage.logs.readers.event_form_details import (
     constant_of,
     places_of,
 )
+from flink_triage.logs.readers.learned_form import LearnedForm
 from flink_triage.logs.readers.quoted_text import QuotedKey, QuotedText
-from flink_triage.logs.routine import COMPLETED
 from flink_triage.model import Observation
 
 # Maximum size of a counted event: larger events are rare, and a form is as large as its event.
@@ -35,12 +35,6 @@ _MAX_MET = 65_536
 # Learning a form takes longer than reading an event, so it starts only at this occurrence of the
 # form.
 MET_FROM = 8
-# The number of events of a form to parse before counting starts, and before learning stops.
-_TRUSTED_FROM = 2
-_LEARNED_FROM = 8
-
-# Events of these kinds are built individually: the diagnosis reads their values or their order.
-_NEVER_COUNTED = LOGGED_AT_STARTUP | {COMPLETED}
 _NO_PERIOD, _ALL_TIME = -1, -2
 Kind = tuple[Hashable, ...]
 MINUTE_BYTES = len("2026-11-21 06:47")
@@ -61,52 +55,6 @@ class Counted:
     subtasks: frozenset[int]
 
 
-class _Form:
-    """The properties learned from the events of one form."""
-
-    __slots__ = (
-        "columns", "constant", "is_counted", "is_foldable", "level", "number", "places", "seen",
-        "spans", "subtask",
-    )  # fmt: skip
-
-    def __init__(self, number: int, spans: list[Span] | None) -> None:
-        self.number = number
-        # Columns whose digits affect matches: each variant of them has its own form. May be empty.
-        self.spans = spans
-        self.is_foldable = spans is not None
-        self.level: str | None = None
-        self.seen = 0
-        self.constant: tuple[Hashable, ...] = ()
-        # Candidate columns of each detail; at least one of them contains the detail.
-        self.places: dict[str, list[Span]] = {}
-        self.columns: tuple[Span, ...] = ()
-        # Candidate columns of the subtask, which does not distinguish kinds.
-        self.subtask: tuple[Span, ...] = ()
-        self.is_counted = False
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the form requires no further learning."""
-        if not self.is_foldable or self.seen >= _LEARNED_FROM:
-            return True
-        return self.seen >= _TRUSTED_FROM and all(len(of) < 2 for of in self.places.values())
-
-    def suit(self, grain: Grain) -> None:
-        """Decide whether to count events, and which columns distinguish their kinds."""
-        if not self.is_foldable or self.seen < _TRUSTED_FROM:
-            self.is_counted = False
-            return
-        kind = self.constant[0]
-        is_kept = kind in KEPT_KINDS and (grain.is_finest or kind in _NEVER_COUNTED)
-        # Even if the grain drops the task, events of different tasks are different kinds here,
-        # because the task names of counted events are not parsed.
-        dropped = grain.drops - {"task"}
-        kept_places = (of for name, of in self.places.items() if name not in {*dropped, "subtask"})
-        self.columns = tuple(sorted({span for of in kept_places for span in of}))
-        self.subtask = tuple(self.places["subtask"])
-        self.is_counted = not is_kept
-
-
 class _Group:
     """The events of one kind in a portion; ``last`` is built when the portion ends."""
 
@@ -122,7 +70,7 @@ class _Group:
         "until",
     )
 
-    def __init__(self, form: _Form) -> None:
+    def __init__(self, form: LearnedForm) -> None:
         self.form = form
         self.subtasks: set[bytes] = set()
         self.kept = 0
@@ -144,11 +92,11 @@ class Repeats:
 
     def __init__(self, load: Callable[[], tuple[SensitiveDigits, QuotedText]]) -> None:
         self._load = load
-        self._tables: dict[Hashable, dict[bytes, _Form]] = {}
-        self._forms: dict[bytes, _Form] = {}
+        self._tables: dict[Hashable, dict[bytes, LearnedForm]] = {}
+        self._forms: dict[bytes, LearnedForm] = {}
         self._made = 0
         self._met: dict[int, int] = {}
-        self._pending: dict[int, tuple[bytes, bytes, _Form]] = {}
+        self._pending: dict[int, tuple[bytes, bytes, LearnedForm]] = {}
         self._groups: dict[Kind, _Group] = {}
         self.known_events = 0
         self.other_events = 0
@@ -189,34 +137,32 @@ class Repeats:
         self._minute_bytes = second, second + MINUTE_BYTES
         self._time_bytes = second, after
 
-    def take(self, key: bytes, data: bytes, offset: int, line: int) -> _Form | None:
+    def take(self, key: bytes, data: bytes, offset: int, line: int) -> LearnedForm | None:
         """The form of an event that is counted or built later; ``None`` if it must be built now."""
         form = self._counted_form(key, data)
         kind = self._kind_of(form, data) if form is not None else None
         if form is None or kind is None:
             return None
         self.known_events += 1
-        group = self._groups.get(kind)
-        if group is None:
-            group = self._groups[kind] = _Group(form)
+        group = self._group_of(kind, form)
         at = self._time_in(data)
         if at < group.latest:
             return None
         group.latest = at
-        if group.kept < self._grain.keep - 1:
+        if group.kept < form.keep - 1:
             group.kept += 1
             group.absorber = offset
             return None
         self._append(group, [data], offset, line)
         return form
 
-    def _counted_form(self, key: bytes, data: bytes) -> _Form | None:
+    def _counted_form(self, key: bytes, data: bytes) -> LearnedForm | None:
         form = self._forms.get(key)
         if form is not None and form.spans:
             form = self._forms.get(_variant(key, form, data))
         return form if form is not None and form.is_counted else None
 
-    def _kind_of(self, form: _Form, data: bytes) -> Kind | None:
+    def _kind_of(self, form: LearnedForm, data: bytes) -> Kind | None:
         """The kind of an event: its form, period, and details; ``None`` if it must be built."""
         start, end = self._minute_bytes
         minute = data[start:end]
@@ -229,6 +175,12 @@ class Repeats:
         if len({data[start:end] for start, end in form.subtask}) > 1:
             return None
         return (form.number, period, *[data[a:b] for a, b in form.columns])
+
+    def _group_of(self, kind: Kind, form: LearnedForm) -> _Group:
+        group = self._groups.get(kind)
+        if group is None:
+            group = self._groups[kind] = _Group(form)
+        return group
 
     def _time_in(self, data: bytes) -> bytes:
         start, end = self._time_bytes
@@ -256,20 +208,28 @@ class Repeats:
         form = self._counted_form(key, data)
         if form is None or any(end > len(key) for _, end in (*form.columns, *form.subtask)):
             return None
-        return self._kind_of(form, data)
+        kind = self._kind_of(form, data)
+        if kind is not None:
+            self._group_of(kind, form)
+        return kind
 
     def to_build(self, kind: Kind) -> int:
-        """The number of events of the kind to build before events are counted in this portion."""
-        group = self._groups.get(kind)
-        return self._grain.keep - 1 - (group.kept if group is not None else 0)
+        """The number of events of the kind to build before events are counted in this portion.
 
-    def take_run(self, kind: Kind, events: Sequence[bytes], offset: int, line: int) -> _Form | None:
+        ``kind`` is a result of ``kind_of_header`` in this portion.
+        """
+        group = self._groups[kind]
+        return group.form.keep - 1 - group.kept
+
+    def take_run(
+        self, kind: Kind, events: Sequence[bytes], offset: int, line: int
+    ) -> LearnedForm | None:
         """Take events of one kind, in order; ``offset`` and ``line`` are those of the last event.
 
         ``None`` if they must be taken individually.
         """
-        group = self._groups.get(kind)
-        if group is None or not group.form.is_counted or self.to_build(kind):
+        group = self._groups[kind]
+        if not group.form.is_counted or self.to_build(kind):
             return None
         if self._time_in(events[0]) < group.latest:
             return None
@@ -352,7 +312,7 @@ class Repeats:
         form.seen += 1
         form.suit(self._grain)
 
-    def _new(self, key: bytes, *, is_variant: bool = False) -> _Form | None:
+    def _new(self, key: bytes, *, is_variant: bool = False) -> LearnedForm | None:
         """Create a form if it has occurred often enough."""
         number = hash(key)
         met = self._met.get(number, 0) + 1
@@ -371,7 +331,7 @@ class Repeats:
             if not are_equal(key):
                 spans = None
         self._made += 1
-        form = self._forms[key] = _Form(self._made, spans)
+        form = self._forms[key] = LearnedForm(self._made, spans)
         return form
 
     def _spans_in_line(self, form: bytes) -> list[Span] | None:
@@ -392,9 +352,9 @@ class Repeats:
         return _ALL_TIME if self._grain.minutes is None else period_of(at, self._grain.minutes)
 
 
-_NOTHING: tuple[bytes, bytes, _Form | None] = (b"", b"", None)
+_NOTHING: tuple[bytes, bytes, LearnedForm | None] = (b"", b"", None)
 
 
-def _variant(form_bytes: bytes, form: _Form, data: bytes) -> bytes:
+def _variant(form_bytes: bytes, form: LearnedForm, data: bytes) -> bytes:
     assert form.spans is not None
     return b"\0".join([form_bytes, *[data[a:b] for a, b in form.spans]])
