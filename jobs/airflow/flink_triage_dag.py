@@ -1,4 +1,4 @@
-"""Airflow 3: reads new log data and renders the report every hour, and maintains tables daily."""
+"""Airflow 3 DAG that reads new logs and renders the report hourly, and maintains tables daily."""
 
 from __future__ import annotations
 
