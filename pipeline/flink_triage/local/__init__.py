@@ -112,8 +112,9 @@ def run_local(
 ) -> Result:
     """Diagnose ``inputs`` (files, directories, and URIs).
 
-    Raises ``UsageError`` if an input does not exist, if there are no files, or if a
-    ``layouts.yaml`` is invalid, and ``SignaturePackError`` if a signature directory is missing.
+    Raises ``UsageError`` if an input does not exist or cannot be listed, if there are no files, or
+    if ``group_by`` or a ``layouts.yaml`` is invalid, ``SignaturePackError`` if a signature
+    directory is missing, and ``EnvironmentProblem`` for a URI if PyArrow is missing.
     """
     started_at = datetime.now(UTC)
     with _opened(inputs, options) as opened:

@@ -66,10 +66,10 @@ class Bench:
 class Analyzed:
     """The folded result of one range.
 
-    ``coarseness`` is the index of the grain used. ``stack_traces`` is the number of events with a
-    trace; ``fingerprints`` are those of their distinct traces. ``exemplars`` contains the texts of
-    traces that ``observations`` refer to and that were not known before, each cut to about
-    ``max_trace_chars``.
+    ``coarseness`` is the index of the grain by which the observations were folded (see
+    `grains_of`). ``stack_traces`` is the number of events with a trace; ``fingerprints`` are those
+    of their distinct traces. ``exemplars`` contains the texts of traces that ``observations`` refer
+    to and that were not known before, each cut to about ``max_trace_chars``.
     """
 
     scan: RangeScan
@@ -163,8 +163,8 @@ def analyze_range(
     options, settings = bench.options, bench.options.settings
     tally = Tally()
     folder = Folder(settings, coarseness)
-    # The reader counts repeated events without their individual times, so these could not be
-    # compared with ``since`` and ``until``.
+    # Repeated events that the reader only counts have no individual times to compare with ``since``
+    # and ``until``.
     is_counting = options.since is None and options.until is None
     stack_traces = 0
     fingerprints: set[str] = set()
@@ -243,7 +243,10 @@ class Gathering:
             )
 
     def folded(self) -> list[tuple[int, Analyzed]]:
-        """The ranges in order, the first one with all observations, which are removed here."""
+        """The results in order of their ranges; the first one contains all observations.
+
+        The observations are removed from this object.
+        """
         (number, first), *others = self.numbered
         kept = tuple(self._folder.take())
         first = replace(first, observations=kept, coarseness=self._folder.coarseness)
@@ -251,7 +254,7 @@ class Gathering:
 
     @property
     def numbered(self) -> list[tuple[int, Analyzed]]:
-        """The ranges in order, without their observations."""
+        """The results in order of their ranges, without their observations."""
         return sorted(self._ranges, key=itemgetter(0))
 
     def take(self) -> Iterator[Observation]:

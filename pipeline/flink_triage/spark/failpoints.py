@@ -1,4 +1,4 @@
-"""Named points in a run, at which tests can kill the process and the profiler takes the time."""
+"""Named points in a run, at which tests kill the process and the profiler records the time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ def _do_nothing(name: str, subject: str) -> None:
     pass
 
 
-# Tests replace this in the driver and in each Python worker; ``benchmarks.profile`` in the driver.
+# Tests replace this function in the driver and in each Python worker. ``benchmarks.profile``
+# replaces it only in the driver.
 hook: Callable[[str, str], None] = _do_nothing
 
 

@@ -1,8 +1,8 @@
 """Compacts the tables of a warehouse, and deletes old batches and, on request, other old rows.
 
 The newest report can still be rendered, and the next run still has its ledger. The current
-incidents, states, options and ledger rows are kept regardless of their age, except the ledger rows
-of deleted files. The stack traces to which the current results refer are kept as well.
+incidents, diagnosis states, Flink options and ledger rows are kept regardless of their age, except
+the ledger rows of deleted files. The stack traces to which the current results refer are also kept.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from flink_triage.spark.tables.table_spec import Table
 from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse, listed
 
-# Delta's default minimum, because a reader or writer may still use a file (delta-utility).
+# Delta's default for VACUUM, because readers and writers may still use newer files.
 LEAST_RETENTION_HOURS = 168
 TABLES_AT_ONCE = 3
 # Published batches are kept at least this long, so that the input of a run can be inspected.
@@ -58,9 +58,11 @@ BATCH_DAYS = 7
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """If ``keep_days`` is None, all rows except old batches are kept.
+    """How long rows and unused files are kept.
 
-    Replaced files are kept for at least ``retention_hours``.
+    If ``keep_days`` is None, all rows except old batches are kept. Files that Delta no longer uses
+    are kept for at least ``retention_hours``. Raises ``UsageError`` if ``keep_days`` is less than
+    1, or ``retention_hours`` less than ``LEAST_RETENTION_HOURS``.
     """
 
     keep_days: float | None = None
@@ -84,7 +86,8 @@ def maintain(
 ) -> None:
     """Delete old batches and rows, compact small files, and remove unused files.
 
-    It can be killed and repeated at any time. Raises the same errors as a run.
+    Maintenance can be interrupted and repeated at any time. Raises ``UsageError`` if no run has
+    been published, ``OutputHeldError``, ``EnvironmentProblem`` and ``CorruptStateError``.
     """
     upkeep = upkeep or Upkeep()
     warehouse = Warehouse.at(warehouse)
@@ -111,7 +114,7 @@ def maintain(
                 )
             failpoint(f"vacuumed.{table.name}")
 
-        # On a small table, latency dominates.
+        # On small tables, these commands mostly wait.
         with ThreadPoolExecutor(TABLES_AT_ONCE) as pool:
             list(pool.map(tidy, tables))
 

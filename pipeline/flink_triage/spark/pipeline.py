@@ -1,7 +1,8 @@
 """Reads new input into a warehouse, or diagnoses its stored events again, and publishes a run.
 
-A run finishes the batches that an earlier run committed but did not publish. It then plans and
-reads the inputs, if any, commits a batch, and finishes that batch in the same way.
+A run finishes the batches that earlier runs committed but did not publish. It then plans and reads
+the inputs, if any. If there is anything to read or diagnose, it commits a batch, and finishes that
+batch in the same way.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 # Without a lock, another run may commit first; this run then plans again.
 MAX_TRIES = 5
-DEFERRED = "copies written to within the settling time"
+DEFERRED = "recently written copies, or files that were replaced during planning"
 
 
 def run(
@@ -73,10 +74,10 @@ def run(
 
     Batches that were committed but not published are finished first, or skipped if this release
     cannot read them. If there is then nothing new to read or diagnose, the id is that of the newest
-    published run. ``listing`` is the listing of the inputs, if the caller has it.
-    ``skipped_batch`` is the number of a committed batch that cannot be finished: it is skipped, and
-    its files are read again; a published batch is ignored. Raises ``UsageError`` (nothing to read,
-    no such batch) and the other subclasses of ``FlinkTriageError``.
+    published run. ``listing`` is the listing of the inputs, if the caller has it. The committed
+    batch with the number ``skipped_batch`` is skipped, and its files are read again; the number of
+    a published batch has no effect. Raises ``UsageError`` (nothing to read, invalid options, no
+    such batch), ``EnvironmentProblem``, ``OutputHeldError`` and ``CorruptStateError``.
     """
     options = with_layouts(options or Options())
     warehouse = Warehouse.at(warehouse)
@@ -157,7 +158,10 @@ def diagnose_again(
 
 
 def _until_published(warehouse: Warehouse, now: datetime, attempt: Callable[[], str]) -> str:
-    """Lock the warehouse and try; try again if a run on another machine committed first."""
+    """Lock a local warehouse and call ``attempt``; repeat this if another run committed first.
+
+    Raises ``OutputHeldError`` if another run holds the lock, or after ``MAX_TRIES`` calls.
+    """
     for _ in range(MAX_TRIES):
         with explained(warehouse.place), warehouse.hold(now):
             failpoint("held")
@@ -228,7 +232,7 @@ def _creating_tables(spark: SparkSession, warehouse: Warehouse, *, is_new: bool)
 
 
 def _create_tables(spark: SparkSession, warehouse: Warehouse) -> None:
-    """Create the missing tables and, in a catalog, the views."""
+    """Create the missing tables and, in a schema, the views."""
     warehouse.create(spark)
     failpoint("created")
     if warehouse.directory is None:

@@ -1,7 +1,8 @@
-"""Turns a committed batch into a published run: derives, diagnoses, verifies and publishes.
+"""Turns a committed batch into a published run.
 
-Every append is idempotent, because Delta skips a write whose batch number it has already applied.
-To finish a killed run, all of these steps are repeated.
+The rows of the tables are derived from the batch, its deployments are diagnosed, the numbers of
+rows are verified, and the run is published. Every append is idempotent, because Delta skips a write
+whose batch number it has already applied. To finish a killed run, all of these steps are repeated.
 """
 
 from __future__ import annotations
@@ -48,7 +49,10 @@ def finish_batch(
     work: Work,
     progress: Progress,
 ) -> PublishedRun:
-    """Derive the rows of the batch, diagnose its deployments, and publish its run."""
+    """Derive the rows of the batch, diagnose its deployments, and publish its run.
+
+    Raises ``CorruptStateError`` if the tables do not have the expected number of rows.
+    """
     failpoint("opened")
     notes: dict[str, object] = {}
     counts: dict[str, int] = {}
@@ -75,7 +79,7 @@ def finish_batch(
 def _append_read(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[str, int]:
     """Append the read rows to several tables in parallel, because small commits mostly wait.
 
-    Returns the rows of this run per table, counted in the tables.
+    Returns the number of rows of this run in each of these tables.
     """
     batch = work.batch
     rows: dict[Table, DataFrame] = {}
@@ -103,7 +107,7 @@ def _count(spark: SparkSession, warehouse: Warehouse, work: Work, table: Table) 
 
 
 def _verify(warehouse: Warehouse, work: Work, found: Mapping[str, int]) -> None:
-    """Compare the rows in `log_files` and `events`, if written, with the counts of the batch.
+    """Compare the row counts of `log_files` and `events`, if written, with those of the batch.
 
     Raises ``CorruptStateError`` if they differ.
     """
@@ -159,7 +163,7 @@ def skip_batch(
     pack: SignaturePack,
     options: Options,
 ) -> PublishedRun:
-    """Publish an empty run for the batch, and delete the rows that it already wrote.
+    """Delete the rows that the run of the batch already wrote, and publish an empty run instead.
 
     The files of the batch do not enter the ledger, so they are planned again.
     """

@@ -1,9 +1,10 @@
 """Reads notable events of logs with ``spark.read.format("flink_logs").load(path)``.
 
 The source is read-only and requires no warehouse or ledger; it is meant for notebooks and SQL. It
-returns the same events as a run with default options, with two exceptions: it folds those of a very
-large file further, and it does not hold back the last event of a file that was just written. A
-single task reads each file, so that ``line`` counts from its start.
+returns the same events as a run with the same grouping and otherwise default options, with two
+exceptions: it folds the events further if a file has thousands of notable events, and it does not
+hold back the last event of a file that was just written. A single task reads each file, so that
+``line`` counts from the start of the file.
 """
 
 from __future__ import annotations

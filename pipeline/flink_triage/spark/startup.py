@@ -1,4 +1,4 @@
-"""Lists the inputs while a session for their size is started."""
+"""Starts a Spark session for the size of the inputs, and lists the inputs in the meantime."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def session_and_listing(
     verbose: bool = False,
     warehouse: str | None = None,
 ) -> tuple[SparkSession, Listing | None]:
-    """The session and the listing for `pipeline.run`; no listing if an input is a URI.
+    """The session and the listing for `pipeline.run`; the listing is ``None`` if an input is a URI.
 
     A JVM takes seconds to start; modules and signatures are loaded and inputs are listed in the
-    meantime. Missing or empty local inputs (``UsageError``) and unusable signature directories
-    (``SignaturePackError``) are reported before the session is started.
+    meantime. Missing signature directories (``SignaturePackError``), an invalid ``layouts.yaml``
+    (``UsageError``) and, unless an input is a URI, missing or empty inputs (``UsageError``) are
+    reported before the session is started. Also raises the errors of `get_session`.
     """
     size_bytes = _size(inputs)
     if options.signature_directories:
@@ -55,7 +56,8 @@ def _read_ahead(inputs: Sequence[str], options: Options) -> Listing | None:
 def _size(inputs: Sequence[str]) -> int | None:
     """Bytes below the inputs, or ``None`` if an input is a URI.
 
-    Raises ``UsageError`` if an input is missing or there is no file.
+    Raises ``UsageError`` if an input is missing, or if there are neither files nor unreadable
+    folders.
     """
     if any(map(is_uri, inputs)):
         # Listing an object store twice is expensive.
@@ -68,7 +70,7 @@ def _size(inputs: Sequence[str]) -> int | None:
 
 
 def bytes_of(files: Iterable[str]) -> int:
-    """Total size; a path that is missing or not a file counts as 0."""
+    """Total size; a path that is not a regular file or cannot be examined counts as 0."""
     return sum(map(_bytes_of_one, files))
 
 

@@ -41,7 +41,7 @@ from flink_triage.spark.tables.views import CONTENTS
 from flink_triage.spark.tables.warehouse import Warehouse
 
 EVENT_COLUMNS = tuple(name for name in EVENTS.column_names if name != "run_id")
-# Increase this when the carried state, or the rows derived from it, change.
+# Increase this when the carried state or the rows that are derived from it change.
 CARRIED_VERSION = "3"
 # In a large fleet, deployments share partitions: with more partitions, starting tasks costs more
 # than better balancing saves.
@@ -131,7 +131,7 @@ def _witnesses(spark: SparkSession, warehouse: Warehouse, work: Work) -> dict[st
     """At most one witness per deployment of the batch, for logs without notable events."""
     files = work.batch.files
     batches = files.to_batches(max_chunksize=FILES_PER_PARCEL)
-    # A deployment that is only retried has no new log files in the batch.
+    # Deployments that are diagnosed again may have no log files in the batch.
     if set(work.header.deployments) - set(files.column("deployment").unique().to_pylist()):
         known = warehouse.current(spark, CONTENTS, frame_of(spark, work.run_ids))
         of_one = known.where("role IS NOT NULL OR flink_version IS NOT NULL").groupBy("deployment")
@@ -205,7 +205,7 @@ def _left(spark: SparkSession, warehouse: Warehouse, work: Work, basis: str) -> 
 
 
 def _states(spark: SparkSession, warehouse: Warehouse, left: Sequence[_Left]) -> DataFrame:
-    """Rows of deployment and the state from which its diagnosis continues."""
+    """Rows ``deployment, state``, with the state from which the diagnosis continues."""
     rows = _rows_of(spark, warehouse.read(spark, DEPLOYMENTS), left)
     return rows.select("deployment", F.struct(*(field.name for field in STATE)).alias("state"))
 
@@ -323,7 +323,7 @@ def partitions_for(deployments: int) -> int:
 
 
 def partitions_for_news(deployments: int, events: int) -> int:
-    """At most as many partitions as ``partitions_for``, because the number of events is known."""
+    """The number of partitions for a known number of events; at most one per deployment."""
     work = events + DEPLOYMENT_EVENTS * deployments
     return min(max(2, work // EVENTS_PER_TASK), MAX_PARTITIONS, deployments)
 
@@ -332,7 +332,7 @@ def partitions_for_news(deployments: int, events: int) -> int:
 
 
 def _with_status(rows: DataFrame, before: DataFrame | None) -> DataFrame:
-    """``DIAGNOSED_ROWS`` with a ``status``, which is null in every row if ``before`` is None."""
+    """The rows with the column ``status``, which is null in every row if ``before`` is None."""
     if before is None:
         return rows.withColumn("status", F.lit(None).cast("string"))
     earlier = before.select(
@@ -371,7 +371,7 @@ def _status() -> Column:
 
 
 def _place(column: str, order: Sequence[str]) -> Column:
-    """Index in ``order``, or its length for null."""
+    """Index in ``order``, or the length of ``order`` for null."""
     place: Column = F.lit(len(order))
     for index, value in enumerate(order):
         place = F.when(F.col(column) == value, index).otherwise(place)

@@ -36,8 +36,9 @@ class Rematching:
     """Numbers of stored events: matched again, with changed matches, and with unknown text.
 
     The full text of ``unknown`` events is not stored, because they were folded, because they share
-    a trace with others, or because their trace was deleted; they keep their earlier matches.
-    ``without_text`` events were only counted when they were read, because they were not notable.
+    a trace with others, or because their trace was deleted. Their matches may therefore differ from
+    those of a new read (see `match_stored`). ``without_text`` events were only counted when they
+    were read, because they were not notable.
     """
 
     events: int
@@ -49,7 +50,7 @@ class Rematching:
     def sentence(self) -> str:
         return (
             f"{self.events:,} stored events matched again: {self.changed:,} changed, "
-            f"{self.unknown:,} are not fully stored and keep their earlier matches, "
+            f"{self.unknown:,} are not fully stored and may have incomplete matches, "
             f"{self.without_text:,} were only counted when they were read"
         )
 

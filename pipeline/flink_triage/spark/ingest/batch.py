@@ -1,4 +1,4 @@
-"""Commits the staged rows and read positions of a run as one batch.
+"""Commits the staged rows and read positions of a run as one batch, and opens such batches.
 
 A batch is a single append to `batches`, identified by its number; a rematch adds its matches with a
 second append. Before the commit, a run stores none of these rows. If a run is killed after the
@@ -35,7 +35,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 # Increase this when parcels of an earlier release can no longer be opened.
 PARCEL_VERSION = 1
-# Number of file rows per parcel, and of those that exist as Python values at a time.
+# Number of file rows per parcel, and number of file rows that exist as Python values at a time.
 FILES_PER_PARCEL = 5_000
 SUMMARIES = pa.schema([RANGE_NUMBER, *SUMMARY])
 
@@ -164,7 +164,7 @@ def append_staged(warehouse: Warehouse, header: Header, staged: DataFrame, part:
 
 
 def header_of(spark: SparkSession, warehouse: Warehouse, number: int) -> Header:
-    """The header; raises ``CorruptStateError`` unless the batch has exactly one."""
+    """The header of the batch; ``CorruptStateError`` unless it has exactly one."""
     rows = warehouse.read(spark, BATCHES).where(
         (F.col("batch") == number) & (F.col("kind") == "header")
     )
@@ -189,7 +189,10 @@ def committed_after(spark: SparkSession, warehouse: Warehouse, number: int) -> l
 
 
 def open_batch(spark: SparkSession, warehouse: Warehouse, number: int) -> Batch:
-    """Open the batch; raises ``CorruptStateError`` if a header or a summary is missing or extra."""
+    """Open the batch.
+
+    Raises ``CorruptStateError`` unless it has exactly one header, and one summary per range.
+    """
     rows = warehouse.read(spark, BATCHES).where(F.col("batch") == number)
     wanted = rows.where(F.col("kind").isin("header", "file", "summary")).select("kind", "rows")
     parcels: dict[str, list[bytes]] = {"header": [], "file": [], "summary": []}

@@ -1,12 +1,13 @@
 """Compares a listing with the ledger to determine the unread bytes.
 
 A path whose size and modification time match the ledger is unchanged, unless its last event was
-held back and is now due. All other paths are opened: a path continues its own content, contains
-content that was read at a different path, or has new content.
+held back and is now due. All other paths are opened. The file at such a path continues the content
+that was read there, has content that was read at a different path, or has new content.
+
 Content is searched for at other paths of its deployment only if its own path has different content
 or no longer exists, that is, after a rename, a rotation or a compression. Copies that exist at the
-same time are all read, as in the local runner. A copy that was written a moment ago may belong
-to a rotation in progress, which truncates the original next; it is deferred to the next run.
+same time are all read, as in the local runner. A copy that was written a moment ago is deferred to
+the next run, because it may belong to a rotation that is about to truncate the original.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class FileWork:
 class Alias:
     """A path whose content earlier runs read, except held-back bytes, as recorded in ``entry``.
 
-    It was read at a different path, or at this path before its time or size changed.
+    The content was read at a different path, or at this path before its time or size changed.
     """
 
     path: str
@@ -230,7 +231,7 @@ def _held(one: _Examined, entries: Sequence[LedgerEntry]) -> tuple[LedgerEntry, 
 
 
 def _to_compare(one: _Examined, entries: tuple[LedgerEntry, ...]) -> _Examined:
-    # Without entries, as for all files of a first run, no copy is made.
+    # Without entries, as for all files of a first run, there is nothing to compare.
     if not (entries or one.entries):
         return one
     return replace(one, entries=entries, look=replace(one.look, goes_on=()))
@@ -279,9 +280,10 @@ class _Planner:
         self._claimed.update(entry.identity for entry in entries)
 
     def place(self, one: _Examined) -> bool:
-        """Plan to read the file if it starts with the content of an entry; return whether it does.
+        """Plan the file if it starts with the content of an entry; return whether it is planned.
 
-        A path that cannot be opened is added to the unreadable paths.
+        An entry that another file continues is not used. A path that cannot be opened counts as
+        planned; it is added to the unreadable paths, unless the ledger has the same problem.
         """
         if one.look.problem is not None:
             if one.entry is None or one.entry.reason != one.look.problem:
@@ -331,7 +333,7 @@ class _Planner:
     def _is_copy(
         self, one: _Examined, entries: Sequence[LedgerEntry], others: Sequence[_Examined]
     ) -> bool:
-        """Whether the file has content, or the start of content, that was read at another path."""
+        """Whether the file has content, or its start, that was or will be read at another path."""
         if any(goes_on is not None for goes_on in one.look.goes_on):
             return True
         head = one.look.head.head

@@ -1,8 +1,8 @@
 """Computes the identity of the content of a file: digests of its head and of a window.
 
-Offsets count decompressed bytes, so that ``a.log.1`` and ``a.log.1.gz`` have the same identity. Two
-cases are not detected: an edit that keeps the head and the window, and a different file with the
-same head and window.
+The window is the last 64 KiB of the part that was read. Offsets count decompressed bytes, so that
+``a.log.1`` and ``a.log.1.gz`` have the same identity. Two cases are not detected: an edit that
+keeps the head and the window, and a different file with the same head and window.
 """
 
 from __future__ import annotations
@@ -159,10 +159,11 @@ class OpenFile:
         return bool(self.read_at(offset, 1))
 
     def tail(self, size_bytes: int) -> bytes:
-        """The digest of the last 64 KiB of ``size_bytes`` on disk; empty if the file is shorter.
+        """The digest of the last 64 KiB of the first ``size_bytes`` on disk.
 
-        It distinguishes files with the same beginning. The end of an archive member cannot be
-        reached without reading all preceding bytes, so its head is used instead.
+        It distinguishes files with the same beginning, and is empty if the file is shorter than
+        ``size_bytes``. The end of an archive member cannot be reached without reading all preceding
+        bytes, so its head is used instead.
         """
         if not (isinstance(self.raw, io.FileIO) or is_uri(self._listed.path)):
             return self.mark_of_head().window
@@ -175,8 +176,8 @@ class OpenFile:
     def mark(self, consumed_bytes: int, head: bytes = b"") -> Mark | None:
         """The mark of the first ``consumed_bytes``; ``None`` if not all of them can be read.
 
-        ``head`` contains known digests of the first 64 KiB; if it is complete, only the last 64 KiB
-        of more than 64 KiB are read.
+        ``head`` contains known digests of the first 64 KiB. If it is complete and
+        ``consumed_bytes`` is larger than 64 KiB, only the window is read.
         """
         if consumed_bytes == 0:
             return NOTHING

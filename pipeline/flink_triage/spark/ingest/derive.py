@@ -1,4 +1,4 @@
-"""Derives the rows of the tables from a committed batch, in schema order."""
+"""Derives the rows of the tables from a committed batch, with the columns in schema order."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def events(batch: Batch) -> DataFrame:
 
 
 def stack_traces(batch: Batch) -> DataFrame:
-    """Rows of `stack_traces`; the first range with a trace provides all but the counts.
+    """Rows of `stack_traces`; the first range with the text of a trace provides all but the counts.
 
-    A skipped range may contain the text of a trace that another range has only counted.
+    This may be a range in ``left_out``, because later ranges of its task only count the trace.
     """
     rows = _opened(batch, "trace")
     counts = ("event_count", "first_seen_at", "last_seen_at")

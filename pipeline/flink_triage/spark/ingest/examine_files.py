@@ -26,7 +26,7 @@ LOOKS = pa.schema([("bin", SMALL), ("looks", pa.binary())])
 # Below this size, a Spark job costs more than it saves: examining a full head takes 5 ms, and a
 # small file a third of that.
 FROM_BYTES = 64 * MIB
-# Each request to an object store adds latency.
+# For files in an object store, each request also adds latency.
 FROM_STORED_BYTES = 16 * MIB
 OPENING_BYTES = 8 * 1024
 # A task takes 0.1 s to start and end: use this many bins, and more if each has much work.
@@ -66,7 +66,7 @@ class Look:
 
 
 def look_at(wanted: Wanted, settings: Settings) -> Look:
-    """Examine one file; unreadable content and paths are reported in the result, never raised."""
+    """Examine one file; an ``OSError`` is returned as the ``problem`` of the result."""
     listed = wanted.file
     try:
         with OpenFile(listed, settings.max_file_bytes) as file:

@@ -77,7 +77,7 @@ class TableLedger:
         yield from map(entry_of, known.toArrow().to_pylist())
 
     def alike(self, heads: Sequence[tuple[str, bytes]]) -> Iterator[LedgerEntry]:
-        """Match by the first digest; rows without digests match every head of their deployment."""
+        """Match by the first digest; rows without digests match all heads of their deployment."""
         if self._rows is None or not heads:
             return
         keys = {(of, head[:DIGEST_BYTES]) for of, head in heads}

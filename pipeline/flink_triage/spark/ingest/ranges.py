@@ -1,4 +1,4 @@
-"""Cuts planned files into numbered byte ranges, and packs these into tasks."""
+"""Cuts planned files into numbered byte ranges, and packs the ranges into bins for Spark tasks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from flink_triage.settings import MIB, Settings
 from flink_triage.spark.ingest.changed_files import FileWork
 from flink_triage.spark.ingest.content_identity import Mark
 
-# A task takes 0.1 s to start and end, and emits each of its distinct traces again. Beyond this
-# number of bins, bins grow before more are added.
+# A Spark task reads one bin. It takes 0.1 s to start and end, and emits each of its distinct traces
+# again. Beyond this number of bins, bins grow before more are added.
 MANY_BINS = 128
 SMALLEST_BIN_BYTES = 64 * MIB
 LARGEST_BIN_BYTES = 256 * MIB
@@ -88,7 +88,10 @@ def cut_ranges(
 
 
 def pack_tasks(tasks: Sequence[RangeTask], slots: int = 2) -> list[list[RangeTask]]:
-    """Bins of similar size, each with one large range or several smaller ones."""
+    """Bins of similar size, each with one large range or several smaller ones.
+
+    There are at least ``slots`` bins, if there are as many ranges. ``tasks`` must not be empty.
+    """
     total = sum(task.size_bytes for task in tasks)
     largest = max(task.size_bytes for task in tasks)
     size = min(max(total // MANY_BINS, SMALLEST_BIN_BYTES), LARGEST_BIN_BYTES)

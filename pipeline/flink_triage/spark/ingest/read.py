@@ -1,7 +1,8 @@
 """Reads numbered byte ranges into staged Arrow rows, in a Python task.
 
-A range is verified, scanned and marked through one open file handle. The staged rows therefore
-describe the bytes that were read, even if the path is renamed or replaced in the meantime.
+One open file handle is used to verify the file, to scan the range, and to compute the digests. The
+staged rows therefore describe the bytes that were read, even if the path is renamed or replaced in
+the meantime.
 """
 
 from __future__ import annotations
@@ -98,14 +99,17 @@ class WorkerConfig:
 
 
 def read_ranges(spark: SparkSession, tasks: Sequence[RangeTask], config: WorkerConfig) -> DataFrame:
-    """Rows of ``STAGED``: the contents of the ranges, read in one partition per packed task."""
+    """Rows of ``STAGED``: the contents of the ranges, read in one partition per bin of ranges."""
     rows = rows_in_tasks(spark, map(_shipped, pack_tasks(tasks)))
     function = in_worker(__name__, "stage_bins", pickle.dumps(config))
     return rows.mapInArrow(function, spark_schema(STAGED))
 
 
 def _shipped(tasks: Sequence[RangeTask]) -> bytes:
-    """The compressed pickles of portions; a pickler keeps all objects of its portion in memory."""
+    """The compressed pickles of the ranges, which are pickled in portions.
+
+    A pickler keeps all objects that it has pickled in memory.
+    """
     at_once = range(0, len(tasks), PICKLED_TASKS)
     pickles = (pickle.dumps(tasks[at : at + PICKLED_TASKS]) for at in at_once)
     return zlib.compress(b"".join(pickles), level=1)
@@ -131,7 +135,7 @@ def stage_bins(
 
 
 def stage_ranges(shipped_tasks: bytes, shipped_config: bytes) -> Iterator[Part]:
-    """The contents of the ranges of one task."""
+    """The contents of the ranges of one Spark task."""
     key = hashlib.sha256(shipped_config).digest()
     config: WorkerConfig = pickle.loads(shipped_config)
     use_options(config.storage)
@@ -164,7 +168,8 @@ def stage_range(
     """Yield the contents of one range as it is read: events and traces, then volumes and a summary.
 
     Traces whose fingerprints are in ``known_traces`` are only counted; the fingerprints of emitted
-    traces are added to it. If the summary has a ``failure``, all rows of the range are ignored.
+    traces are added to it. If the summary has a ``failure``, the rows of the range are ignored,
+    except for the texts of traces that other ranges only counted.
     """
     try:
         with OpenFile(task.file, settings.max_file_bytes) as file:
@@ -236,7 +241,7 @@ def _verify(file: OpenFile, task: RangeTask) -> None:
 def _marked(file: OpenFile, tally: Tally, head: bytes) -> dict[str, object]:
     """The position up to which the file was read, and the digests that identify this part.
 
-    The damaged remainder of an archive member has no digest.
+    Quarantined bytes, such as the damaged remainder of an archive member, do not belong to it.
     """
     read = tally.event_bytes + tally.counted_bytes
     mark = file.mark(tally.began_at + read, head)

@@ -1,8 +1,9 @@
 """Finds recurring causes in the tables, and compares two periods.
 
 A cause is the signature at rank 1 of an incident, or the root cause fingerprint of an unknown
-failure. In time windows, occurrences are counted by event timestamp, so an incident that spans
-both windows counts in each for the events of that window. For a run, its results are counted.
+failure. In a time window, occurrences are counted by the timestamps of events, so an incident that
+spans both windows counts in each window with the events of that window. If a period is a run, the
+results of the run are counted.
 """
 
 from __future__ import annotations
@@ -48,7 +49,11 @@ class _Side:
 
 
 def recurrences(spark: SparkSession, warehouse: Warehouse) -> tuple[Recurrence, ...]:
-    """The causes in the current results: new causes first, then by their last occurrence."""
+    """The causes in the current results: new causes first, then by last occurrence, newest first.
+
+    A cause is new if no run before the newest one found it. Raises ``UsageError`` if no run has
+    been published.
+    """
     _need_runs(spark, warehouse)
     occurred = (
         _occurrences(spark, warehouse)
@@ -94,7 +99,8 @@ def compare(
 ) -> Comparison:
     """The change of each cause, worst first, and the options that changed.
 
-    Raises ``UsageError`` if nothing is published, or if a run or deployment is unknown.
+    Raises ``UsageError`` if no run has been published, if the run of a period is not published, or
+    if one of ``deployments`` has no logs in either period.
     """
     _need_runs(spark, warehouse)
     for period in (before, after):
@@ -159,7 +165,7 @@ def _change(left: _Side, right: _Side) -> _Change:
 
 
 def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
-    """run_id, deployment, cause: first diagnoses of incidents, and unknown failures."""
+    """Rows ``run_id, deployment, cause`` of diagnoses at rank 1 and of unknown failures."""
     named = incidents.where(F.col("root_cause_signature").isNotNull()).select(
         "run_id", "deployment", F.col("root_cause_signature").alias("cause")
     )
@@ -172,7 +178,7 @@ def _causes(incidents: DataFrame, deployments: DataFrame) -> DataFrame:
 
 
 def _occurrences(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
-    """deployment, cause, logged_at, occurrences of each event with a known cause."""
+    """Rows ``deployment, cause, logged_at, occurrences`` of the events with a current cause."""
     now = _causes(
         warehouse.current(spark, INCIDENTS.name), warehouse.current(spark, DEPLOYMENTS.name)
     )
@@ -188,7 +194,7 @@ def _occurrences(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
 
 
 def _titles(spark: SparkSession, warehouse: Warehouse) -> DataFrame:
-    """cause, title: the title of a signature, the exception of a fingerprint."""
+    """Rows ``cause, title``: the title of a signature, or the exception of an unknown failure."""
     named = warehouse.published(spark, DIAGNOSES).groupBy(F.col("signature").alias("cause"))
     unknown = warehouse.current(spark, DEPLOYMENTS.name).select(
         F.explode(F.from_json("unknown_json", _UNKNOWN)).alias("u")
@@ -213,7 +219,10 @@ def _counts(
 
 
 def _found_by(spark: SparkSession, warehouse: Warehouse, run_id: str) -> DataFrame:
-    """deployment, cause, occurrences as one run found them, over all events up to it."""
+    """Rows ``deployment, cause, occurrences``: the current results after the run.
+
+    Only deployments that the run diagnosed are included.
+    """
     touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == run_id)
     diagnoses = warehouse.current(spark, DIAGNOSES.name, warehouse.runs(spark, run_id)).join(
         F.broadcast(touched.select("deployment")), "deployment", "left_semi"
@@ -245,7 +254,10 @@ def _hours(spark: SparkSession, warehouse: Warehouse, period: Period) -> dict[st
 
 
 def _inside(column: str, period: Period, *, is_minute: bool = False) -> Column:
-    """Whether a time is in [start, end); the minute that contains ``start`` counts as inside."""
+    """Whether a time is in [start, end).
+
+    With ``is_minute``, the minute that contains ``start`` is included.
+    """
     at = F.col(column)
     condition = at.isNotNull()
     if period.start is not None:
@@ -265,7 +277,7 @@ def _options(
         if deployment not in deployments:
             continue
         was, is_ = left.get((deployment, key)), right.get((deployment, key))
-        # Without configuration lines before that time, the options are unknown.
+        # If no option of the deployment is known on one side, its options cannot be compared.
         is_known = all(any(d == deployment for d, _ in side) for side in (left, right))
         if was != is_ and is_known:
             changes.append(OptionChange(deployment, key, was, is_))
@@ -275,7 +287,7 @@ def _options(
 def _effective(
     spark: SparkSession, warehouse: Warehouse, period: Period
 ) -> dict[tuple[str, str], str]:
-    """(deployment, option) -> the last value before the period's end, or the value at a run."""
+    """(deployment, option) -> the last value before the end of the period, or after the run."""
     if period.run_id is not None:
         touched = warehouse.published(spark, DEPLOYMENTS).where(F.col("run_id") == period.run_id)
         runs = warehouse.runs(spark, period.run_id)

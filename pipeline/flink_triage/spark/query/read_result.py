@@ -121,7 +121,7 @@ def _found(
 def _incidents(rows: DataFrame, run_id: str) -> list[Incident]:
     """Incidents by deployment, worst first.
 
-    In deployments without new events in the newest run, no incident is new, worse or resolved.
+    Only incidents that the run ``run_id`` wrote can be new, worse or resolved.
     """
     columns = ("run_id", "is_closed", "status", "incident_json")
     found = []
@@ -178,9 +178,9 @@ def read_table(spark: SparkSession, warehouse: Warehouse | str, name: str) -> Da
 def create_views(spark: SparkSession, warehouse: Warehouse | str) -> tuple[str, ...]:
     """Make the tables of docs/tables.md available to SQL; return their names.
 
-    In a schema, they are views next to the stored tables, which the first run of each release also
-    creates. For a folder, they are temporary views of the session. Raises ``UsageError`` if the
-    warehouse has no tables.
+    In a schema, they are views next to the stored tables; the first run of each release also
+    creates these views. For a folder, they are temporary views of the session. Raises
+    ``UsageError`` if the warehouse has no tables.
     """
     warehouse = Warehouse.at(warehouse)
     if not warehouse.exists(spark, RUNS):

@@ -39,7 +39,7 @@ class Check:
 
 
 def check_environment(warehouse: Path | None = None) -> list[Check]:
-    """All checks, in the order in which a run would encounter problems; Spark is not started."""
+    """Check the requirements of a run; Spark is not started."""
     return [
         _checked("Java", _java),
         _checked("Spark and Delta", _spark_and_delta),
@@ -64,7 +64,7 @@ def _java() -> tuple[State, str]:
 
 def _spark_and_delta() -> tuple[State, str]:
     delta_jars()
-    # This module requires pyspark; ``delta_jars`` reports if it is missing.
+    # The module ``session`` imports pyspark; ``delta_jars`` raises an error if it is missing.
     from flink_triage.spark.runtime.session import is_too_old, too_old
 
     spark, delta = installed_version("pyspark") or "", installed_version("delta-spark")

@@ -1,8 +1,8 @@
 """Replaces known exceptions of Spark, Delta and the disk with errors that state what to do.
 
-Delta and the JVM print the cause within a stack trace of hundreds of lines. The first phrase of
-`_PHRASES` that it contains determines the error. The phrases include errno(3) messages as Java and
-Python print them, Delta's error classes, and Spark's messages about workers.
+Delta and the JVM print the cause within a stack trace of hundreds of lines. The first pattern of
+`_PHRASES` that matches this text determines the error. The patterns include errno(3) messages as
+Java and Python print them, Delta's error classes, and Spark's messages about workers.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ _PHRASES: tuple[tuple[re.Pattern[str], type[FlinkTriageError], str], ...] = tupl
 
 @contextmanager
 def explained(place: str) -> Iterator[None]:
-    """Replace known errors of storage, memory and workers at ``place`` with a one-line error.
+    """Replace known errors of storage, memory, workers and tables with a one-line error.
 
-    Other exceptions pass through.
+    The message begins with ``place``. Other exceptions pass through.
     """
     try:
         yield
@@ -95,7 +95,7 @@ def _is_of_the_jvm(error: Exception) -> bool:
 
 
 def explanation(text: str, place: str) -> FlinkTriageError | None:
-    """The known error in ``text``, or ``None``."""
+    """The error for the first pattern that matches ``text``; ``None`` if no pattern matches."""
     for pattern, kind, words in _PHRASES:
         if pattern.search(text):
             return kind(f"{place}: {words}")

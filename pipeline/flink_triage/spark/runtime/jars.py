@@ -1,12 +1,12 @@
 """Fetches and caches the JARs of Delta and of Hadoop's S3A that the Spark wheel does not contain.
 
-Spark resolves ``spark.jars.packages`` on every start and fetches Delta's whole dependency tree (33
-JARs, 87 MB), although the Spark wheel contains all but two of these JARs. The Ivy bundled in the
-wheel therefore fetches those two once, and later runs require neither Ivy nor network access.
+With ``spark.jars.packages``, Spark resolves Delta's whole dependency tree (33 JARs, 87 MB) on every
+start, although the Spark wheel contains all but two of these JARs. This module therefore fetches
+only those two, once, with the Ivy in the wheel. Later runs require neither Ivy nor network access.
 
-At every startup, the JARs of the tested versions are verified against their published SHA-256
-checksums (8 ms for the two Delta JARs). For other versions, Ivy verifies the published SHA-1
-checksums when it fetches the JARs.
+Whenever a session is started, its JARs are verified against the SHA-256 checksums in
+``jars.sha256``, which contains the tested versions (8 ms for the two Delta JARs). For other
+versions, Ivy verifies the published SHA-1 checksums when it fetches the JARs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from flink_triage.errors import EnvironmentProblem
 from flink_triage.spark.runtime.java import find_java
 
 SCALA_LINE = "2.13"
-# Path of an Ivy settings file, for a mirror.
+# Contains the path of an Ivy settings file, for example for a mirror.
 IVY_SETTINGS_VARIABLE = "FLINK_TRIAGE_IVY_SETTINGS"
 FETCH_TIMEOUT_SECONDS = 300
 # The AWS SDK version in the hadoop-project POM of each Hadoop version.
@@ -77,7 +77,10 @@ def jar_directory() -> Path:
 
 
 def cached_jars(directory: Path | None = None) -> tuple[Path, ...] | None:
-    """The cached files of ``delta_jars``, or ``None`` if one is missing or damaged."""
+    """The cached files of ``delta_jars``, or ``None`` if one is missing or damaged.
+
+    Raises the same errors as ``delta_jars``.
+    """
     home = directory or jar_directory()
     paths = tuple(home / jar.file_name for jar in delta_jars())
     return paths if all(_is_intact(path) for path in paths) else None
@@ -108,10 +111,11 @@ def _make(home: Path) -> None:
 
 
 def ensure_s3a_jars(directory: Path | None = None) -> tuple[Path, ...]:
-    """The JARs of Hadoop's S3A for a warehouse in S3; Ivy fetches missing or damaged ones.
+    """The JARs of Hadoop's S3A for a warehouse in S3, fetched by Ivy if one is missing or damaged.
 
     Their total size is 18 MB; that of the SDK bundle on which hadoop-aws depends is 600 MB. Raises
-    ``EnvironmentProblem`` for an untested Hadoop version, and if the JARs cannot be fetched.
+    ``EnvironmentProblem`` for an untested Hadoop version, if the directory cannot be created, or if
+    the JARs cannot be fetched.
     """
     hadoop = _hadoop_version()
     if hadoop not in AWS_SDK_VERSIONS:
@@ -167,13 +171,13 @@ def _fetch_s3a(hadoop: str, home: Path) -> None:
 
 
 def _ivy_dependency(group: str, artifact: str, version: str, conf: str) -> str:
-    """A dependency; ``master`` is only the JAR, ``default`` includes its runtime dependencies."""
+    """The XML element; ``conf`` is ``master`` (the JAR) or ``default`` (with its dependencies)."""
     return f'<dependency org="{group}" name="{artifact}" rev="{version}" conf="default->{conf}"/>'
 
 
 @cache
 def _digests() -> dict[str, str]:
-    """The published SHA-256 of each JAR of the tested versions, by its path in the cache."""
+    """The SHA-256 checksum of each JAR of the tested versions, by its path in the cache."""
     lines = DIGESTS.read_text("utf-8").rstrip().split("\n")
     pairs = (line.split() for line in lines if not line.startswith("#"))
     return {path: digest for digest, path in pairs}
@@ -185,7 +189,7 @@ def _expected_digest(path: Path) -> str | None:
 
 
 def _is_intact(path: Path) -> bool:
-    """Whether a JAR has its published digest, or, if none is known, is a complete archive."""
+    """Whether a JAR has its known checksum or, if none is known, is a complete archive."""
     expected = _expected_digest(path)
     try:
         return _is_complete(path) if expected is None else _sha256(path) == expected
@@ -242,7 +246,7 @@ def _check_fetched(path: Path, folder: Path, output: str) -> None:
 
 
 def _run_ivy(words: list[str], folder: Path, scratch: Path) -> str:
-    """The output of Ivy; raises ``EnvironmentProblem`` if it times out, or without Java or Ivy.
+    """The output of Ivy; ``EnvironmentProblem`` if Java or Ivy is missing, or if Ivy times out.
 
     ``folder`` is the folder of the cache that lacks the JARs.
     """

@@ -24,9 +24,10 @@ class Java:
 
 
 def find_java() -> Java:
-    """The ``java`` of ``JAVA_HOME``, or else of ``PATH``, as in Spark's launcher.
+    """The ``java`` of ``JAVA_HOME`` or, if that is not set, of ``PATH``, as in Spark's launcher.
 
-    Raises ``EnvironmentProblem`` if there is none, it does not start, or it is too old.
+    Raises ``EnvironmentProblem`` if it is missing, does not start, does not print its version, or
+    is too old.
     """
     home = os.environ.get("JAVA_HOME")
     named = str(Path(home) / "bin" / "java") if home else "java"

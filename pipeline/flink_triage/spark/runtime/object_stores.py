@@ -1,7 +1,7 @@
-"""Reads the object store options for the inputs from the session.
+"""Reads the object store options for the inputs from the session and the environment.
 
 Spark and Delta use Hadoop's file systems, while the logs are read through Arrow's. The Hadoop
-options of the session are therefore translated for Arrow.
+options of the session therefore also configure Arrow's file systems.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FROM_ENVIRONMENT = (
 def options_for(spark: SparkSession, inputs: Sequence[str]) -> StorageOptions:
     """The S3A options and Azure account keys of the session; empty if no input is a URI.
 
-    The credentials, endpoint and region for S3A are read from the driver's environment if the
-    session does not set them. A machine role or a workload identity requires no options, because
-    each worker has its own.
+    The endpoint and region for S3A are read from the driver's environment if the session does not
+    set them, and the credentials if the session has no access key. A machine role or a workload
+    identity requires no options, because each worker has its own.
     """
     if not any(map(is_uri, inputs)):
         return StorageOptions()

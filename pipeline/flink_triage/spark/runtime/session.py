@@ -35,10 +35,10 @@ ONE_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 # Together with a single compiler, this reduces session startup from 18.8 s to 12.6 s on two cores.
 ONE_COLLECTOR = "-XX:+UseSerialGC"
 PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
-# spark.connect.grpc.binding.port by default.
+# The default value of spark.connect.grpc.binding.port.
 CONNECT_PORT = 15002
 KNOCK_SECONDS = 10.0
-# spark-submit sets it for the driver that it starts: the JVM runs, but has no session yet.
+# spark-submit sets this variable for the driver: the JVM is running, but has no session yet.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 DELTA_OPTIONS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -85,13 +85,14 @@ def get_session(
 ) -> SparkSession:
     """The session to use.
 
-    ``spark`` or an active session is used unchanged; on Databricks and with Spark Connect
-    (``remote``, or ``SPARK_REMOTE``) nothing is configured. With ``spark-submit``, its command line
-    determines the master, memory, and JARs; only missing options that this program requires are
-    added. Otherwise a local session (or one on ``master``) with Delta is started for a job over
-    ``size_bytes`` of logs or tables, None if unknown; a session for little data starts faster.
-    For a ``warehouse`` on ``s3a://``, the S3A JARs are added. Raises ``EnvironmentProblem``
-    if Java, the JARs, or the server is missing, or if Spark is older than `OLDEST_SPARK`.
+    ``spark``, a Spark Connect session (``remote`` or ``SPARK_REMOTE``, unless it begins with
+    ``local``), an active session, and the session on Databricks are used unchanged, in this order
+    of precedence. With ``spark-submit``, its command line determines the master, memory, and JARs;
+    only missing options that this program requires are added. Otherwise, a session with Delta is
+    started, on this machine unless ``master`` is set. It is configured for ``size_bytes`` of logs
+    or tables (``None`` if unknown); a session for little data starts faster. If ``warehouse``
+    begins with ``s3a:``, the S3A JARs are added. Raises ``EnvironmentProblem`` if Java, the JARs,
+    or the server is missing, if Spark does not start, or if it is older than `OLDEST_SPARK`.
     """
     session = spark or _session(master, remote, verbose, size_bytes, warehouse)
     # Client and server may have different versions, and both must be recent enough.
@@ -102,7 +103,7 @@ def get_session(
 
 
 def is_too_old(version: str) -> bool:
-    """Whether a version such as ``4.0.1`` is below `OLDEST_SPARK`; an unreadable one is not."""
+    """Whether a version such as ``4.0.1`` is below `OLDEST_SPARK`; false for other formats."""
     line = re.match(r"(\d+)\.(\d+)", version)
     return line is not None and (int(line[1]), int(line[2])) < OLDEST_SPARK
 
@@ -208,7 +209,7 @@ def _start(
     # Workers of a local session are started with the driver's environment.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    # Without it, Spark warns about, or uses, the address that the host name resolves to.
+    # Without this variable, Spark may use, or warn about, the address of the host name.
     if master is None or master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName("flink-triage")
@@ -229,7 +230,7 @@ def session_options(
 ) -> dict[str, str]:
     """The options of a session that this program starts, for a job over ``size_bytes``.
 
-    ``archive`` is the JVM option for the archive of its classes.
+    ``archive`` is the result of `_class_archive`.
     """
     is_little = size_bytes is not None and size_bytes < LITTLE_BYTES
     scratch = _scratch_directory()
@@ -254,8 +255,8 @@ def session_options(
         "spark.sql.warehouse.dir": str(scratch / "spark-warehouse"),
         # Up to this number of paths, files are listed on the driver, without a Spark job.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
-        # Above this size, rows from the driver are not a local relation, which the optimizer
-        # evaluates itself: it took 2 s for 50,000 rows.
+        # Only smaller data from the driver becomes a local relation. The optimizer itself evaluates
+        # local relations, which took 2 s for 50,000 rows.
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         **QUERIES[_amount(size_bytes)],
     }
@@ -289,7 +290,7 @@ def _given_options() -> str:
 
 
 def suit(spark: SparkSession, size_bytes: int) -> None:
-    """Configure a session that this program started for queries over ``size_bytes``.
+    """Adapt the session to queries over ``size_bytes``, if this program started it.
 
     The amount of new data is known only after the inputs are compared with the tables. Settings
     that were changed since the session was started are kept.

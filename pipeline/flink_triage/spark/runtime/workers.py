@@ -25,11 +25,12 @@ def rows_in_tasks(spark: SparkSession, work: Iterable[bytes]) -> DataFrame:
 
 
 def in_worker(module: str, name: str, *shipped: Any) -> ArrowFunction:
-    """Function for ``mapInArrow`` that calls generator ``name`` of ``module`` with ``shipped``.
+    """Function for ``mapInArrow`` and ``applyInArrow`` that calls the generator ``name``.
 
-    The function does not refer to modules of this package, so that a worker can first put the
-    driver's copy of the package on its path; an installed wheel takes precedence. For the same
-    reason, ``shipped`` are bytes or lists of bytes.
+    The generator is a function of ``module``; its arguments are the batches and ``shipped``. The
+    returned function does not refer to modules of this package, so that a worker can first add the
+    driver's copy of the package to its path; an installed wheel takes precedence. For the same
+    reason, pass ``shipped`` as pickled bytes.
     """
     package_root = str(Path(flink_triage.__file__).parent.parent)
     folder = str(Path.cwd())

@@ -69,7 +69,7 @@ THROWABLE = pa.struct(
         ("omitted_frame_count", SMALL),
         ("relation", TEXT),
         ("is_serialized", FLAG),
-        # A chain inside a chain, as JSON because Spark has no recursive types.
+        # The suppressed cause chains, as JSON, because Spark has no recursive types.
         ("suppressed_json", TEXT),
     ]
 )

@@ -3,7 +3,7 @@
 Delta's commit on a local disk is an existence check and a rename, and according to the Delta
 documentation, concurrent writers may lose a commit. A local warehouse is therefore locked with
 ``flock`` during a run. The kernel releases the lock when the process ends in any way, so there are
-no stale locks. The content of the file is used only in the error message for a second writer.
+no stale locks. The content of the lock file is used only in the error message for a second writer.
 """
 
 from __future__ import annotations

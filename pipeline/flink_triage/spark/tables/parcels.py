@@ -25,8 +25,8 @@ from flink_triage.spark.tables.row_codec import (
 
 # ``deployment`` is set only for events: each parcel of events belongs to one deployment.
 STAGED = pa.schema([("kind", TEXT), ("deployment", TEXT), ("rows", pa.binary())])
-# Limits the size of one value: about 100 KB of ordinary rows, and about ``PARCEL_BYTES`` before
-# compression.
+# Limits of one parcel. ``PARCEL_ROWS`` ordinary rows take about 100 KB; ``PARCEL_BYTES`` is the
+# approximate maximum size before compression.
 PARCEL_ROWS = 2_000
 PARCEL_BYTES = 8 * MIB
 
@@ -64,9 +64,9 @@ def unpacked(parcel: bytes) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Position of the ranges in their files, by number; known once all ranges are read.
+    """Position of the ranges in their files, by range number; known once all ranges are read.
 
-    ``lines_before``: number of lines of the file before a range that does not start it.
+    ``lines_before``: the number of lines in the file before the range, unless it is 0.
     ``left_out``: ranges whose rows are ignored, because they or an earlier range of the file could
     not be read.
     """
@@ -76,7 +76,7 @@ class Standing:
 
 
 def in_file(rows: pa.Table, standing: Standing) -> pa.Table:
-    """Rows of ranges that count; ``line`` is changed to count from the start of the file."""
+    """The rows without those of ``left_out``; ``line`` is counted from the start of the file."""
     if standing.left_out:
         is_out = pc.is_in(rows.column("range_number"), pa.array(standing.left_out, SMALL))
         rows = rows.filter(pc.invert(is_out))

@@ -19,7 +19,7 @@ from flink_triage.spark.tables.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class FailedDiagnosis:
-    """A deployment whose last diagnosis failed; ``basis`` is a digest of its inputs except logs."""
+    """A deployment whose last diagnosis failed; ``basis`` is the result of `basis_of`."""
 
     deployment: str
     reason: str
@@ -44,8 +44,8 @@ class PublishedRun:
 def published_runs(spark: SparkSession, warehouse: Warehouse) -> tuple[PublishedRun, ...]:
     """All published runs, in the order of their batches; empty before the first.
 
-    Raises ``CorruptStateError`` if `runs` was damaged, or if a table that a published run wrote to
-    is missing, because it would be recreated without its rows.
+    Raises ``CorruptStateError`` if `runs` is damaged or has a different table version, or if a
+    table that a published run wrote to is missing, because it would be recreated without its rows.
     """
     if not warehouse.exists(spark, RUNS):
         log = Path(warehouse.location(RUNS.name)) / "_delta_log"
@@ -81,5 +81,5 @@ def newest_of(warehouse: Warehouse, runs: Sequence[PublishedRun]) -> PublishedRu
 
 
 def frame_of(spark: SparkSession, run_ids: Sequence[str]) -> DataFrame:
-    """run_id: like `Warehouse.runs`, for runs that are already known."""
+    """The ids as a DataFrame with the column ``run_id``, like the result of `Warehouse.runs`."""
     return spark.createDataFrame(pa.table({"run_id": pa.array(run_ids, TEXT)}))

@@ -88,7 +88,10 @@ def trace_rows(traces: Sequence[TraceRow]) -> pa.StructArray:
 
 
 def count_rows(counts: Sequence[TraceCount]) -> pa.StructArray:
-    """Rows of `stack_traces` with only counts; another row of the batch has the other columns."""
+    """Rows of `stack_traces` with only the fingerprint, the count, and the times.
+
+    Another row of the batch has the other columns.
+    """
     return _struct(STAGED_TRACE, counts, _COUNT_GETTERS, {})
 
 
@@ -285,7 +288,7 @@ _VOLUME_GETTERS: Mapping[str, Getter[Volume]] = {
 }
 
 
-# --- and back ----------------------------------------------------------------------------------
+# --- from rows to observations -----------------------------------------------------------------
 
 # The columns passed to `_observation`, in the order of its parameters.
 _READ = (

@@ -1,6 +1,7 @@
-"""The tables: their columns, Arrow types and comments, in the order in which they are written.
+"""Defines the tables: their columns, Arrow types and comments.
 
-A comment begins with the OpenTelemetry key, if one exists. All timestamps are in UTC.
+A column comment begins with the OpenTelemetry name of the value, if one exists. All timestamps are
+in UTC.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ FINGERPRINT = Column("fingerprint", TEXT, "Versioned identity of the complete st
 
 RUNS = Table(
     "runs",
-    "One row per published run, written last; readers join it",
+    "One row per published run; this row makes the other rows of the run visible",
     (
         RUN_ID,
         BATCH,
@@ -127,7 +128,7 @@ LOG_FILES = Table(
 
 EVENTS = Table(
     "events",
-    "One row per notable log event; equal events within a minute of a file may share a row",
+    "One row per notable log event; equal events in the same file and minute may share a row",
     (
         RUN_ID,
         DEPLOYMENT,
@@ -299,7 +300,7 @@ INCIDENTS = Table(
         Column("root_cause_signature", TEXT, "Signature of the diagnosis at rank 1"),
         Column("severity", TEXT, "Severity of the diagnosis at rank 1"),
         Column("confidence", REAL, "Confidence of the diagnosis at rank 1, from 0 to 1"),
-        Column("summary", TEXT, "One sentence"),
+        Column("summary", TEXT, "The incident in one sentence"),
         Column("incident_json", TEXT, "The complete incident, as a report renders it"),
     ),
 )
@@ -330,7 +331,7 @@ DIAGNOSES = Table(
     (
         RUN_ID,
         DEPLOYMENT,
-        Column("incident_id", TEXT, "The incident"),
+        Column("incident_id", TEXT, "Id of the incident"),
         Column("rank", SMALL, "1 is the most likely root cause, if the verdict is diagnosed"),
         Column("signature", TEXT, "Signature id"),
         Column("title", TEXT, "Title of the signature"),

@@ -42,7 +42,7 @@ BATCHES = Table(
 
 
 def _struct_of(table: Table) -> pa.StructType:
-    """The columns of a view on ``diagnosed``, without the columns of ``diagnosed``."""
+    """The columns of a table derived from `diagnosed`, without ``run_id`` and ``deployment``."""
     own = (RUN_ID, DEPLOYMENT)
     return pa.struct([(c.name, c.type) for c in table.columns if c not in own])
 
@@ -75,7 +75,7 @@ STORED: Mapping[str, Table] = {
         RUNS,
     )
 }
-# The derived tables, by the names of their source tables.
+# The source table of each derived table, by the name of the derived table.
 DERIVED: Mapping[str, Table] = {
     MATCHES.name: EVENTS,
     FLINK_CONFIG.name: EVENTS,

@@ -22,9 +22,8 @@ class Column:
 class Table:
     """A table; a stored one is ``_raw/name`` in a folder and ``raw_name`` in a schema.
 
-    Tables of kind ``state`` have ``state`` in place of ``raw``.
-
-    ``partitioned_by`` and ``skipped_by`` are columns that readers filter by.
+    A stored table of the kind ``state`` is ``_state/name`` and ``state_name``. ``skipped_by`` are
+    the columns whose statistics Delta uses to skip files (``delta.dataSkippingStatsColumns``).
     """
 
     name: str

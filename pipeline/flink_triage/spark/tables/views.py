@@ -1,7 +1,8 @@
 """The SQL query of each view, with the names of stored tables in braces.
 
 A stored table contains all rows that runs wrote, unless they were deleted. A view contains the
-current rows of ``{runs}``: all published runs for readers, some of them for a view of the past.
+current rows of the runs in ``{runs}``. For readers, these are all published runs. For the state
+after an earlier run, they are the runs up to that run.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ _PUBLISHED = "run_id IN (SELECT run_id FROM {runs})"
 
 
 def _events() -> str:
-    """Events with the matches of the newest rematch."""
+    """Events with the matches of the newest rematch that changed them, if any."""
     key = ("file_id", "generation", "byte_offset")
     columns = ", ".join(
         "coalesce(r.newest, e.matches) AS matches" if name == "matches" else f"e.{name}"

@@ -32,8 +32,8 @@ from flink_triage.spark.tables.views import CURRENT, ROWS, VIEWS, tables_of
 CONFLICT = re.compile(
     r"DELTA_(CONCURRENT|METADATA_CHANGED|PROTOCOL_CHANGED|CREATE_TABLE_WITH_NON_EMPTY_LOCATION)"
 )
-# The first commits of a table conflict with each other: allow more retries than the number of runs
-# that start at once.
+# The first commits of a table conflict with each other: allow more tries than runs are likely to
+# start at once.
 MAX_TRIES = 12
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 3.0
@@ -42,7 +42,10 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """The location of the tables: ``directory`` (a path or URI), or ``catalog`` and ``schema``."""
+    """The location of the tables: ``directory`` (a path or URI), or ``schema``.
+
+    The ``schema`` is in ``catalog``, if set. Raises ``UsageError`` for invalid values.
+    """
 
     directory: str | None = None
     catalog: str | None = None
@@ -81,7 +84,7 @@ class Warehouse:
         return held(local, now) if local is not None else nullcontext()
 
     def location(self, name: str) -> str:
-        """Path of the table's folder, or its qualified name; a view has only a name."""
+        """The path of the stored table's folder or, in a schema, its qualified name."""
         table = STORED.get(name)
         if self.directory is not None:
             local = self.local_path
@@ -151,7 +154,10 @@ class Warehouse:
         return spark.read.format("delta").load(location)
 
     def read(self, spark: SparkSession, table: Table) -> DataFrame:
-        """All rows of the table, published or not, in schema order."""
+        """All rows of the table, published or not, with the columns in schema order.
+
+        Raises ``CorruptStateError`` as `missing_columns` does.
+        """
         if table.name in DERIVED:
             return spark.sql(ROWS[table.name], source=self.read(spark, DERIVED[table.name]))
         rows = self._load(spark, table)
@@ -164,8 +170,8 @@ class Warehouse:
     def bring_up_to_date(self, spark: SparkSession) -> list[str]:
         """Add missing columns to tables of an earlier build; return each as ``table.column``.
 
-        After a kill, the next pass adds the remaining columns. Raises ``CorruptStateError`` for a
-        table that cannot be used, before anything is changed.
+        If the process is killed, the next run adds the remaining columns. Raises
+        ``CorruptStateError`` for a table that cannot be used, before any table is changed.
         """
         tables = [table for table in STORED.values() if self.exists(spark, table)]
         with ThreadPoolExecutor() as pool:
@@ -183,8 +189,8 @@ class Warehouse:
         """Append ``rows`` once: a second append for the same batch (and ``part``) writes nothing.
 
         The append is a Delta transaction whose version is the batch number: Delta silently skips a
-        version that does not exceed the application's last version. Conflicts with other writers
-        are retried a few times.
+        version that does not exceed the application's last version in the table. After a conflict
+        with another writer, the append is tried again, up to ``MAX_TRIES`` times in total.
         """
         application = f"flink-triage/{part}" if part else "flink-triage"
         writer = rows.select(*table.column_names).write.format("delta").mode("append")
@@ -215,7 +221,7 @@ class Warehouse:
             )
 
     def create(self, spark: SparkSession, tables: Iterable[Table] = tuple(STORED.values())) -> None:
-        """Create the missing ones of the stored ``tables`` in parallel, without rows."""
+        """Create those of the stored ``tables`` that are missing, without rows, in parallel."""
         missing = [table for table in tables if not self.exists(spark, table)]
 
         def create_one(table: Table) -> None:
@@ -238,14 +244,14 @@ class Warehouse:
         return tuple(VIEWS)
 
     def _source(self, spark: SparkSession, table: Table) -> str:
-        """The source from which a query reads the table."""
+        """The SQL relation of the table: its identifier, or a subquery if columns are missing."""
         missing = self._missing(self._load(spark, table), table)
         if not missing:
             return self.identifier(table)
         return f"(SELECT {', '.join(select_list(table, missing))} FROM {self.identifier(table)})"
 
     def current(self, spark: SparkSession, name: str, runs: DataFrame | None = None) -> DataFrame:
-        """The current rows of the query in ``CURRENT``, of all published runs or of ``runs``."""
+        """The rows of a query in ``CURRENT``, for all published runs or for those in ``runs``."""
         names = tables_of(CURRENT[name]) - {RUNS.name}
         frames: dict[str, Any] = {of: self.read(spark, STORED[of]) for of in names}
         frames[RUNS.name] = self.read(spark, RUNS) if runs is None else runs
@@ -257,7 +263,7 @@ class Warehouse:
         return rows.join(F.broadcast(self.runs(spark)), "run_id", "left_semi")
 
     def runs(self, spark: SparkSession, until: str | None = None) -> DataFrame:
-        """run_id: the published runs, up to the run ``until`` if it is set."""
+        """The column ``run_id`` of the published runs, up to the run ``until`` if it is set."""
         runs = self.read(spark, RUNS).select("run_id")
         return runs if until is None else runs.where(F.col("run_id") <= until)
 
@@ -274,7 +280,7 @@ def _has_commits(folder: Path) -> bool:
 
 
 def _with_retries(write: Callable[[], object]) -> object:
-    """Write; after a conflict, wait and write again."""
+    """Write; after a conflict, wait and write again, up to ``MAX_TRIES`` times in total."""
     wait = FIRST_WAIT_SECONDS
     for _ in range(MAX_TRIES - 1):
         try:
