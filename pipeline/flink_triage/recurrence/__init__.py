@@ -1,15 +1,17 @@
 """Recalls the analysis of an earlier event for an event that differs only in variable words.
 
 The caller tries ``recall`` before it analyzes an event, and calls ``learn`` after the analysis. An
-event can have a known shape only if it has the same level, logger, and process as an analyzed
-event, and if its text differs only outside of stack frames, and only in numbers, IDs of 32
-hexadecimal digits, UUIDs, and the only quoted word of a line, each with the same length. An event
-with a known shape has the same throwables in the same columns, and the same fingerprint.
+event has the same shape as an analyzed event only if it has the same level, logger, and process,
+and if its text differs only in variable words outside of stack frames. Variable words are numbers,
+IDs of 32 hexadecimal digits, UUIDs, and the only quoted word of a line. Each must have the same
+length as in the analyzed event. Events of one shape have the same throwables in the same columns,
+and the same fingerprint.
 
-The literals whose presence may depend on the changed text must occur at the same positions; if a
-quoted word may differ, these are all literals. The changed text is read from the event itself, and
-every regex that reads changed text runs again. If such a regex matches at different positions or
-times out, or if an excerpt or a capture is ambiguous, the event is analyzed like any other event.
+The literals whose presence may depend on a variable word must occur at the same positions; if a
+quoted word may differ, these are all literals. The variable words are read from the event itself,
+and every regex that is applied to changed text runs again. If such a regex matches at different
+positions or times out, or if an excerpt or a capture is ambiguous, the event is analyzed like any
+other event.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ class Recurrences:
         return len(self._shapes)
 
     def recall(self, event: Event, outline: Outline) -> Analysis | None:
-        """The analysis of an event without its stack trace; ``None`` if it cannot be recalled."""
+        """The analysis of an event, without ``trace``; ``None`` if it cannot be recalled."""
         shapes = self._shapes.get(outline.key)
         if shapes is None:
             return None

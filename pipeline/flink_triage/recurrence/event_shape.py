@@ -78,14 +78,15 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of an event.
+    """The shape of an analyzed event.
 
-    ``pieces`` are the pieces of the exemplar; ``varying`` describes how to read those that may vary
-    from a new event. ``pattern`` matches the lines. ``literals`` are the sensitive literals in the
-    lines with their positions, or all literals if ``has_words`` (quoted words may differ).
-    ``whole`` lists the components of the last piece, in order, if that piece is required. ``root``
-    and ``task_of`` each consist of a piece and the column at which its message starts; they are
-    ``None`` if the exemplar has no stack trace or no task.
+    ``pieces`` are the pieces of the analyzed event. ``varying`` describes the pieces that may vary,
+    and how to read them from the lines of a new event. ``pattern`` matches the lines. ``literals``
+    are the sensitive literals in the lines with their positions, or all literals if ``has_words``
+    is set, which means that quoted words may differ. ``whole`` lists the components of the last
+    piece, in order, if that piece is required. ``root`` and ``task_of`` each consist of the number
+    of a piece and the column at which its message starts; they are ``None`` if the analyzed event
+    has no stack trace or no task.
     """
 
     pattern: re.Pattern[str]
@@ -102,7 +103,7 @@ class Shape:
 
 
 class Misfit(Exception):
-    """No shape can be derived from the event; never raised outside of this package."""
+    """No shape can be derived from the event; caught within this package."""
 
 
 def spans_of(

@@ -65,12 +65,12 @@ def holds_quoted_word(line: str) -> bool:
 
 
 def _id_pattern(parts: Sequence[str], index: int) -> str:
-    """A regex for IDs like the one at ``index``, with the same type of first or last character.
+    """A regex for IDs like the one at ``index``; the first or last character may have to be alike.
 
-    The type of the first character is ignored where a host or class name cannot start: after an
-    underscore, or if other text precedes the ID, and the end of the word or ``_`` and another ID
-    follow it. The type of the last character is considered only if no further text, except for
-    whitespace, follows on the line or before the next variable word.
+    Characters are alike if both are digits, or both are letters. The first character must be alike,
+    except where a host or class name cannot start: after an underscore, and after other text if the
+    ID ends a word or ``_`` and another ID follow it. The last character must be alike only if
+    nothing but whitespace follows on the line or before the next variable word.
     """
     text, before, after = parts[index], parts[index - 1], parts[index + 1]
     first = last = ""

@@ -116,7 +116,10 @@ def message_place(throwable: Throwable, order: Mapping[int, int]) -> tuple[int, 
 def place_of_task(
     analysis: Analysis, trace: StackTrace | None, order: Mapping[int, int], message_number: int
 ) -> tuple[int, int] | None:
-    """The number of the piece with the task, and its message's start column; ``None`` without."""
+    """The number of the piece with the task, and the column at which its message starts.
+
+    ``None`` if there is no task.
+    """
     if task_in_text(analysis.message) is not None:
         return message_number, 0
     for throwable in trace.throwables if trace is not None else ():
