@@ -34,7 +34,8 @@ _MAX_OPTION_CHARS = 8192
 def parse_banner(message: str) -> Lifecycle | None:
     """The Java version, a JVM option, or the JARs on the classpath; ``None`` for other lines.
 
-    JARs are file names in classpath order, without duplicates, joined by ``:``.
+    The value for the classpath is the file names of its JARs, joined by ``:``, in classpath order
+    and without duplicates.
     """
     line = message.strip(" ")
     if line.startswith(_CLASSPATH):

@@ -1,9 +1,9 @@
 """Parses messages about jobs, tasks, checkpoints, processes, and options into ``Lifecycle``.
 
 The messages are those of Flink 1.9 to 2.3, and failure messages also of 1.0 to 1.8. The comments in
-the table name the classes that log them. Outside of documents, an event that contains one of the
-``LITERALS`` is notable, although most of these messages are logged at INFO; ``routine`` drops most
-completed checkpoints.
+the table name the classes that log them. An event that contains one of the ``LITERALS`` is notable,
+although most of these messages are logged at INFO. There are two exceptions: in documents, events
+without a timestamp are not notable, and ``routine`` drops most completed checkpoints.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ _TABLE: tuple[_Kind, ...] = (
         "(Version: ",
         r"Starting (?P<value>.{1,200}?) \(Version: (?P<key>[^,\s)]+)",
     ),
-    # GlobalConfiguration; 1.18+ prints "GlobalConfiguration" lines in the same format
+    # GlobalConfiguration
     _kind(
         "config",
         "oading configuration property: ",
@@ -277,6 +277,7 @@ _TABLE: tuple[_Kind, ...] = (
         "Fatal error occurred in the cluster entrypoint",
         r"(?P<value>Fatal error occurred in the cluster entrypoint)",
     ),
+    # Components with leader election, such as the Dispatcher and the ResourceManager
     _kind(
         "leadership",
         " leadership",
@@ -292,12 +293,12 @@ LITERALS: tuple[str, ...] = (
     *banner.LITERALS,
 )
 
-# Only this many characters of a message are searched, to limit the time of the regexes.
+# The regexes search only this many characters of a message, to limit their running time.
 _MAX_MESSAGE_CHARS = 8192
 
 
 def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None:
-    """The change that ``message`` reports, or ``None`` for any other message.
+    """The lifecycle that ``message`` reports, or ``None`` if it reports none.
 
     ``logger`` is not used, because some layouts and pasted excerpts contain no logger.
     """
@@ -311,9 +312,9 @@ def parse_lifecycle(message: str, logger: str | None = None) -> Lifecycle | None
 
 
 def attempt_of_execution(execution: str | None) -> int | None:
-    """The attempt number in an execution attempt ID; ``None`` for the IDs of Flink before 1.16.
+    """The 0-based attempt number in an execution attempt ID, or ``None`` if it contains none.
 
-    The ID is ``<graph>_<vertex>_<index>_<n>`` since Flink 1.16.
+    Since Flink 1.16, the ID is ``<graph>_<vertex>_<index>_<n>``. Earlier IDs contain no number.
     """
     if execution is None:
         return None
@@ -329,9 +330,10 @@ _TASK_IN_TEXT = re.compile(
 
 
 def task_in_text(text: str) -> tuple[str, int, int, int | None] | None:
-    """The task, 1-based subtask, parallelism, and 0-based attempt in any message, or ``None``.
+    """The task, 1-based subtask, parallelism, and 0-based attempt that a message mentions.
 
-    An example is ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
+    ``None`` if the message mentions no task; the attempt is ``None`` if it is missing. An example
+    is ``Could not complete snapshot 7 for operator Totals -> Sink (1/2)#0``.
     """
     if "/" not in text:
         return None

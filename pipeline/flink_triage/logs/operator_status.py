@@ -17,7 +17,7 @@ _ERROR = re.compile(r"""\berror["']?:[ \t]*(?!["']{2}|null\b|~)[^\s,}]""")
 
 
 def parse_status(text: str) -> Lifecycle | None:
-    """The state of a healthy job from the Kubernetes operator's status, in YAML or JSON.
+    """The state of a healthy job from a status of the Flink Kubernetes Operator, in YAML or JSON.
 
     A job is healthy if it is ``RUNNING`` or ``FINISHED``, its lifecycle state is ``STABLE``, and
     the status contains no error. ``None`` for any other text.

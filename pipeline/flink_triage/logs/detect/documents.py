@@ -1,4 +1,4 @@
-"""Detects documents that discuss failures among the files with few or no log headers.
+"""Detects whether a file with few or no log headers is a document that discusses failures.
 
 Runbooks, changelogs, commented configuration files, diffs, source code, and alert rules quote error
 messages. Unlike a user's description of an incident, they do not report a failure.
@@ -107,7 +107,7 @@ _MIN_NOTES = 5
 def is_document(lines: Sequence[str]) -> bool:
     """Whether ``lines``, the head of a file, explain failures but do not report one.
 
-    The caller has checked that the head contains few or no log headers.
+    The caller must first check that the head contains few or no log headers.
     """
     filled = [line for line in lines[:_MAX_LINES] if line.strip()]
     kinds = {kind_of(_MARK.sub("", line)) for line in filled}
@@ -133,8 +133,8 @@ def _is_listed_frame(line: str) -> bool:
 def _is_configuration(lines: Sequence[str]) -> bool:
     """Whether the lines are alert rules, or config options, possibly with comments.
 
-    At most half of the lines may be other text than options and comments, and this text must not
-    mention a failure.
+    If the lines contain options, at most half of them may be other text than options and comments,
+    and this text must not mention a failure.
     """
     options, rules = _count(_OPTION, lines), _count(_RULE, lines)
     others = [line for line in lines if not (_OPTION.match(line) or _COMMENT.match(line))]

@@ -26,8 +26,8 @@ _JAR_VERSION = re.compile(
     r"|rpc-akka_[\w-]{36})(?:_2\.1[0-3])?(?:-|\.jar:)(?P<version>[12]\.\d{1,2}\.\d{1,2})(?!\.?\d)"
     r"|(?:sql-)?connector-[a-z0-9-]{1,40}-\d{1,2}\.\d{1,2}\.\d{1,2}-(?P<line>[12]\.\d{1,2})\.jar)"
 )
-# Each regex with strings, one of which every match contains. Searching for the strings first is
-# much faster.
+# Each process, with strings and a regex. Every match of the regex contains at least one of the
+# strings. Searching for the strings first is much faster.
 _PROCESSES: tuple[tuple[Process, tuple[str, ...], re.Pattern[str]], ...] = (
     (
         "operator",

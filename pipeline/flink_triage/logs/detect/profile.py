@@ -1,7 +1,6 @@
-"""Profiles a file by its head: compression, encoding, carrier, layout, and properties.
+"""Detects the profile of a file from its head, and partly from its name.
 
-The properties are the process, the host, and the Flink version.
-
+The profile contains the compression, encoding, carrier, layout, process, host, and Flink version.
 Content takes precedence over names: a TaskManager log is identified by its banner, and by its file
 name only if it has no banner.
 """
@@ -142,7 +141,7 @@ def _by_all(lines: Sequence[str], path: str) -> _Detected:
 
 
 def _by_sample(lines: Sequence[str], path: str) -> _Detected | None:
-    """The result for the first lines; ``None`` if the remaining lines could change or extend it."""
+    """The result based on the first lines; ``None`` if all lines must be parsed for a result."""
     sample, others = lines[:_SAMPLE_LINES], lines[_SAMPLE_LINES:]
     if len(others) < len(sample) or detect_carriers(sample) != "none":
         return None
@@ -294,7 +293,7 @@ def _layout_of(
 
 
 def _share_of_own(lines: Sequence[str], settings: Settings) -> float:
-    """The share of lines that match a user-defined layout; checks only the first lines."""
+    """The share of the first lines that match a user-defined layout."""
     sample = [line for line in lines[:400] if line.strip()]
     if not settings.reading.layouts or not sample:
         return 0.0

@@ -41,7 +41,7 @@ _NO_LOG = re.compile(
 
 
 def mentions_failure(text: str) -> bool:
-    """Whether ``text`` reports a failure without negating it."""
+    """Whether the first 16,384 characters of ``text`` mention a failure without negating it."""
     text = text[:_MAX_CHARS]
     return any(
         _TAKEN_BACK.search(text, max(0, found.start() - 60), found.start()) is None

@@ -20,9 +20,10 @@ class Peeled:
     """A line without its prefix.
 
     ``source`` distinguishes streams that share a file. If ``is_partial`` is set, the next line from
-    the same source continues this line; if ``may_end`` is also set, only if that line does not
-    begin an event. ``times`` are the timestamps in the prefixes, as written, innermost last. They
-    are parsed on demand, because most lines also contain their own timestamp.
+    the same source continues this line. If ``may_end`` is also set, the next line does not continue
+    it if that line is blank or ``begins_line`` is true for it. ``times`` are the timestamps in the
+    prefixes, as written, innermost last. They are parsed on demand, because most lines also contain
+    their own timestamp.
     """
 
     text: str
@@ -38,9 +39,9 @@ class Peeled:
 
 Peel = Callable[[str], "Peeled | None"]
 
-# The kubelet's CRI format: time, stream, F(ull) or P(artial), text.
+# The CRI log format: time, stream, tag (F for full or P for partial), and text.
 _CRI = re.compile(r"(?s)^(\d{4}-\d\d-\d\dT\S{8,40}) (stdout|stderr) ([FP])(?::[A-Z]{1,9})? ?(.*)$")
-# The second form is from Docker Desktop, the third from `svlogd -tt`.
+# The timestamps of `kubectl logs --timestamps`, of Docker Desktop, and of `svlogd -tt`.
 _KUBECTL_TIME = re.compile(
     r"(?s)^(\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)"
     r"| \d\d:\d\d:\d\d(?= |$)|_\d\d:\d\d:\d\d(?:\.\d{1,9})?(?= |$))) ?(.*)$"
@@ -85,7 +86,7 @@ _CONSOLE_TIME = re.compile(
     r"\d{1,2}:\d\d:\d\d(?: [AP]M)?[ \t]?(.*)$",
     re.DOTALL,
 )
-# Client output printed by a scheduler, which adds a timestamp and a level to each line.
+# Output of a Flink client, printed by a scheduler that adds a timestamp and a level to each line.
 _STAMPED = re.compile(
     r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[,.]\d{3}) \[(?:INFO|WARN|WARNING|ERROR)\] ?(.*)$",
     re.DOTALL,
@@ -94,7 +95,7 @@ _STAMPED = re.compile(
 _PYTHON_LOGGING = re.compile(
     r"(?s)^(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[A-Za-z_][\w.]{0,200}:(.*)$"
 )
-# An array element, or a part of a string literal in source code.
+# A string in a JSON array, or a part of a string literal in source code.
 _JSON_STRING = re.compile(r'^\s{0,64}\+? ?("(?:[^"\\]|\\.)*")(?:,|;| ?\+|\);?)?\s*$', re.DOTALL)
 _DIGITS = re.compile(r"\d{1,10}")
 _QUOTE = re.compile(r"^(?:> ?){1,8}(.*)$", re.DOTALL)

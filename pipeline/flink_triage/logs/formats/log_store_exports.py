@@ -25,7 +25,7 @@ from flink_triage.logs.text.physical_lines import PhysicalLine
 JSON_EXPORT = "json-export"
 CSV_EXPORT = "csv-export"
 LOGCLI_EXPORT = "logcli-export"
-# A document is kept in memory. Stores return a few thousand records per request.
+# An export is read into memory as a whole. Log stores return a few thousand records per request.
 MAX_EXPORT_BYTES = 256 * 1024 * 1024
 
 EXPORTS = frozenset((JSON_EXPORT, CSV_EXPORT, LOGCLI_EXPORT))
@@ -354,7 +354,10 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _logcli_records(text: str) -> Iterator[_Record]:
-    """One record per line with a time and labels, and the lines below it; others are skipped."""
+    """One record per line with a time and labels, including the lines below it.
+
+    Text before the first such line is skipped.
+    """
     for head, following in pairwise(chain(_LOGCLI.finditer(text), [None])):
         assert head is not None
         whole = text[head.start() : following.start() if following else None].rstrip("\n")

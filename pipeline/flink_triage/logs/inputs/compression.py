@@ -62,10 +62,10 @@ def missing_package(compression: str) -> str | None:
 class DecompressedStream:
     """Reads decompressed bytes from ``raw``, which must be positioned at its start.
 
-    Returns at most ``max_bytes`` bytes in total. After the last read, ``problem`` states why the
-    data is incomplete, or is ``None``; ``read_error`` is the error of ``raw`` that caused the
-    problem, if any. If ``compression`` is given, it is not detected; for zip members, it may also
-    be ``deflate`` or ``lzma``.
+    ``read`` returns at most ``max_bytes`` bytes in total. After the last read, ``problem`` states
+    why the data is incomplete, or is ``None``; ``read_error`` is the error of ``raw`` that caused
+    the problem, if any. If ``compression`` is given, it is not detected; for zip members, it may
+    also be ``deflate`` or ``lzma``.
     """
 
     def __init__(self, raw: BinaryIO, max_bytes: int, compression: str | None = None) -> None:
@@ -80,9 +80,9 @@ class DecompressedStream:
         self.read_error: OSError | None = None
         self._is_done = False
         self._decoder: _Decoder | None = None
-        # The offsets of the current member in ``raw`` and in the decompressed bytes; below, the
-        # offset in ``raw`` of the last chunk that its decoder received.
+        # The offsets of the current member in ``raw`` and in the decompressed bytes.
         self._member = (0, 0)
+        # The offset in ``raw`` of the last chunk that the decoder received.
         self._fed_at = 0
         # Decompressed data before the damage that has not been returned yet.
         self._rest = b""

@@ -16,8 +16,8 @@ from flink_triage.logs.inputs.storage import is_uri, split_uri
 if TYPE_CHECKING:
     from flink_triage.logs.inputs.files import InputFile
 
-# The names of these folders and of YARN container folders are omitted, and those of their parent
-# folders are used.
+# A deployment is not named after these folders or YARN container folders, but after their parent
+# folder.
 _LOG_FOLDERS = frozenset({"log", "logs"})
 _CONTAINER_FOLDER = re.compile(r"container_(?:e\d{1,9}_)?\d{1,20}_\d{1,9}_\d{1,9}_\d{1,9}|unknown")
 # The suffixes of an archive's name are omitted from the name of its folder.
@@ -29,7 +29,7 @@ Parts = tuple[str, ...]
 
 
 def parts_of(path: str) -> Parts:
-    """The components of an absolute path; for a URI, the bucket or host is the first component."""
+    """The components of the absolute path; for a URI, the bucket or host is the first component."""
     if is_uri(path):
         _, authority, rest = split_uri(path)
         return tuple(part for part in (authority, *rest.split("/")) if part)

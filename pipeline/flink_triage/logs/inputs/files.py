@@ -37,10 +37,11 @@ _NO_LOG = "ignored: not a log by its name; pass the file itself to read it"
 class InputFile:
     """One file to read; ``root`` is the input argument that contains it.
 
-    ``path`` is a path or a URI. ``host`` is the name of the machine that wrote the file, if it is
-    in the output of ``yarn logs``. ``is_seekable`` is false if reading from an offset requires
-    reading all bytes before it. ``folder_name`` and ``file_name`` are longer deployment names for
-    grouping by folder and by file; ``None`` if the default name is unique among the inputs.
+    ``path`` is a path or a URI. ``host`` is the name of the machine that wrote the file; it is set
+    only for files in the output of ``yarn logs``. ``is_seekable`` is false if reading from an
+    offset requires reading all bytes before it. ``folder_name`` and ``file_name`` are longer
+    deployment names for grouping by folder and by file; ``None`` if the default name is unique
+    among the inputs.
     """
 
     path: str
@@ -103,7 +104,10 @@ def nothing_to_read(inputs: Sequence[str]) -> UsageError:
 
 
 def open_binary(path: str) -> BinaryIO:
-    """A byte stream of a file, a URI, or a member of an archive."""
+    """A byte stream of a file, a URI, or a member of an archive.
+
+    Raises ``OSError`` if it cannot be opened; for a URI, also the other errors of ``open_stored``.
+    """
     if is_uri(path):
         return open_stored(path)
     member = split_member(path)
@@ -191,7 +195,7 @@ def _is_no_log(name: str) -> bool:
 
 
 def _add_stored(root: str, files: dict[str, InputFile], quarantined: list[Quarantined]) -> None:
-    """Add the files at a URI; a listing contains neither links nor permissions."""
+    """Add the files at a URI; the listing contains neither links nor permissions."""
     try:
         found = list_stored(root)
     except OSError as error:

@@ -2,7 +2,8 @@
 
 Arrow and JSON cannot store names that are not valid UTF-8, so invalid bytes are escaped as in
 ``\\xff``. Because ``archive!/member`` denotes a member of an archive, a ``!`` at the end of a
-folder name is also escaped, and so is a backslash at the start of a name's own ``\\xff``.
+folder name is also escaped. If a name already contains text such as ``\\xff``, its backslash is
+escaped.
 """
 
 from __future__ import annotations

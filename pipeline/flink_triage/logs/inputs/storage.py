@@ -3,7 +3,7 @@
 Uses Arrow's file systems, which work in the driver and in Python workers. Spark itself does not
 support reading part of a file in a worker. Credentials come from the default credential chain of
 each store (environment, profile, instance role), unless ``use_options`` sets others. Credentials
-that it sets are masked in error messages.
+set by ``use_options`` are masked in error messages.
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ def _stored(uri: str, info: Any) -> StoredFile:
 
 
 def stat_stored(uri: str) -> StoredFile:
-    """The current size and modification time of ``uri``; raises ``OSError`` if it is not a file."""
+    """The current size and modification time of ``uri``.
+
+    Raises ``OSError`` if it is not a file or cannot be accessed, and the other errors of
+    ``open_stored``.
+    """
     system, place = _place(uri)
     with _in_words(uri):
         info = system.get_file_info(place)
@@ -132,14 +136,18 @@ def stat_stored(uri: str) -> StoredFile:
 
 
 def open_stored(uri: str) -> BinaryIO:
-    """A seekable byte stream of ``uri``; raises ``OSError``."""
+    """A seekable byte stream of ``uri``.
+
+    Raises ``OSError`` if it cannot be opened, ``UsageError`` for an unknown scheme, and
+    ``EnvironmentProblem`` if PyArrow is missing.
+    """
     system, place = _place(uri)
     with _in_words(uri):
         return cast(BinaryIO, _StoredStream(uri, system.open_input_file(place)))
 
 
 class _StoredStream(io.RawIOBase):
-    """A file in a store; reads ahead, so that not every small read causes a request."""
+    """A file in a store; reads ahead to avoid a request for each small read."""
 
     def __init__(self, uri: str, source: Any, first_bytes: int = _FIRST_BYTES) -> None:
         self._uri = uri
@@ -258,7 +266,7 @@ def _file_system(kind: str, scheme: str, authority: str, hidden: _Hidden, proces
 def _s3_arguments(options: StorageOptions, bucket: str) -> dict[str, Any]:
     """Arguments from S3A's endpoint, region, role, and credential options.
 
-    Arrow's defaults apply otherwise.
+    Arrow's defaults apply to options that are not set.
     """
     found: dict[str, Any] = {}
     for argument, name in (

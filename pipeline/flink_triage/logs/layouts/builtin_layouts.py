@@ -13,7 +13,7 @@ from flink_triage.logs.layouts.timestamps import TIMESTAMP
 LEVELS = "TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL|SEVERE|CRITICAL|NOTICE"
 _LEVEL = rf"(?P<level>{LEVELS})"
 _LOGGER = r"(?P<logger>[\w$][\w$.\-/]{0,400})(?:[:@]\d{1,6})?"
-# Thread names contain nested brackets: "[Writer[1] (1/2)#0]".
+# Thread names may contain brackets: "[Writer[1] (1/2)#0]".
 _BRACKET = r"\[(?:[^\[\]]|\[[^\[\]]{0,400}\]){0,2000}\]"
 # A bare %X prints the MDC as a map: "{flink-job-id=…, tenant=acme}".
 GROUPED = rf"(?:{_BRACKET}|\{{[^{{}}]{{0,2000}}\}})"
@@ -59,8 +59,7 @@ LAYOUTS: tuple[Layout, ...] = (
         "2026-11-21 06:47:23,468 INFO  org.apache.flink.runtime.Foo [] - message",
         rf"{TIMESTAMP}[ ]+{_LEVEL}[ ]+{_LOGGER}[ ]+(?:{_NDC}[ ]+)?-(?:[ ]|$){_MESSAGE}",
     ),
-    # FLIP-251 / FLINK-31080: the MDC with the job ID, and other bracketed context in custom
-    # patterns.
+    # The MDC with the job ID (FLINK-34417), and other bracketed context in custom patterns.
     _layout(
         "log4j2-mdc",
         "2026-11-21 06:47:23,468 INFO  [{flink-job-id=caf5}] [main] org.apache.Foo - message",

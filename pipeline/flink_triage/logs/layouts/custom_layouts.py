@@ -62,7 +62,7 @@ def _problem_of(pattern: str) -> str | None:
 
 
 def read_layouts(directories: Iterable[Path]) -> tuple[str, ...]:
-    """The regexes in the ``layouts.yaml`` files of these directories; a file may be missing.
+    """The regexes in the ``layouts.yaml`` files of these directories, which may lack the file.
 
     Raises ``UsageError`` with the problems of all files, as ``path:line: field: reason``.
     """

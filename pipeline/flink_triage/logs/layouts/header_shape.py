@@ -1,10 +1,12 @@
-"""Derives a file's header shape, its fixed columns, to find header lines without parsing them.
+"""Derives the header shape of a file, to find its header lines without parsing them.
 
-A shape has one character per column: ``9`` is a digit, any other character is literal (``9999-99-99
-99:99:99,999 ``). The anchor is the position of the level, if it is fixed: ``@24`` is a column, and
-``]2`` means after the second ``]`` and one space. Both are part of the layout name in a profile,
-such as ``log4j2 <9999-99-99 99:99:99,999 > @24``, so that a byte range can be read without the rest
-of the file.
+A header shape consists of the first columns of a header line, which are the same in each header,
+except for digits. It has one character per column: ``9`` stands for a digit, and any other
+character for itself (``9999-99-99 99:99:99,999 ``). The anchor is the position of the level, if it
+is fixed: ``@24`` is a column, and ``]2`` means after the second ``]`` and one space. The shape and
+the anchor are part of the layout name in the profile of the file, such as
+``log4j2 <9999-99-99 99:99:99,999 > @24``, so that a byte range can be read without the rest of the
+file.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ JSON = "json"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a file's header lines: the layout, the columns, and the anchor of the level.
+    """The shape of a file's header lines: the layout, the columns, and the position of the level.
 
     ``anchor`` is ``None`` if the level has no fixed position.
     """
@@ -82,7 +84,7 @@ class Shape:
         return _text_pattern(self.columns).match(line) is not None
 
     def level_of(self, line: bytes) -> bytes | None:
-        """The level at the anchor, or ``None`` if the text there is not a level."""
+        """The level at the anchor; ``None`` without an anchor, or if it has no level."""
         column = self._anchor_column(line)
         if column is None:
             return None
@@ -104,7 +106,7 @@ class Shape:
 
     @property
     def time_columns(self) -> tuple[int, int, int] | None:
-        """The columns where date and time start, where the fraction starts, and the timestamp ends.
+        """The columns at which the timestamp starts, its fraction starts, and the timestamp ends.
 
         ``None`` unless the shape is a complete timestamp in a simple format, followed by a space,
         or by a quote in JSON. In JSON, the timestamp includes the UTC offset.
@@ -112,7 +114,7 @@ class Shape:
         return _time_columns(self.columns)
 
     def next_header(self, data: bytes | bytearray, start: int) -> int:
-        """The offset of the first header after a newline at or after ``start``; -1 if missing."""
+        """The offset of the first header after a newline at or after ``start``, or -1."""
         match = _following(self.columns).search(data, start)
         return match.start() + 1 if match else -1
 
@@ -154,9 +156,10 @@ def shape_named(name: str) -> Shape | None:
 
 
 def shape_of(headers: Sequence[str], starts: Sequence[str], layout: str) -> Shape | None:
-    """The common shape of these header lines; ``None`` if they have none, or if they are too few.
+    """The common shape of these header lines.
 
-    ``starts`` are the ``timestamp_columns`` of the lines.
+    ``None`` for fewer than three lines, or if their common columns are too few. ``starts`` are the
+    ``timestamp_columns`` of the lines.
     """
     if len(starts) < 3:
         return None

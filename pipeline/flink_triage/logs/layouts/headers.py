@@ -88,7 +88,7 @@ _TIME_ONLY = re.compile(
 
 
 def canonical_level(word: str | None) -> str | None:
-    """The log4j2 name of a level; any other word is returned in upper case."""
+    """The log4j2 name of a level; any other word in upper case; ``None`` without a word."""
     if not word:
         return None
     upper = word.upper()
@@ -98,7 +98,10 @@ def canonical_level(word: str | None) -> str | None:
 def parse_header(
     line: str, default_timezone: tzinfo = UTC, layout: str | None = None
 ) -> Header | None:
-    """The header on this line, or ``None``; the layout named ``layout`` is tried first."""
+    """The header on this line, or ``None``; the layout named ``layout`` is tried first.
+
+    A timestamp without a time zone is interpreted in ``default_timezone``.
+    """
     first = _BY_NAME.get(layout) if layout else None
     if first is not None:
         header = _try(first, line, default_timezone)
@@ -115,7 +118,7 @@ def parse_header(
 
 
 def header_kind_of(line: str) -> HeaderKind | None:
-    """The layout and logger that ``parse_header`` would return for this line, in half the time."""
+    """The layout and logger that ``parse_header`` returns for this line, but faster."""
     if not _CHEAP.match(line):
         return None
     for layout in LAYOUTS:
@@ -132,7 +135,8 @@ def _without_layout(line: str, default_timezone: tzinfo) -> Header | None:
     return _parse_house_layout(line, default_timezone)
 
 
-# A timestamp in Flink's default format, followed by spaces and a capital letter or a bracket.
+# A timestamp in Flink's default format, or in ISO 8601 without an offset. Spaces and a capital
+# letter or a bracket must follow it.
 _PLAIN_TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.,](\d{1,9})(?=[ ]+[A-Z\[])", re.ASCII)
 
 
@@ -170,7 +174,7 @@ def with_message_below(header: Header, below: str) -> Header | None:
     """The header with the message from the line ``below``.
 
     Some layouts print a line break before the message. ``None`` if the header already has a message
-    or has no logger, or if that line has no message.
+    or has no logger, or if that line is blank or part of a stack trace.
     """
     is_blank = not below or below.isspace()
     if header.logger is None or header.message.strip() or is_blank:
@@ -218,8 +222,8 @@ def parts_of_match(
 def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
     """The thread name and the context in bracketed text.
 
-    The last bracket that is not empty, a ``key=value`` map, or a job ID is the thread; all others
-    are context.
+    The last bracket that is neither empty nor a map (such as ``key=value``) nor a job ID contains
+    the thread name; all others are context.
     """
     thread: str | None = None
     context: list[str] = []
@@ -235,7 +239,7 @@ def _thread_and_context(bracketed: str) -> tuple[str | None, str]:
 
 @lru_cache(maxsize=1024)
 def job_id_of(context: str) -> str | None:
-    """The 32-digit job ID in MDC text such as ``{flink-job-id=…}`` or ``[…]``."""
+    """The job ID in MDC text such as ``{flink-job-id=…}`` or ``[…]``, or ``None``."""
     match = _JOB_ID.search(context.strip(" []{}"))
     return match["id"] if match else None
 
@@ -332,7 +336,7 @@ class _Tokens:
         if token and (self.level is None or line[token.end() :].lstrip(" \t")[:1] == "|"):
             self.thread = self.thread or token[0]
             return token.end()
-        # "%c{1} - %m" and "%c{1}: %m".
+        # A logger without a package, as in "%c{1} - %m" and "%c{1}: %m".
         rest = line[logger.end() :] if logger else ""
         if logger and self.logger is None and self.level and _ENDS_LOGGER.match(rest):
             self.logger = logger["logger"]

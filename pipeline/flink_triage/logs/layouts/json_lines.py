@@ -124,7 +124,7 @@ _MAX_CAUSES = 50
 
 
 def kind_of_line(text: str) -> HeaderKind | None:
-    """The layout and logger of a line without its carrier; ``None`` if it is not a header."""
+    """The layout and logger of a line, after removal of its carrier; ``None`` without a header."""
     if not text.startswith("{"):
         return header_kind_of(text)
     header = parse_json_line(text)
@@ -175,7 +175,7 @@ def header_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> Header | N
 
 
 def time_of(fields: Mapping[str, Any], default_timezone: tzinfo) -> datetime | None:
-    """The event time in a JSON object."""
+    """The event time in a JSON object, or ``None``."""
     return _time(_flatten(fields), default_timezone)
 
 
@@ -192,7 +192,11 @@ def begins_with_its_time(line: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A raw log line inside a JSON object, with its source and its collection time."""
+    """A raw log line inside a JSON object, with its source and the time in the object.
+
+    ``source`` joins the fields that identify the stream. ``time`` is in ISO 8601, or empty if the
+    object contains no time.
+    """
 
     text: str
     source: str
@@ -316,7 +320,7 @@ def _stack_text(value: Any) -> str | None:
 
 
 def _element_text(item: Any) -> str:
-    """A stack frame from an object with the field names of log4j2 or logback, or other text."""
+    """The stack frame in an object with the fields of log4j2 or logback; other items as text."""
     if not isinstance(item, dict):
         return str(item)
     method = item.get("method", item.get("methodName"))

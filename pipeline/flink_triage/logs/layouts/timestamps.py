@@ -7,7 +7,7 @@ Supported formats:
 - log4j 1's ``yy/MM/dd HH:mm:ss``
 - dates with month names: ``21 Nov 2026 06:54:27,012``, ``Nov 21, 2026 6:54:27 AM``
 - dates with the year last: ``21.11.2026 06:54:27``, ``11/21/2026 06:54:27,012``; with slashes, the
-  month precedes the day if the date is then valid
+  first number is the month, unless it exceeds 12
 - ``20261121 065427``, and epoch seconds (with a fraction) and milliseconds
 - a time of day, which is recognized, but has no date and therefore yields ``None``
 """
@@ -91,7 +91,10 @@ def timestamp_of(match: re.Match[str], default_timezone: tzinfo) -> datetime | N
 
 
 def time_of_columns(second: str, fraction: str, default_timezone: tzinfo) -> datetime | None:
-    """The UTC time of ``yyyy-MM-dd HH:mm:ss`` text and the digits of the fraction of a second."""
+    """The UTC time of ``yyyy-MM-dd HH:mm:ss`` text and the digits of the fraction of a second.
+
+    ``None`` under the same conditions as in ``timestamp_of``.
+    """
     moment = _second(second[:10], second[11:], "", default_timezone)
     return _with_fraction(moment, fraction)
 

@@ -15,9 +15,9 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 class WholeEvents:
     """The complete events of the buffer ``data``.
 
-    ``bounds`` and ``lines`` are the byte offset and line number at which each event starts, and as
-    the last entry those at which the last event ends. ``rows`` are the first bytes of each event,
-    as 64-bit words. All events start with a header, except for the first one if
+    ``bounds`` and ``lines`` contain the byte offset and the 0-based line number of the start of
+    each event, followed by those of the end of the last event. ``rows`` are the first bytes of each
+    event, as 64-bit words. All events start with a header, except for the first one if
     ``begins_with_header`` is false.
     """
 
@@ -67,7 +67,7 @@ def _unsorted_rows(data: bytes, starts: npt.NDArray[np.int64]) -> npt.NDArray[np
 def suspects_of(
     view: WholeEvents, is_judged: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """Events in which the finder may have found a literal, except those in ``is_judged``."""
+    """Whether each event may contain a literal of the finder; false for those in ``is_judged``."""
     found = np.zeros(len(is_judged), dtype=np.bool_)
     fenced = np.ones(len(is_judged) + 2, dtype=np.bool_)
     fenced[1:-1] = is_judged

@@ -26,7 +26,7 @@ def code_of(level: str | None) -> int:
 def quiet_levels(
     view: WholeEvents, newlines: npt.NDArray[np.int64], shape: Shape
 ) -> npt.NDArray[np.int64]:
-    """An index into ``_LEVELS`` for each event with a quiet level; ``UNRESOLVED`` for all others.
+    """An index into ``_LEVELS`` for each event with a level in ``QUIET``; otherwise ``UNRESOLVED``.
 
     In JSON, the level is also ``UNRESOLVED`` for records that must be parsed.
     """

@@ -1,7 +1,7 @@
 """Reads a file whose header lines have a fixed shape, and yields its notable events in portions.
 
 The file is read in large blocks. NumPy and a literal scan find the events that may be notable, and
-Python code runs only for these. Without ``repeats``, the result equals that of
+only these are processed individually. Without ``repeats``, the result equals that of
 ``reference_reader``. A range includes every event whose first byte is in the range, up to the end
 of that event.
 """
@@ -36,7 +36,7 @@ BLOCK_BYTES = 1024 * 1024
 # Below this size, NumPy's call overhead exceeds the cost of a loop over the events.
 FEW_BYTES = 16 * 1024
 
-# In larger portions, more events are counted without building them, but they require more memory.
+# With larger portions, more events are counted without building them, but more memory is required.
 MAX_PORTION_BLOCKS = 16
 # Completed checkpoints are trimmed when this many have been collected.
 MAX_ROUTINE = 16 * 1024
@@ -93,7 +93,8 @@ class _Blocks:
         self._giant_bytes = max(2 * block_bytes, build.settings.max_event_bytes + 2 * SHAPE_WIDTH)
         self._cut_bytes = min(build.settings.max_event_bytes, build.settings.max_line_bytes)
         self._repeats = repeats
-        # Blocks per portion; few at first, because later portions reuse forms learned earlier.
+        # Blocks per portion. The first portions are small, because forms are learned from a portion
+        # only after it was returned.
         self._portion_blocks = 1
         self._blocks = 0
         # The completed checkpoints of the portion: offset, line, bytes, minute, and job.
@@ -140,7 +141,10 @@ class _Blocks:
         self._keep_routine()
 
     def _trim_routine(self) -> None:
-        """Between other kept events, keep only the ends of the checkpoints of a job and minute."""
+        """Drop each completed checkpoint between two others of the same job and minute.
+
+        Other kept events separate the checkpoints before them from those after them.
+        """
         others = self._tally.waiting_offsets
         if self._repeats is not None:
             others = sorted([*others, *(offset for offset, _, _ in self._repeats.lasts())])
@@ -173,7 +177,10 @@ class _Blocks:
         is_open: bool,
         is_cut: bool = False,
     ) -> None:
-        """Count a single event; ``is_open`` means that its last line has no newline."""
+        """Count a single event, and keep it if it is notable.
+
+        ``is_open`` means that its last line has no newline.
+        """
         shape = self._build.shape
         minute = self._build.minute_of(data) if shape.is_header(data) else None
         built = self._build.build(offset, size, self._line, data, is_cut=is_cut)
@@ -186,7 +193,10 @@ class _Blocks:
             self._tally.keep(built.event, built.redactions, built.decode_errors)
 
     def _take_giant(self, carry: bytes) -> bytes:
-        """Read to the end of an event that exceeds the buffer; keep only its head and tail."""
+        """Read to the end of an event that exceeds the buffer; return the data after it.
+
+        Only the head and tail of the event are kept.
+        """
         settings = self._build.settings
         head_bytes, tail_bytes = head_and_tail_bytes(settings)
         head = carry[:head_bytes]
@@ -359,7 +369,7 @@ class _Blocks:
         return events.bounds[-1]
 
     def _is_routine(self, offset: int, line: int, data: bytes) -> bool:
-        """Whether the event reports a completed checkpoint, which is processed later."""
+        """Whether the event reports a completed checkpoint; if so, store it for later."""
         job = job_of_completed(data)
         minute = self._build.minute_of(data) if job is not None else None
         if job is None or minute is None:

@@ -68,7 +68,7 @@ class Tally:
     def keep_counted(self, size: int) -> None:
         """Move ``size`` bytes from the counted to the event bytes.
 
-        They belong to notable events that were counted without building them.
+        The bytes are those of notable events that were counted without building them.
         """
         self.event_bytes += size
         self.counted_bytes -= size

@@ -1,4 +1,4 @@
-"""Determines which events of a block that may be notable only have to be counted."""
+"""Determines which of the potentially notable events of a block only have to be counted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from flink_triage.logs.text.block_literals import LiteralFinder
 
 
 class Candidates:
-    """The candidates of a block, in file order, as parallel arrays.
+    """The events of a block that may be notable, in file order, as parallel arrays.
 
-    ``indexes`` are their numbers in the block. ``runs`` contains, for each kind, the positions in
-    these arrays of plain events that do not have to be read individually.
+    ``indexes`` are their numbers in the block. ``runs`` contains the plain events that do not have
+    to be read individually: for each kind, their positions in these arrays.
     """
 
     def __init__(

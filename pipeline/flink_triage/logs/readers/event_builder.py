@@ -46,7 +46,7 @@ _BLANKS = " \t\n\r\x0b\f"
 
 @dataclass(frozen=True, slots=True)
 class BuiltEvent:
-    """A judged event: ``event`` is ``None`` if the event is only counted."""
+    """The result of judging an event; ``event`` is ``None`` if it is not notable."""
 
     event: Event | None
     level: str | None
@@ -81,11 +81,12 @@ class ShapedEvents:
         # The fast path does not mask personal data.
         is_general = is_general or self._personal
         self.time_columns = None if is_general else shape.time_columns
-        # Whether timestamps sort in the same order as their text: false if the timezone may set
-        # clocks back.
+        # Whether timestamps sort in the same order as their text: false if clocks may be set back
+        # in the time zone.
         self.is_clock_steady = default_timezone.utcoffset(None) is not None
         self._after_time = layout.after_time if layout is not None else None
-        # Whether these bytes after the timestamp are a complete header, whatever message follows.
+        # For each text between timestamp and message: whether it completes the header, regardless
+        # of the message.
         self._headers: dict[bytes, bool] = {}
         anchor = shape.anchor or ""
         self._level_column = int(anchor[1:]) if anchor.startswith("@") else None
@@ -153,9 +154,10 @@ class ShapedEvents:
         is_cut: bool = False,
         has_literal: bool | None = None,
     ) -> BuiltEvent:
-        """Judge one event; ``data`` is the whole event, or its head and tail if ``is_cut``.
+        """Judge one event: determine whether it is notable, and if so, build it.
 
-        ``has_literal`` is the result of an earlier literal scan of the whole event, if any.
+        ``data`` is the whole event, or its head and tail if ``is_cut``. ``has_literal`` is the
+        result of an earlier literal scan of the whole event, if any.
         """
         if not is_cut and len(data) <= self._whole_bytes:
             built = self._build_regular(offset, size, line, data, has_literal)

@@ -152,7 +152,7 @@ class OpenEvent:
             if self._throwable_open:
                 # A throwable without stack frames ends at a blank line.
                 return self._blank_seen
-            # A title of the stack trace below it belongs to that stack trace.
+            # A title above a stack trace is part of the same event.
             is_title = self.line_count == 1 and (
                 "Caused by: " in self.last_line or self.last_line.startswith(_OF_SQL_CLIENT)
             )
@@ -171,7 +171,7 @@ class OpenEvent:
         return _is_prose(text, self.last_line)
 
     def _is_title(self, text: str) -> bool:
-        """Whether the event is only a cause that is indented more than ``text``, another cause.
+        """Whether the event is a single cause that is indented more than ``text``, another cause.
 
         The event is then a quotation above the stack trace, because lines that belong to a cause
         are indented at least as much as the cause itself.

@@ -1,8 +1,8 @@
 """Finds the digits and IDs of a form that affect its matches, and the positions of event details.
 
-Events of a form can be counted only if signatures and parsers treat all of them alike
-(``SensitiveDigits``, ``are_equal``), and if at least two parsed events of the form have the same
-properties (``constant_of``, ``places_of``).
+Events of a form (see ``event_forms``) can be counted without building them only if signatures and
+parsers treat all of them alike (``SensitiveDigits``, ``are_equal``), and if at least two parsed
+events of the form have the same properties (``constant_of``, ``places_of``).
 """
 
 from __future__ import annotations

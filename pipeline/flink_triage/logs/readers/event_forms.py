@@ -43,7 +43,7 @@ _BLANKS = _among(b" \t\r\n")
 
 
 def forms_of_events(events: Sequence[bytes], time: bytes) -> list[bytes]:
-    """The form of each event; ``time`` replaces the start of each event, its timestamp."""
+    """The form of each event; ``time`` replaces the timestamp at the start of each event."""
     if not events:
         return []
     together = forms_of(b"".join(events))

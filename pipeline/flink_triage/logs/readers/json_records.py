@@ -1,9 +1,9 @@
 """Reads JSON records that start with their timestamp, without parsing most of them.
 
 Such a file has a header shape (``{"@timestamp":"9999-99-99T99:99:99.999Z"``) and is read in blocks
-like plain text. A record is plain if it has a message and a quiet level, but no stack trace and no
-escaped characters. A plain record on one line, within the size limits, is parsed only if its bytes
-contain a literal. All other records are parsed. Repeated records may be counted instead.
+like plain text. A record is plain if it has a message and a level in ``QUIET``, but no stack trace
+and no escaped characters. A plain record on one line, within the size limits, is parsed only if its
+bytes contain a literal. All other records are parsed. Repeated records may be counted instead.
 """
 
 from __future__ import annotations

@@ -84,7 +84,8 @@ class PastedEvents:
             end = line.offset + line.size
             if self._tally.is_portion:
                 yield self._tally.take()
-        # If the last line ends inside its prefix, its stream is unknown, and it is its own event.
+        # If the last line ends inside its prefix, its stream is unknown, and it forms a separate
+        # event.
         for last in sorted(self._open.values(), key=lambda event: -event.offset):
             is_active = is_active and last.offset + last.size == end
             if is_active:
@@ -151,7 +152,7 @@ class PastedEvents:
         return header
 
     def _minute(self, source: str, logged_at: datetime | None) -> datetime | None:
-        """The minute of this event, or else of the most recent earlier event with a time."""
+        """The minute of this event, or else of the last earlier event of the stream with a time."""
         if logged_at is not None:
             self._minutes[source] = logged_at.replace(second=0, microsecond=0)
         return self._minutes.get(source)

@@ -37,7 +37,10 @@ _MAX_JOINED_CHARS = 1024 * 1024
 
 
 def joined(lines: Iterable[PhysicalLine], carriers: Sequence[Peel]) -> Iterator[Logical]:
-    """The lines without their prefixes; the partial lines of each source are joined."""
+    """The lines without their prefixes; the partial lines of each source are joined.
+
+    The text of a record with several lines is split.
+    """
     partial: dict[str, tuple[Logical, list[str], int]] = {}
     for line in lines:
         peeled = peel_line(carriers, clean(line.text))
@@ -82,7 +85,7 @@ def _rejoined(first: Logical, texts: Sequence[str]) -> Logical:
 
 
 def _split(whole: Logical) -> Iterator[Logical]:
-    """The lines in the text of one record; each has size 1, and the last one has the rest."""
+    """The lines in the text of one record; each has size 1, and the last has the remaining size."""
     texts = whole.peeled.text.split("\n")
     # Each line must have its own offset, so there cannot be more lines than bytes.
     texts = [*texts[: whole.size - 1], "\n".join(texts[whole.size - 1 :])]

@@ -36,7 +36,7 @@ _MAX_HEADER_BYTES = 128
 def plain_lines(
     events: Sequence[bytes], is_line: npt.NDArray[np.bool_], finder: LiteralFinder
 ) -> npt.NDArray[np.bool_]:
-    """The plain events among those in ``is_line``; none if ``is_line`` has few events."""
+    """The plain events among those in ``is_line``; none if these are fewer than ``MET_FROM``."""
     lines = is_line.nonzero()[0]
     if len(lines) < MET_FROM:
         return np.zeros_like(is_line)

@@ -1,9 +1,9 @@
 """Recognizes failures that differ only in the text that their exceptions quote, such as a record.
 
-They may also differ in numbers and IDs, like other events of one form. Fingerprints do not contain
-quoted text, so these failures are of one kind, even if their texts have different lengths. This
-requires that the quoted text does not affect how the event is parsed, and that the events contain
-the same literals and match the same regexes.
+Such failures may also differ in numbers and IDs, like other events of one form. Fingerprints do not
+contain quoted text, so these failures are of one kind, even if the quoted texts have different
+lengths. This requires that the quoted text does not affect how the event is parsed, and that the
+events contain the same literals and match the same regexes.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _QUOTED = re.compile(
     rb"\"[^\"\n]{0,1024}\"|`[^`\n]{0,1024}`"
     rb"|(?<![A-Za-z0-9])'[^'\n]{0,1024}'(?![A-Za-z0-9])"
 )
-# The lines of throwables whose message is one line, and so short that `traces.fingerprint` does not
-# truncate it before masking.
+# A stack frame, and a throwable with its message. The message must be on one line, and short enough
+# that `traces.fingerprint` does not truncate it before masking.
 _FRAME = re.compile(rb"\t(?:at [\w$.<>/@-]{1,1024}\([^()]{0,256}\).{0,512}|\.\.\. \d{1,9} more)")
 _HEADLINE = re.compile(
     rb"(?:Caused by: )?(?:org\.apache\.flink\.util\.SerializedThrowable: (?=(?:[\w$]+\.){2}))?"
@@ -50,7 +50,7 @@ INDICATIONS = (
     rb"[\x00\x1b\r&\x80-\xff]",
     "|".join(word.replace(".", r"\.") for word in TRACE_WORDS).encode(),
 )
-# The same in quoted text, which may also contain a stack trace on one line.
+# Indications in quoted text, which may also contain a stack trace on one line.
 _QUOTED_INDICATIONS = (*INDICATIONS, rb"#01|<br", rb" by:|at[ \t]+[^ \n]*\(")
 
 _LINE_END = re.compile(r"\(\?:\\n\|\\Z\)")
@@ -68,7 +68,7 @@ class QuotedKey(bytes):
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """A regex, the literals that it requires, and the classes of which it requires one."""
+    """A regex, its required literals, and the classes that it applies to (empty for all)."""
 
     literals: frozenset[int]
     names: frozenset[bytes]
@@ -77,7 +77,7 @@ class _Search:
 
 
 class QuotedText:
-    """Removes quoted text from events, and finds the literals and regexes that match with it.
+    """Removes quoted text from events, and finds the literals and regexes that match the full text.
 
     ``literals`` and ``searches`` are those of all signatures.
     """
@@ -111,8 +111,8 @@ class QuotedText:
     def without(self, event: bytes) -> tuple[bytes, bytes] | None:
         """The event without quoted text, and a text that identifies its literals and matches.
 
-        ``None`` if the event is not a failure with a stack trace that quotes text, or if the quoted
-        text may affect more than its matches.
+        ``None`` if the event is not a failure with a stack trace that quotes text, if it is too
+        long, or if the quoted text may affect more than its matches.
         """
         if len(event) > self._max_bytes:
             return None

@@ -25,7 +25,8 @@ class ByteSource(Protocol):
 class Window:
     """The offset at which reading starts, and the offset before which all included events start.
 
-    If ``is_active`` is set, the last event of the file may continue.
+    ``end`` is ``None`` for the end of the file. If ``is_active`` is set, the last event of the file
+    may continue.
     """
 
     start: int
@@ -39,7 +40,10 @@ class Window:
 def read_lines(
     source: ByteSource, window: Window, build: ShapedEvents, tally: Tally
 ) -> Iterator[Sequence[Event]]:
-    """Read ``source`` line by line, from ``window.start`` on; yield its events in portions."""
+    """Read ``source``, which must be positioned at ``window.start``, line by line.
+
+    Yields the notable events in portions; the last portion stays in ``tally``.
+    """
     reader = _Lines(source)
     lines: list[bytes] = []
     offset = window.start

@@ -2,8 +2,9 @@
 
 A notable event is looked up by its form (see ``event_forms``), or by its header if it is plain. If
 two parsed events of a form have the same properties, these apply to all events of the form, except
-for details such as the job and the subtask, whose columns are known. Of each kind that may be
-counted, then only the first few and the last event of a portion and events out of order are built.
+for details such as the job and subtask, whose columns are known. A kind consists of the events with
+the same form, period, and details. Of each kind that may be counted, only the first few events of a
+portion, its last event, and events out of order are built.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from flink_triage.model import Observation
 
 # Maximum size of a counted event: larger events are rare, and a form is as large as its event.
 MAX_EVENT_BYTES = 16 * 1024
-# Maximum number of forms per process and table.
+# Limits: forms per context and header shape, such pairs, and forms met before they are learned.
 _MAX_FORMS = 4096
 _MAX_TABLES = 16
 _MAX_MET = 65_536
@@ -44,7 +45,7 @@ LAST_TEN_SECONDS = ord("5")
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The events that were only counted, and that a built event represents.
+    """The counted events that one built event represents.
 
     ``subtasks`` are the 1-based subtasks in these events.
     """
@@ -81,13 +82,11 @@ class _Group:
 
 
 class Repeats:
-    """The forms that a process has learned, and the groups of the current portion.
+    """The forms that this Python process has learned, and the groups of the current portion.
 
     ``known_events`` is the number of events whose form is known and counted; ``other_events`` is
-    the number of other events.
-
-    ``load`` returns the objects that find sensitive digits and quoted text. It takes 30 ms, so it
-    is called on first use.
+    the number of other notable events. ``load`` returns the objects that find sensitive digits and
+    quoted text. It is called on first use, because it takes 30 ms.
     """
 
     def __init__(self, load: Callable[[], tuple[SensitiveDigits, QuotedText]]) -> None:
@@ -119,7 +118,7 @@ class Repeats:
         self._pending, self._groups, self._counted_bytes = {}, {}, 0
 
     def begin(self, build: ShapedEvents, grain: Grain, context: Hashable) -> None:
-        """Prepare for a range.
+        """Prepare for a range of a file whose shape has ``time_columns``.
 
         ``context`` is everything that affects an event's content, apart from its bytes.
         """

@@ -31,7 +31,7 @@ from flink_triage.settings import Settings
 class Scanner:
     """Reads byte ranges; create one per process, because it compiles its literals.
 
-    ``literals`` are the anchors of the signatures; the lifecycle literals are added. With
+    ``literals`` are ``SignaturePack.anchors``; the lifecycle literals are added. With
     ``line_by_line``, the slow reference reader reads files with a header shape.
     """
 

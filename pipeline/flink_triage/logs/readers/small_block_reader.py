@@ -28,10 +28,10 @@ _QUIET_WORD = b"(" + "|".join(QUIET).encode() + rb")(?![0-9A-Za-z_])"
 class FewEvents:
     """The complete events of ``data``.
 
-    ``bounds`` and ``lines`` are the byte offset and line number at which each event starts, and as
-    the last entry those at which the last event ends. All events start with a header, except for
-    the first one if ``begins_with_header`` is false. ``levels`` contains the quiet levels, and
-    ``None`` for events with other text at the anchor.
+    ``bounds`` and ``lines`` contain the byte offset and the 0-based line number of the start of
+    each event, followed by those of the end of the last event. All events start with a header,
+    except for the first one if ``begins_with_header`` is false. ``levels`` contains the levels in
+    ``QUIET``, and ``None`` for events with other text at the anchor.
     """
 
     data: bytes
@@ -50,7 +50,7 @@ class FewEvents:
         ]
 
     def suspects(self, finder: LiteralFinder, judged: Sequence[bool]) -> set[int]:
-        """Events in which the finder may have found a literal, except those in ``judged``."""
+        """The indexes of events that may contain a literal, except for those in ``judged``."""
         view = memoryview(self.data)
         ends: list[int] = []
         begun = None
@@ -100,7 +100,7 @@ def whole_events(data: bytes, shape: Shape, limit: int | None) -> FewEvents | No
 
 @lru_cache(maxsize=64)
 def _headers(shape: Shape) -> re.Pattern[bytes]:
-    """A regex for header lines, with a group for the quiet level at the anchor."""
+    """A regex for header lines, with a group for the level at the anchor if it is in ``QUIET``."""
     word = None
     anchor = shape.anchor or ""
     if anchor.startswith("@"):

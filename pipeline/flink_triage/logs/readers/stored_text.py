@@ -13,7 +13,7 @@ from flink_triage.settings import Settings
 
 
 def cut_event(data: bytes, settings: Settings) -> tuple[bytes, bool]:
-    """The event within the size limits, and whether it was cut.
+    """The event, shortened to the size limits if necessary, and whether it was cut.
 
     Of a large event, the head and tail are kept, and the bytes between them are replaced by their
     number. The end of a long line is replaced in the same way. The result depends only on the bytes

@@ -12,9 +12,9 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 class LiteralFinder(Protocol):
     """Finds literals in bytes.
 
-    ``suspects`` is a fast test for large amounts of data: for each literal in the data, it appends
-    the end of at least one part of the literal to a list; it may also append other positions.
-    ``ends`` and ``contains`` are exact.
+    ``suspects`` is a fast test for large amounts of data. For each literal in the data, it appends
+    the end offset of at least one part of the literal, plus ``base``, to a list. It may also append
+    other offsets. ``ends`` and ``contains`` are exact.
     """
 
     def suspects(self, data: bytes | memoryview, base: int, into: list[int]) -> None: ...
@@ -38,7 +38,7 @@ _FAILURE_WORDS = (
 
 
 def fragments_of(literals: Sequence[str]) -> tuple[str, ...]:
-    """A small set of short strings such that every literal contains at least one of them."""
+    """Strings such that every literal contains at least one of them; usually few and short."""
     rest = set(literals)
     chosen = []
     for word in _FAILURE_WORDS:

@@ -1,9 +1,9 @@
 """Masks personal data in text: email and IP addresses, host names, and user names.
 
-This is done only on request, because diagnoses mention hosts. A host is recognized by its context
-(such as a URL, ``host:port``, or ``@ host (dataPort=``), or by its ending (such as ``.internal``).
-Class names, option keys, and source positions such as ``Foo.java:12`` are usually kept, and so is
-``localhost``.
+Personal data is masked only on request, because a diagnosis without host names is less useful. A
+host is recognized by its context (such as a URL, ``host:port``, or ``@ host (dataPort=``), or by
+its ending (such as ``.internal``). Class names, option keys, and source positions such as
+``Foo.java:12`` are usually kept, and so is ``localhost``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Mapping
 _ENDINGS = (
     r"(?:internal|local|localdomain|lan|corp|intra(?:net)?|com|net|org|io|cloud|cn|de|eu|svc)"
 )
-# Java packages start with labels in which host names end.
+# Many Java packages start with a label that is also the ending of host names.
 _PACKAGE = r"(?:org|com|net|io|java|javax|jakarta|jdk|sun|scala|kotlin|de|cn|eu|akka|pekko)\."
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})"
 _NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,10}}"

@@ -24,8 +24,8 @@ class ByteSource(Protocol):
 class PhysicalLine:
     """One line; ``text`` excludes the line end, ``size_bytes`` includes it.
 
-    ``is_cut`` is set if ``text`` is incomplete. ``number``, the 1-based line number, is set only
-    for the records of an export, which may not be in file order.
+    ``is_cut`` is set if the end of the line is missing from ``text``. ``number``, the 1-based line
+    number, is set only for the records of an export, which may not be in file order.
     """
 
     offset: int
@@ -40,7 +40,10 @@ class PhysicalLine:
 def physical_lines(
     source: ByteSource, encoding: str, max_line_bytes: int, first_offset: int = 0
 ) -> Iterator[PhysicalLine]:
-    """All lines of ``source``, whose first byte is at ``first_offset``."""
+    """Yield all lines of ``source``; ``first_offset`` is the offset of its first byte in the file.
+
+    A byte order mark at offset 0 is removed. Invalid sequences are replaced.
+    """
     newline = _newline(encoding)
     is_utf8 = encoding == "utf-8"
     offset = first_offset

@@ -192,9 +192,10 @@ def _open_quote(line: str) -> str:
 
 
 def _redact_line(text: str, counter: _Counter) -> str:
-    """Redact one line, or lines of which each but the last ends with the key of a value below it.
+    """Redact one line, or several lines if each but the last ends with the key of the next value.
 
-    If more secrets are found after ``undisguise``, the undisguised text is returned, redacted.
+    If more secrets are found after ``undisguise``, the redacted form of the undisguised text is
+    returned.
     """
     own = _Counter()
     result = _redact_forms(text, own)

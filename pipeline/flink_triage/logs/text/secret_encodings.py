@@ -50,7 +50,7 @@ ENCODED = re.compile(
 
 
 def _encoded(word: str) -> set[str]:
-    """The base64 text for ``word`` at each of the three possible offsets in a group of bytes."""
+    """The base64 text for ``word`` at each of the three offsets in a group of three bytes."""
     found = set()
     for shift in range(3):
         text = base64.b64encode(b"\0" * shift + word.encode()).decode().rstrip("=")

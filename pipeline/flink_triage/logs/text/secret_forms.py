@@ -1,4 +1,4 @@
-"""Regexes with which ``redact`` finds secrets in text, and a quick test for them.
+"""Regexes that ``redact`` uses to find secrets in text, and patterns for a quick test.
 
 In most regexes, the group ``head`` is the text to keep, and ``value`` the text to replace. Most
 repetitions are bounded, and no repetition is nested in another one that matches the same text.
@@ -15,14 +15,14 @@ from flink_triage.logs.text.secret_tokens import quick_patterns
 # The start of a whole word, or of a word after "-D", the JVM option that sets a system property.
 _ALONE = r"(?:(?<![A-Za-z])|(?<=-D))"
 # Key words: the value of a key that ends in one of these words, or in one with a suffix, is secret.
-# The words are those of Flink (GlobalConfiguration.SENSITIVE_KEYS), connectors, cloud providers,
-# and other languages.
+# The words come from Flink (GlobalConfiguration.SENSITIVE_KEYS), connectors, cloud providers, and
+# languages other than English.
 _PASSWORDS = (
     rf"pass(?:word|wd|wort|phrase|code)|(?:store|key)pass|{_ALONE}pwd|secret"
     rf"|kennwort|contrase(?:ñ|n)a|mot[ _-]?de[ _-]?passe|{_ALONE}(?:mdp|senha|parola|has[łl]o)"
     r"|wachtwoord|lösenord|şifre|парол[ья]|密码|密碼|口令|密钥|密鑰|秘钥|令牌|パスワード|비밀번호"
 )
-# Words before "key" that also occur at the end of longer words.
+# Words before "key". No letter may precede them, because longer words also end in them.
 _OWNERS = "auth|db|database|priv|client|ibm|iam|cloud(?:ant)?|softlayer|cl|sl"
 _KEYS = (
     r"secret[-_. ]?(?:access[-_. ]?)?key|secret[-_.]?id|api[-_. ]?(?:key|token|secret)"
@@ -38,8 +38,9 @@ _KEYS = (
 _WORDS = rf"{_KEYS}|{_PASSWORDS}"
 # Words that also occur in ordinary text; `redact` checks the separator and the value.
 _SHY_WORDS = rf"{_ALONE}(?<!fencing\ )token|{_ALONE}(?:sas|sig|pass|pw)|signature|credential"
-# Suffixes of the word in a key, such as a plural, a number, "Value", or "_new", or ".orders" for a
-# map of options, unless the suffix denotes a property of the secret, as in "password.file".
+# Suffixes of a key word: a plural, a number, a word such as "Value" or "_new", or the key of a map
+# of options, such as ".orders". A suffix that denotes a property of the secret, as in
+# "password.file", is excluded.
 _ABOUT = (
     r"file|path|location|ur[il]|endpoint|class|provider|type|name|enabled|expir\w*|refresh|renew\w*"
     r"|manager|length|m(?:in|ax)|algorithm|encoder|validator|callback|policy|timeout|interval|retry"
@@ -56,13 +57,13 @@ _QUOTE = r"(?:\\{0,7}[\"']|%22|&quot;)"
 _SIGN = r"(?:[=-]>|:=|={1,3}(?![=>])|:(?![=:])|::(?=[\s\"'])|%3D|%3A)"
 _SEPARATOR = (
     rf"(?:[ \t]{{0,64}}{_SIGN}[ \t]{{0,64}}"
-    # Wrapped; the newline may be escaped as the two characters "\n".
+    # The value may be on the next line; the newline may be escaped as the two characters "\n".
     r"(?:(?<==)(?:\\?\r?\n|\\{1,2}n)[ \t]{0,64}(?!at[ ]|Caused[ ]|\\t))?)"
 )
 # An unquoted value ends at whitespace. It ends at a delimiter only if the next pair or the end of
 # the text follows, because passwords may also contain delimiters.
 _BARE = (
-    # Continued on the next line, where both the backslash and the newline are escaped.
+    # The value may continue on the next line, if both the backslash and the newline are escaped.
     r"(?:\\{2}n[ \t]{1,64}(?!at[ ])|[^\s,;&\"')}\]<\\]"
     r"|\\(?!n[\w.-]{1,64}=)"
     r"|[,;&](?!\s|\Z|[\w.%-]{1,64}[=:])"
@@ -287,14 +288,14 @@ _KEY = re.compile(rf"(?:{_WORDS}|(?<![A-Za-z])(?:token|credential)|jaas\.config)
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether an option with this name may contain a secret; the key word may occur anywhere."""
+    """Whether an option may contain a secret, because a key word occurs anywhere in its name."""
     return _KEY.search(key) is not None
 
 
 # --- the quick pass ----------------------------------------------------------------------------
 
-# Case-insensitive patterns that, together with MAYBE_CASED, detect text which may contain secrets.
-# Only this text is searched with the regexes above.
+# Case-insensitive patterns that, together with MAYBE_CASED, detect text that may contain secrets.
+# Only such text is searched with the regexes above.
 MAYBE = (
     rb"pass(word|wd|wort|phrase|code)|kennwort|wachtwoord|(^|[^a-z]|-d)(mdp|senha|parola)|mot.?de.?passe",
     rb"(store|key)pass\s",

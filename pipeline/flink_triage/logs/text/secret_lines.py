@@ -2,8 +2,8 @@
 
 A table is a header line with at least two column names, at least one of which denotes a secret,
 followed by lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of
-SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the more deeply indented lines and
-blank lines below it. Both may be on one line, with ``\\n`` in place of newlines.
+SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the blank and more deeply indented
+lines below it. Both may be on one line, with ``\\n`` in place of newlines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Header:
 
 
 def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line; the lines of a secret block are masked with the same mark."""
+    """Yield each line; the lines of a secret block are replaced by the same mark."""
     word, mark, indent, left = "", "", 0, 0
     for line in lines:
         if "\\n" in line:
@@ -63,7 +63,7 @@ def secret_blocks(lines: Sequence[str], mask: Mask) -> Iterator[str]:
 
 
 def secret_columns(lines: Sequence[str], mask: Mask) -> Iterator[str]:
-    """Each line, with the values in secret columns replaced by ``mask``."""
+    """Yield each line, with the values in secret columns replaced by ``mask``."""
     headers: list[_Header] = []
     for line in lines:
         if "\\n" in line:

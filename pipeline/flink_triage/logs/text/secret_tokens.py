@@ -1,7 +1,7 @@
 """Secrets that are recognized by their shape alone, such as tokens with the prefix of their issuer.
 
-The quick Hyperscan pass of ``redact`` uses the same patterns, or parts of them. Hyperscan supports
-neither lookaround nor backreferences.
+The quick Hyperscan pass of ``redact`` uses the same patterns, or parts of them. They contain no
+lookaround and no backreferences, because Hyperscan does not support these.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ TOKENS: tuple[tuple[str, str], ...] = (
     ("hash", r"\$(?:1|5|6|y|apr1)\$[./=$,A-Za-z0-9]{1,64}\$[./A-Za-z0-9]{22,128}"),
 )
 
-# Anyone who has the URL can post to it; the text before the secret part is kept.
+# URLs that contain a secret. Most are webhooks, to which anyone with the URL can post. The text
+# before the secret part is kept.
 WEBHOOKS: tuple[tuple[str, str], ...] = (
     (r"hooks\.slack\.com/", r"(?:services|workflows|triggers)/[\w/-]{8,255}"),
     (r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/", r"[\w-]{8,255}"),

@@ -1,4 +1,4 @@
-"""Classifies lines without a log header by the part of a Java stack trace that they look like."""
+"""Classifies lines without a log header by the part of a Java stack trace that they resemble."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flink_triage.logs.text.trace_lines import (
     is_throwable_header,
 )
 
-# A fully qualified throwable anywhere in a line of prose, or the frames of a stack trace that was
+# A fully qualified throwable anywhere in a line of prose, and a frame of a stack trace that was
 # flattened to one line.
 _QUALIFIED = re.compile(r"\b[a-z][\w$]{0,60}\.[\w$.]{0,300}(?:Exception|Error|Throwable)\b")
 _FLAT_FRAME = re.compile(r"\bat [\w$.<>/]{3,400}\([\w$.: ]{1,200}\)")

@@ -133,7 +133,7 @@ def is_more(line: str) -> bool:
 
 
 def is_circular(line: str) -> bool:
-    """Whether a line is ``[CIRCULAR REFERENCE: some.Type: message]`` (Java 8)."""
+    """Whether a line is ``[CIRCULAR REFERENCE:some.Type: message]``, as printed by Java 8."""
     return CIRCULAR.match(line) is not None
 
 

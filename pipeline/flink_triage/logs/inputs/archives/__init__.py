@@ -56,7 +56,8 @@ def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str
     """The members, and the problem if part of the archive is unreadable.
 
     The members to read come first, in archive order, and then the rejected members. Returns
-    ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be opened.
+    ``None`` if the file is not an archive. Raises ``OSError`` if it cannot be read, or cannot be
+    decompressed to a temporary file.
     """
     with open(path, "rb", buffering=0) as raw:
         kind, _ = _kind_of(raw)
@@ -69,7 +70,7 @@ def list_members(path: str, settings: Settings) -> tuple[tuple[Member, ...], str
 
 
 def open_member(path: str, name: str, settings: Settings) -> BinaryIO:
-    """A byte stream at the start of a member; raises ``OSError`` like ``open``."""
+    """A byte stream at the start of a member; raises ``OSError`` if it cannot be opened."""
     index = _index_of(path, settings)
     place = index.places.get(name) if index is not None else None
     if index is None or place is None:

@@ -40,7 +40,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A member and its position: bytes [start, start + size) of a flat archive.
+    """A member and its position: bytes [start, start + size) of the decompressed archive.
 
     In a zip, ``start`` is the offset of the member's local header; ``packed_bytes``, ``method``,
     ``flags``, and ``checksum`` are copied from the central directory.

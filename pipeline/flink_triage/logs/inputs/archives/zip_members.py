@@ -41,7 +41,10 @@ _CHUNK = MIB
 
 
 def zip_places(path: str) -> Iterator[Place]:
-    """Yield the members; raises ``ArchiveError`` if the directory cannot be read."""
+    """Yield the members; raises ``ArchiveError`` if the central directory is damaged or too large.
+
+    Raises ``OSError`` if the file cannot be read.
+    """
     try:
         with _Directory(path) as file, zipfile.ZipFile(cast(BinaryIO, file)) as archive:
             infos = archive.infolist()
@@ -116,7 +119,7 @@ class ZipStream(io.RawIOBase):
     """The decompressed bytes of one member.
 
     If the member is damaged, ``read`` raises ``DamagedMember`` after it has returned the bytes that
-    can be decompressed.
+    can be decompressed. The constructor raises ``OSError`` if the member's header is damaged.
     """
 
     def __init__(self, path: str, place: Place) -> None:
