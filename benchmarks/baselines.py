@@ -65,9 +65,9 @@ def most_frequent_exception(text: str, pack: SignaturePack) -> Ranking:
     """Signatures that match the exceptions of the text, the most frequent exception first.
 
     Exceptions are distinguished by class, and by message without numbers. A signature matches an
-    exception if the line of its first occurrence contains all literals of an alternative, and if
-    its class is one that the alternative requires, if any. Alternatives without literals are
-    ignored. If several signatures match, the one with the longest literals is used.
+    exception if the line of the first occurrence contains all literals of an alternative, and if
+    the alternative requires the class of the exception or no class. Alternatives without literals
+    are ignored. If several signatures match, the one with the longest literals is used.
     """
     counts: Counter[tuple[str, str]] = Counter()
     lines: dict[tuple[str, str], str] = {}

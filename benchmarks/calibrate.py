@@ -10,7 +10,7 @@ The answers have three origins:
   represents a cause that the signatures do not contain. The first answers of all views of a label
   have a total weight of one.
 - ``examples``: first answers for the examples of signatures that may be an answer, except symptoms
-  and signatures that require several events. Each example is diagnosed as printed, and without the
+  and signatures with ``all`` or ``sequence``. Each example is diagnosed as printed, and without the
   alternatives that match only that example, which represents a message that the signatures do not
   contain.
 - ``blind``: the first diagnoses for seven of the blind collections (docs/accuracy.md), before the

@@ -129,7 +129,7 @@ def own_failures() -> Iterator[str]:
 
 
 def neighbours_of_own_failures(pack: SignaturePack) -> Mapping[str, tuple[SimilarFailure, ...]]:
-    """The failures in a job's own code for which similar failures are found, with these."""
+    """The similar failures found for failures in a job's own code; there should be none."""
     index = SimilarIndex(terms_of_pack(pack))
     found = {text: nearest(observe(text), pack, index) for text in own_failures()}
     return {text: similar for text, similar in found.items() if similar}

@@ -2,11 +2,15 @@
 
     python -m benchmarks.sides run --corpus corpus/ --output out/ --master 'local[2]'
 
-``run`` and ``diagnose`` are flink-triage. The others do less: ``copy`` writes the lines into a
-Delta table; ``rlike`` keeps lines that match one of eight expressions; ``udf`` uses a plain Python
-function to keep lines that contain a literal of the signatures; ``ripgrep`` counts lines with such
-a literal; ``drain3`` mines templates; and ``bare`` ignores the logs: it starts a session, writes
-one row, and reads it.
+``run`` and ``diagnose`` are flink-triage. The other programs do less:
+
+- ``copy`` writes the lines into a Delta table.
+- ``rlike`` writes the lines that match one of eight expressions into a Delta table.
+- ``udf`` writes the lines that contain a literal of the signatures into a Delta table. It searches
+  for the literals in a plain Python function.
+- ``ripgrep`` counts the lines that contain a literal of the signatures.
+- ``drain3`` mines templates.
+- ``bare`` ignores the logs. It starts a session, writes one row, and reads it.
 """
 
 from __future__ import annotations

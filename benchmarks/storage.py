@@ -1,7 +1,7 @@
 """Compares reading and scanning logs in an object store and on a local disk.
 
-Both places must contain the same files. They are read alternately, and each is read once without
-printing its rate:
+Both places must contain the same files. They are read alternately. The first turn is a warm-up,
+which is neither printed nor counted:
 
     python -m benchmarks.storage --local /logs --uri s3a://bucket/logs --turns 3
 """

@@ -23,8 +23,9 @@ def changes_between(before: Result | None, after: Result) -> tuple[Change, ...]:
     """The changes in the order of ``after``, followed by the incidents that ``after`` lacks.
 
     If ``before`` is ``None``, all failures are new. If both results are of the same run, there are
-    no changes. Verdicts that are not a failure are ignored. An incident that ``after`` lacks is
-    resolved, unless it had recovered or its deployment is missing.
+    no changes. Incidents that are not failures, and those in ``after`` without a status, are
+    ignored. An incident that ``after`` lacks is resolved, unless it had recovered or its deployment
+    is missing.
     """
     now = [incident for incident in after.incidents if incident.is_failure]
     if before is None:

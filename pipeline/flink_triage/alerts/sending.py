@@ -38,7 +38,7 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
     address = environment.get(variable, "")
     try:
         parts = urllib.parse.urlsplit(address)
-    except ValueError:  # for example, a bracket without its pair
+    except ValueError:  # for example, an unmatched bracket
         parts = urllib.parse.urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         got = "not set" if not address else "invalid"

@@ -42,7 +42,7 @@ def addresses_of(arguments: argparse.Namespace) -> Mapping[Kind, str]:
 
 
 def alert(before: Result | None, after: Result, addresses: Mapping[Kind, str]) -> None:
-    """Send the changes of the incidents; without an address, print them on stderr."""
+    """Send alerts about new, worse, and resolved incidents; without an address, print them."""
     changes = changes_between(before, after)
     now = datetime.now(UTC)
     for kind, address in addresses.items():

@@ -114,9 +114,10 @@ def _on_spark(
 
 
 def need_tables(arguments: argparse.Namespace) -> None:
-    """Raise ``UsageError`` unless the flags locate the tables in exactly one way.
+    """Check the flags that locate the tables, and announce the start of Spark on stderr.
 
-    A file is not a valid ``--warehouse``. Raises ``EnvironmentProblem`` if Spark is not installed.
+    Raises ``UsageError`` unless the flags locate the tables in exactly one way, and if
+    ``--warehouse`` is a file. Raises ``EnvironmentProblem`` if Spark is not installed.
     """
     from flink_triage.cli.spark_commands import need_spark
 

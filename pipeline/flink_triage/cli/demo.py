@@ -21,7 +21,7 @@ DEMO_LOGS = (
 
 
 def demo_logs() -> list[Path]:
-    """Folders of the four demo deployments; ``EnvironmentProblem`` if they were not installed."""
+    """The folders of the four demo logs; raises ``EnvironmentProblem`` if one is not installed."""
     home = packaged_folder("_demo", "tests/logs")
     folders = [home / name / "logs" for name in DEMO_LOGS]
     if not all(folder.is_dir() for folder in folders):
@@ -29,7 +29,7 @@ def demo_logs() -> list[Path]:
     return folders
 
 
-# Name, the demo logs, and the days of the period on which they occur.
+# The demo logs of each deployment, and the days on which they occur; 1 is the first day.
 _FLEET: Mapping[str, tuple[str, tuple[int, ...]]] = {
     "fleet-checkout": ("disk-full-1.16.0", (2, 11, 18, 23, 26, 28)),
     "fleet-invoices": ("disk-full-1.16.0", (9,)),
@@ -48,7 +48,8 @@ def demo_fleet(folder: Path, days: int = 30) -> Path:
 
     A deployment consists of copies of a real log, one for each of its days in `_FLEET`; a day after
     ``days`` is omitted. Dates are shifted, and job and task ids are replaced consistently in all
-    files of a day; times of day are kept. Returns the folder with one directory per deployment.
+    files of a day; times of day are kept. Returns ``folder``, which contains one directory per
+    deployment. Raises ``EnvironmentProblem`` if the demo logs are not installed.
     """
     homes = {path.parent.name: path for path in demo_logs()}
     for name, (source, dates) in _FLEET.items():

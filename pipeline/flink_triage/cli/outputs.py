@@ -21,7 +21,11 @@ _PAGE_WIDTH = 80
 
 
 def write_outputs(result: Result, arguments: argparse.Namespace) -> int:
-    """Write all requested formats; return the exit code."""
+    """Write all requested formats; return the exit code.
+
+    Raises ``UsageError`` if the output flags are inconsistent, and ``EnvironmentProblem`` if an
+    output cannot be written.
+    """
     for format_, target in _targets(arguments):
         is_screen = target is None
         pieces = render_pieces(
@@ -65,7 +69,8 @@ def exit_code(result: Result, fail_on: str, strict: bool) -> int:
         # A failure without a signature may also have stopped a job, so it counts as major.
         if "major" in wanted and any(i.verdict == "undetermined" for i in result.incidents):
             return exit_codes.FINDINGS
-    # No file could be read, no deployment could be diagnosed, or no log line was left to diagnose.
+    # No Flink log was read, no deployment could be diagnosed, or no notable event is between
+    # --since and --until.
     if {incident.verdict for incident in result.incidents} <= {"no-logs", "empty-window"}:
         is_undiagnosed = any(quarantined.is_undiagnosed for quarantined in coverage.quarantined)
         return exit_codes.BUG if is_undiagnosed else exit_codes.USAGE

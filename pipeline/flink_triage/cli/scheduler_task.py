@@ -1,13 +1,13 @@
 """Runs ``flink-triage`` as a scheduler task that raises an exception on any failure.
 
 A Databricks ``python_wheel_task`` calls a function, ignores its return value, and treats every
-``sys.exit``, even ``sys.exit(0)``, as a failure. For the tasks that follow, this task sets task
-values (``{{tasks.<key>.values.<name>}}``), which are strings:
+``sys.exit``, even ``sys.exit(0)``, as a failure. On Databricks, this task sets task values for the
+tasks that follow (``{{tasks.<key>.values.<name>}}``), which are strings:
 
 - ``exit_code`` is set even if the task fails.
 - ``run_id``, ``is_new`` and ``worst_severity`` describe the result that the command wrote, if any.
-  ``is_new`` is ``true`` if this task published the result, and ``false`` if there was nothing new
-  to read.
+  ``is_new`` is ``true`` if this task published the result, and otherwise ``false``, for example if
+  there was nothing new to read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TaskFailedError(FlinkTriageError):
 
 
 def main() -> None:
-    """Run the command with the task parameters; raise an exception on any failure."""
+    """Run the command with the task parameters; raise ``TaskFailedError`` unless it returns 0."""
     began_at = datetime.now(UTC)
     try:
         code = command(on_result=lambda result: _set_values(values_of(result, began_at)))

@@ -96,7 +96,7 @@ def new(arguments: argparse.Namespace) -> int:
         if o.fingerprint is not None and not is_unknown(o, scanned.pack)
     }
     wanted = arguments.fingerprint
-    # A draft for a requested fingerprint is created even if a general signature matches.
+    # A draft for a requested fingerprint is created even if a signature matches the failure.
     skipped = set[str]() if wanted else named
     traces = [t for r in scanned.results for t in r.traces if t.fingerprint.full not in skipped]
     traces.sort(key=lambda t: (-t.count, t.fingerprint.full))

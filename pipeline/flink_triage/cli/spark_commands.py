@@ -29,7 +29,7 @@ def run_on_spark(
     folder: str | None,
     arguments: argparse.Namespace | None = None,
 ) -> Result:
-    """Run the pipeline into ``folder`` (or the catalog of ``arguments``) and read it back."""
+    """Run the pipeline with tables in ``folder``, or in a catalog, and return the result."""
     warehouse = _warehouse_of(folder, arguments)
     spark, listing = _session_for(paths, options, arguments)
     return _run(spark, paths, listing, options, warehouse, arguments)
@@ -96,7 +96,7 @@ def maintain_tables(arguments: argparse.Namespace) -> None:
 
 
 def checks_of_worker(arguments: argparse.Namespace) -> list[Check]:
-    """The checks of a session's worker for ``--worker PATH``."""
+    """Check a worker of a new session, for ``doctor --worker PATH``."""
     need_spark()
     from flink_triage.cli.worker_checks import check_worker, first_file
 

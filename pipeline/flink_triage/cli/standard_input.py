@@ -25,8 +25,8 @@ def piped_inputs(
     """The paths, with ``-`` and each pipe replaced by a file that contains the piped bytes.
 
     Only the user can read the file, which is removed at the end. Raises ``EnvironmentProblem`` if
-    it cannot be written or requires more than half of the free disk space, and ``UsageError`` if
-    the input has more than ``max_bytes``.
+    a pipe cannot be copied or requires more than half of the free disk space, and ``UsageError`` if
+    it contains more than ``max_bytes``.
     """
     if not any(map(_is_pipe, paths)):
         yield list(paths)

@@ -49,7 +49,10 @@ def check_worker(spark: SparkSession, path: str) -> list[Check]:
 
 
 def first_file(path: str) -> str:
-    """A URI or file itself, or a file in a folder, found without listing all files."""
+    """The path itself if it is a URI or a file, or else one of the files below the folder.
+
+    Raises ``UsageError`` if there is no such file. Not all files of the folder are listed.
+    """
     if is_uri(path) or os.path.isfile(path):
         return path
     for folder, _, names in os.walk(path):

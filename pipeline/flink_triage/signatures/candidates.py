@@ -23,7 +23,10 @@ class _Candidate:
 
 
 class Candidates:
-    """The prefilter of a pack: a single literal pass instead of one attempt per signature."""
+    """Selects alternatives by a single search for all literals of a pack.
+
+    Alternatives without literals are selected for every event with a stack trace.
+    """
 
     def __init__(self, pack: SignaturePack) -> None:
         numbers = {literal: number for number, literal in enumerate(pack.literals)}
@@ -31,7 +34,7 @@ class Candidates:
         self._by_literal: dict[int, list[_Candidate]] = {}
         self._always: list[_Candidate] = []
         self._reads_frames = False
-        # Repeated events contain the same literals and classes.
+        # A cache of the results, because repeated events contain the same literals and classes.
         self._known: dict[tuple[object, ...], dict[str, list[int]]] = {}
         for signature in pack.signatures.values():
             for index, alternative in _leading(signature):
@@ -48,7 +51,7 @@ class Candidates:
                     self._always.append(candidate)
 
     def of(self, text: EventText) -> dict[str, list[int]]:
-        """The alternatives to try, by signature ID."""
+        """The indexes of the alternatives to try, by signature ID."""
         found = self._index.find(text.searched(with_frames=self._reads_frames))
         key = (frozenset(found), text.simple_types, text.trace is not None)
         known = self._known.get(key)
@@ -75,7 +78,10 @@ class Candidates:
 
 
 def _leading(signature: Signature) -> list[tuple[int, Alternative]]:
-    """The alternatives to search for; with ``all``, only the most specific alternative."""
+    """The numbered alternatives to search for.
+
+    With ``all``, this is only one alternative: the most specific one, preferably with literals.
+    """
     numbered = list(enumerate(signature.alternatives))
     if signature.mode == "all":
         return [max(numbered, key=lambda item: (bool(item[1].literals), item[1].specificity))]

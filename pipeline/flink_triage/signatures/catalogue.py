@@ -34,9 +34,10 @@ _QUALITY_HEAD = """# How well each signature is tested
 
 <!-- Generated: python -m flink_triage.signatures.catalogue --quality tests/logs/healthy -->
 
-Examples that it must match, near misses that it must not match, matches in the healthy logs of the
-project, other signatures whose samples it also matches, and the microseconds that matching takes
-for one distinct trace. Times are those of the machine that wrote this page.
+The last table lists, for each signature: the examples that it matches, the near misses that it does
+not match, the alternatives that match no example, the matches in the healthy logs of the project,
+the examples of other signatures that it also matches, and the mean time in microseconds for
+matching an example or near miss. The times depend on the machine that generated this page.
 
 """
 _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs/signatures.md -->"
@@ -44,7 +45,11 @@ _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How well one signature is tested; times are microseconds for one distinct trace."""
+    """How well one signature is tested.
+
+    ``fires_on`` contains the examples of other signatures that it also matches. ``microseconds`` is
+    the mean time for matching an example or near miss, in the fastest of several rounds.
+    """
 
     signature: str
     examples: int
@@ -188,7 +193,7 @@ def _reference(reference: str) -> str:
 
 
 def _text(text: str) -> str:
-    # Angle brackets would be interpreted as HTML; all other text is used as written.
+    # An opening angle bracket would be interpreted as HTML. Other markup is used as written.
     return " ".join(text.split()).replace("<", "&lt;")
 
 

@@ -20,7 +20,7 @@ _PEKKO = "org.apache.pekko."
 # not to be shortened in this way.
 _MAX_SHORT_NAME_PARTS = 3
 _LEADING_CLASS = re.compile(r"(?P<type>[a-z]\w{0,64}(?:\.[\w$]{1,255}){1,30}):(?:[ \n]|$)")
-# Maximum number of classes at the start of a message, which nested futures add.
+# Nested futures add classes at the start of a message. At most this number of classes is read.
 _MAX_LEADING_CLASSES = 4
 
 
@@ -73,8 +73,8 @@ def stated_types(throwable: Throwable) -> Iterator[str]:
 def hides_class(name: str) -> bool:
     """Whether the name hides the original class of a throwable.
 
-    Before Flink 1.11, ``SerializedThrowable`` printed only the message of the original throwable.
-    An unknown class does not contradict a condition.
+    Before Flink 1.16 (FLINK-25970), ``SerializedThrowable`` printed only the message of the
+    original throwable. An unknown class does not contradict a condition.
     """
     return name.rpartition(".")[2] == "SerializedThrowable"
 
@@ -110,7 +110,7 @@ def _agree(parts: list[str], wanted_parts: list[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def frame_names(frames_of_each: tuple[tuple[Frame, ...], ...]) -> str:
-    """The ``class.method`` of each frame of some throwables, as ``frames_found`` searches them."""
+    """The ``class.method`` of each frame, one per line, as the input of ``frames_found``."""
     frames = (frame for frames in frames_of_each for frame in frames)
     names = (_canonical(f"{frame.class_name}.{frame.method}") for frame in frames)
     return "\n".join(f".{name}" for name in names)
@@ -118,7 +118,10 @@ def frame_names(frames_of_each: tuple[tuple[Frame, ...], ...]) -> str:
 
 @lru_cache(maxsize=16384)
 def frames_found(names: str, wanted: Sequence[str]) -> Sequence[str]:
-    """Those of ``wanted`` with which the name of a frame starts, ignoring leading packages."""
+    """The items of ``wanted`` that match a frame.
+
+    An item matches if a frame name starts with it, possibly after omitting leading packages.
+    """
     return tuple(one for one in wanted if f".{_canonical(one)}" in names)
 
 

@@ -25,8 +25,8 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
     """The YAML of a signature that loads and matches ``exemplar``.
 
     Its literals are the constant parts of the root cause message, or else the class. If the message
-    has variable parts, it also has a regex for them, provided that the regex matches. Fields that
-    the user must complete are marked ``TODO``. The linter also requires a near miss.
+    has variable parts, the signature also has a regex for them, provided that the regex matches.
+    Fields that the user must complete are marked ``TODO``. The linter also requires a near miss.
     """
     root = trace.root_cause
     message = root.message.split("\n", 1)[0].strip()
@@ -66,9 +66,9 @@ def draft(trace: StackTrace, exemplar: str, signature_id: str) -> str:
 
 
 def constant_parts(message: str) -> list[str]:
-    """The two longest parts of a message that masking does not change, in text order.
+    """Up to two parts of a message that masking does not change: the longest ones, in text order.
 
-    Parts of fewer than four characters are omitted, and long ones are truncated.
+    Parts of fewer than 4 characters are omitted. Parts of more than 80 characters are truncated.
     """
     parts = []
     for part in _PLACEHOLDER.split(mask(message)):
@@ -81,9 +81,9 @@ def constant_parts(message: str) -> list[str]:
 
 
 def masked_regex(message: str) -> str | None:
-    """The message as a regex for its variable parts; ``None`` without variable parts.
+    """The message as a regex whose first two variable parts are named groups.
 
-    The first two variable parts are named groups. ``None`` also if the regex does not match.
+    ``None`` if the message has no variable parts, or if the regex does not match the message.
     """
     masked = mask(message)
     if not _PLACEHOLDER.search(masked):

@@ -1,8 +1,8 @@
-"""Expands a structured error into alternatives, one for each form in which it is printed.
+"""Expands a structured error into alternatives for the forms in which it is printed.
 
-Libraries print the same error in different forms, for example the error of a service with its HTTP
-status and error code, a Kafka error, or an SQLSTATE. A signature specifies only
-the error; its forms are defined in one data file, ``patterns/error-forms/forms.yaml``.
+Examples of structured errors are a service error with an HTTP status and an error code, a Kafka
+error, and an SQLSTATE. Libraries print the same error in different forms. A signature specifies
+only the error; ``patterns/error-forms/forms.yaml`` defines its forms.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Form:
 class Family:
     """A family of errors that several libraries share: fields, known values, and forms.
 
-    ``names`` maps a value to its printed names; ``table`` contains the columns for each value.
+    ``names`` maps a field and a value to the names that are printed for the value. ``table`` maps a
+    field and a value to further texts by column, such as the exception class of an error code.
     """
 
     fields: tuple[str, ...]
@@ -85,7 +86,10 @@ class Family:
 
 
 def families() -> Mapping[str, Family]:
-    """All families, by name; the file is read again only if it has changed."""
+    """All families, by name; the file is read again only if it has changed.
+
+    Raises ``OSError`` if the file is missing, and ``ValueError`` if it is not valid YAML.
+    """
     path = builtin_pack_directory() / FORMS_DIRECTORY / "forms.yaml"
     return _families(path, path.stat().st_mtime_ns)
 
@@ -142,7 +146,7 @@ def _alternatives(
     if not any(_PLACEHOLDER.search(text) for text in fixed):
         yield _conditions(form, family, values, {})
         return
-    # The value is part of a literal, so each value requires its own alternative.
+    # The value is part of a literal or class name, so each value requires its own alternative.
     for value in values.get("code", ()):
         row = family.table.get("code", {}).get(value, {})
         names = set(_PLACEHOLDER.findall(" ".join(fixed)))

@@ -19,10 +19,10 @@ from flink_triage.signatures.conditions import (
 from flink_triage.signatures.signature import Alternative
 from flink_triage.traces import mentioned
 
-# The length of the text around the literal that a regex searches. A careless regex takes quadratic
-# time, but for 8 KiB it usually finishes within its timeout.
+# The maximum length of the text around the literal that a regex searches. A careless regex takes
+# quadratic time, but for 8 KiB it usually finishes within its timeout.
 MAX_REGEX_CHARS = 8 * 1024
-# A phrase of this length is specific to one library.
+# A phrase of at least this length is usually specific to one library.
 _DISTINCTIVE_CHARS = 20
 # "Job **** not found", "size XXXX", "job 5e21…9a07", "of job <id>".
 _ELISION = re.compile(r"\*{2,}|\b[Xx]{3,}\b|\u2026|\.{3}|<[a-z][\w -]{0,30}>|_{3,}|\?{3,}|#{3,}")
@@ -138,7 +138,7 @@ class EventText:
 
     @property
     def framed_depth(self) -> int | None:
-        """The depth of the innermost cause that has frames."""
+        """The depth of the innermost cause that has frames; ``None`` if no cause has frames."""
         causes = len(self.trace.throwables) if self.trace is not None else 0
         return next((d for d, t in self.chain[:causes] if t.frames), None)
 
@@ -155,7 +155,7 @@ class EventText:
 
     @cached_property
     def simple_types(self) -> frozenset[str] | None:
-        """The simple names of all classes that ``of_type`` compares; ``None`` if any may match."""
+        """The simple class names that ``of_type`` compares; ``None`` if any class may match."""
         names = [throwable.type for _, throwable in self.chain]
         if self.is_prose or any(map(hides_class, names)):
             return None

@@ -30,9 +30,9 @@ _TASK_FAILED = re.compile(r"\(\d+/\d+\)[^\n]{0,300} switched from \w+ to FAILED"
 def failed_process(text: EventText) -> Process | None:
     """The process according to Flink's message, the thread, the stack frames, or the failed task.
 
-    In a chain, the throwable nearest to the root cause is decisive. Among its frames, the outermost
-    one is decisive, because a JobManager prints the frames of TaskManager exceptions above its own.
-    ``None`` if nothing identifies the process.
+    In a cause chain, the throwable nearest to the root cause takes precedence. Among its frames,
+    the outermost one takes precedence, because a JobManager prints the frames of TaskManager
+    exceptions above its own. ``None`` if nothing identifies the process.
     """
     for throwable in (t for _, t in text.chain):
         option = _OPTION.search(throwable.message)

@@ -2,8 +2,9 @@
 
 An alternative that matches a single example provides no evidence that the next variant of the
 message will match. Each example is therefore left out together with the alternatives that match
-only that example; then all examples of one library are left out. An example that the remaining
-alternatives still match represents an unseen message.
+only that example. Then, all examples of the same library are left out together with the
+alternatives that match only these. An example that the remaining alternatives still match
+represents an unseen message.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _taken_by_unit(signature: Signature, settings: Settings) -> Mapping[Hashable
 
 
 def library_of(text: str) -> str:
-    """The library of an event's root cause, or else of its logger."""
+    """The library of an event's root cause, or else of its logger; ``NO_LIBRARY`` if unknown."""
     event = event_from_text(text)
     _, trace = extract(event.message, event.continuation)
     name = trace.root_cause.type if trace is not None else event.logger or ""

@@ -36,7 +36,7 @@ _DRAFT = regex.compile(r"\bTODO\b")
 # Texts that no regex may match; a regex that matches one of them matches almost anything.
 _INNOCENT_TEXTS = ("", " ", "x", "Starting Flink", "a.b.C: d", "java.lang.Exception: a b c 1 2 3")
 # An unbounded repetition of a group that itself contains an unbounded repetition: (a+)*,
-# (?:\\w+\\s?)+
+# (?:\w+\s?)+
 _NESTED_QUANTIFIER = regex.compile(
     r"\((?:[^()\\\[]|\\.|\[[^\]]*\])*(?<!\\)[+*](?!\+)(?:[^()\\\[]|\\.|\[[^\]]*\])*\)(?:[+*](?!\+)|\{\d+,\})"
 )

@@ -37,7 +37,10 @@ _UNIT_SECONDS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "d
 def load_signature(
     path: Path, signature_id: str, label: str, schema: Schema
 ) -> tuple[Signature | None, tuple[Problem, ...]]:
-    """Load a file, which problems refer to as ``label``; no signature if there are problems."""
+    """Load a file; the signature is ``None`` if there are problems.
+
+    ``label`` is the name of the file in the problems.
+    """
     node, problems = read_document(path, label)
     if node is None:
         return None, problems

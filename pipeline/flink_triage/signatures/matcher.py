@@ -93,7 +93,7 @@ class Matcher:
 
     @property
     def skipped(self) -> tuple[SkippedSignature, ...]:
-        """The signatures that did not check every event completely, in ID order."""
+        """The signatures that were not completely checked for every event, in ID order."""
         return tuple(
             SkippedSignature(name, self._reason(self._spent[name])) for name in sorted(self._slow)
         )

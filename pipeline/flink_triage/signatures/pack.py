@@ -67,7 +67,7 @@ class SignaturePack:
 
     @property
     def anchors(self) -> tuple[str, ...]:
-        """Texts for a scanner: each alternative with literals requires one of its ``anchors``."""
+        """The ``anchors`` of all alternatives, which a scanner searches for."""
         return tuple(
             sorted(
                 {
@@ -121,13 +121,13 @@ class SignaturePack:
 def load_pack(directories: Sequence[Path]) -> SignaturePack:
     """Load all signatures in ``directories``; raises ``SignaturePackError`` with all problems.
 
-    A process reads unchanged files only once, and later processes use a cache on disk.
+    Packs are cached in the process and on disk, so that unchanged files are not parsed again.
     """
     return _load_pack(tuple(map(str, directories)), _stamp(directories))
 
 
 def load_usable_pack(directories: Sequence[Path]) -> SignaturePack:
-    """Like `load_pack`, but skips files that have problems; ``skipped`` lists the problems.
+    """Like ``load_pack``, but skips files that have problems; ``skipped`` lists the problems.
 
     Raises ``SignaturePackError`` for problems in the first directory, which contains the built-in
     signatures, and for a missing directory.

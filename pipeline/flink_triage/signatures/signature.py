@@ -67,8 +67,8 @@ class Alternative:
 
         A scanner searches for these texts. They are the longest literal, which is usually the
         rarest, or the simple names of the required classes, if the literals are short or common.
-        Typos in a user's text, and throwables whose class is hidden (``hides_class``), are
-        exceptions.
+        Exceptions are a user's text with typos and a throwable whose class is hidden
+        (``hides_class``): such an event may match without containing any of these texts.
         """
         if not self.literals:
             return ()
@@ -147,9 +147,9 @@ class ConfigSpec:
 class RemediationSpec:
     """The remediation before it is resolved for a Flink version and an effective configuration.
 
-    ``trace_step`` refers to the cause in the stack trace. It precedes ``steps``. It is omitted from
-    the missing evidence of a failure whose stack trace has no cause. ``missing_class`` is the
-    capture with the name of a class that was not found.
+    ``trace_step`` refers to the cause in the stack trace, and precedes ``steps``. If the trace of a
+    wrapper has no cause, its ``steps`` are reported as missing evidence, without ``trace_step``.
+    ``missing_class`` is the capture with the name of a class that was not found.
     """
 
     summary: str
@@ -271,7 +271,10 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A signature that a team ignores, with the reason and the last day (inclusive)."""
+    """A signature that a team ignores, with the reason.
+
+    ``expires`` is the last day on which it is ignored; ``None`` for an unlimited time.
+    """
 
     signature: str
     reason: str

@@ -183,7 +183,7 @@ def _agreements(near: Near) -> Iterator[str]:
 
 
 def _differences(signature: Signature, seen: _Seen) -> Iterator[str]:
-    """What the failure lacks of the most similar alternative, and a different origin."""
+    """Conditions of the most similar alternative that are not met, and a different component."""
     form = min(signature.alternatives, key=lambda of: len(_missing(of, seen)))
     classes = form.root_causes or form.throwables
     if classes and seen.classes.isdisjoint(map(simple_name, classes)):

@@ -1,7 +1,7 @@
 """Finds the literals that occur in a text, in a single pass for any number of literals.
 
-Hyperscan's literal mode compiles 1,500 literals in 30 ms and scans 6 KB in 2 microseconds, whereas
-testing ``literal in text`` 1,500 times takes 10 ms.
+Hyperscan's literal mode compiles 3,800 literals in about 0.1 s and scans 6 KB in about 10
+microseconds, whereas testing ``literal in text`` 3,800 times takes about 7 ms.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flink_triage.logs.text.hyperscan_databases import database_of
 
 
 class LiteralIndex:
-    """An index that is compiled on first use, and again after a transfer to another process."""
+    """An index of literals; each process creates or loads its Hyperscan database on first use."""
 
     def __init__(self, literals: Sequence[str]) -> None:
         self._literals = [_encode(literal) for literal in literals]

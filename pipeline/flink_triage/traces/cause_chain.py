@@ -255,8 +255,8 @@ def _known_frames(frames: tuple[Frame, ...]) -> Frames:
 def unwrap_serialized(type_name: str, message: str) -> tuple[str, str, bool]:
     """The original class and message of a throwable, and whether it is a ``SerializedThrowable``.
 
-    The message of a ``SerializedThrowable`` is ``class: message``. Flink before 1.11 printed only
-    the message; the type is then unknown and remains ``SerializedThrowable``.
+    The message of a ``SerializedThrowable`` is ``class: message``. Flink before 1.16 (FLINK-25970)
+    printed only the message; the type is then unknown and remains ``SerializedThrowable``.
     """
     is_serialized = False
     while type_name.rpartition(".")[2] == "SerializedThrowable":

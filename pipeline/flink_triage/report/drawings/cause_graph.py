@@ -92,7 +92,10 @@ def _direct(edges: Sequence[tuple[Diagnosis, Diagnosis]]) -> list[tuple[Diagnosi
 def _columns(
     diagnoses: Sequence[Diagnosis], edges: Sequence[tuple[Diagnosis, Diagnosis]]
 ) -> Mapping[str, int]:
-    """The longest path from a cause to each diagnosis; bounded, because edges may form a cycle."""
+    """The column of each diagnosis: the length of the longest path from a cause.
+
+    The length is limited, because edges may form a cycle.
+    """
     column = dict.fromkeys((diagnosis.signature for diagnosis in diagnoses), 0)
     for _ in diagnoses:
         moved = False

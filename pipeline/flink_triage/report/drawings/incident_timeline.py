@@ -67,8 +67,9 @@ class Tick:
 class Chart:
     """``fault_x`` and ``fault_width`` shade the time from the first fault to the last entry.
 
-    They are ``None`` if the first fault is outside of the chart. ``undated`` entries have no time,
-    and ``left_out`` entries exceed the limit.
+    They are ``None`` if the incident is not a failure, or if its start is unknown or outside of the
+    chart. ``undated`` is the number of entries without a time, and ``left_out`` is the number of
+    entries that exceed the limit.
     """
 
     marks: tuple[Mark, ...]

@@ -16,7 +16,7 @@ from flink_triage.report.facts import wording
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """``end`` is the x of the incident's end; ``outcome`` selects the mark at that point."""
+    """``x`` and ``end`` are the start and the end; ``outcome`` selects the mark at the end."""
 
     x: str
     end: str

@@ -40,7 +40,7 @@ def _heading(incident: Incident, healthy: StartOf, failing: StartOf) -> str:
 
 
 def describe_change(change: ObservedChange) -> str:
-    """``option state.backend.type: hashmap -> rocksdb``, ``jar udf.jar: added``."""
+    """The change in one phrase, such as ``option state.backend.type: hashmap -> rocksdb``."""
     named = f"{_NOUNS[change.what]} {one_line(change.name)}"
     before, after = (value and one_line(value) for value in (change.before, change.after))
     if change.before is None:

@@ -1,8 +1,8 @@
 """Splits the text of a stack trace into foldable blocks, one per throwable.
 
-The lines are not changed, except that indents and empty lines are removed. The blocks add the owner
-of each frame's code, and the frames that ``... n more`` abbreviates, which are the last frames of
-the enclosing throwable.
+The lines are not changed, except that indents and empty lines are removed. Each block also contains
+the origin of each frame, and the frames that ``... n more`` abbreviates, which are the last frames
+of the enclosing throwable.
 """
 
 from __future__ import annotations

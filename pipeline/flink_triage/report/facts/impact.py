@@ -32,7 +32,7 @@ def reach(incident: Incident) -> str | None:
 
 
 def other_cause(other: OtherCause) -> str:
-    """The title; for a cause that was not found in the logs, with the text to search for."""
+    """The title of a possible cause, with texts to search for if the logs do not contain it."""
     title = one_line(other.title)
     if other.standing == "considered" or not other.look_for:
         return title

@@ -17,17 +17,18 @@ from flink_triage.dataclass_fields import field_names
 
 T = TypeVar("T")
 
-# ECMA-48: CSI ... final byte; OSC/DCS/SOS/PM/APC ... up to BEL or ST; two-byte escapes. An
-# unfinished string ends with its line, so that a lone ESC ] cannot swallow the text after it; a
-# string contains no introducer of another string, which keeps the matching linear.
+# The escape sequences of ECMA-48: control sequences (CSI) up to the final byte, control strings
+# (OSC, DCS, SOS, PM, and APC) up to BEL or ST, and two-byte escapes. A control string must end on
+# its line, so that an unfinished one does not remove the text after it. It must not contain the
+# introducer of another string, so that matching takes linear time.
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f\n]{0,4096}(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Invisible or reordering: soft hyphen, bidi marks and embeddings, zero width, line separators,
-# surrogates (not encodable), noncharacters, tags.
+# Characters that are invisible or reorder text: soft hyphens, bidi marks and embeddings, zero-width
+# characters, line separators, surrogates (which cannot be encoded), noncharacters, and tags.
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ud800-\udfff\ufdd0-\ufdef\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"

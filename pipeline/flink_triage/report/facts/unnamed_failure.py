@@ -48,7 +48,7 @@ _BEHEADED = (
 # The last frames of a complete trace: the start of a thread or of a program.
 _ENTRY = re.compile(r"(?:Thread(?:\$\w+)?|TimerThread)\.run(?:With)?$|\.main(?:\$\w+)?$")
 _FLINK = "Flink"
-# A word of a message that is the same in every occurrence.
+# A plain word, which is assumed to be the same in every occurrence of a message.
 _WORD = re.compile(r"[^\W\d_]{1,40}(?:['-][^\W\d_]{1,40})?[.,:;!?]?")
 # Without spaces between words, as in Chinese, the number of characters counts instead.
 _MIN_WORDS, _MIN_WORD_CHARS, _MAX_SEARCH_CHARS = 3, 4, 80
@@ -90,7 +90,10 @@ class Failure:
 
 
 def failure_of(result: Result, incident: Incident) -> Failure | None:
-    """The failure of an undetermined incident whose first fault has a stack trace."""
+    """The failure of an undetermined incident; ``None`` for other incidents.
+
+    ``None`` also if the incident has no first fault, or if the fault has no stack trace.
+    """
     if incident.verdict != "undetermined" or incident.first_fault is None:
         return None
     return failure_at(result, incident.first_fault)
@@ -178,7 +181,10 @@ def _frame(frame: Frame) -> str:
 
 
 def _parts(inward: Sequence[Throwable], place: Frame | None) -> str | None:
-    """``Jackson, called by the Kafka connector``, without the code that runs every task."""
+    """The failing components, such as ``Jackson, called by the Kafka connector``.
+
+    The code that runs every task is omitted.
+    """
     frames = [frame for throwable in inward for frame in throwable.frames]
     begin = frames.index(place) if place is not None else 0
     names: list[str] = []

@@ -43,7 +43,7 @@ RISKS = {
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """A consequence of the diagnosed fault; ``depth`` is 1 directly below the root cause.
+    """A consequence of a diagnosis; ``depth`` is 1 for a direct consequence.
 
     ``rank`` is its rank within the incident, or ``None`` if the consequence does not appear in the
     log.
@@ -57,12 +57,12 @@ class Consequence:
 
 
 def instant(at: datetime | None) -> str:
-    """``2026-11-21 05:52:20 UTC``, or ``unknown time``."""
+    """The time as ``2026-11-21 05:52:20 UTC``, or ``unknown time``."""
     return f"{_utc(at):%Y-%m-%d %H:%M:%S} UTC" if at is not None else "unknown time"
 
 
 def clock(at: datetime | None, day_of: datetime | None = None) -> str:
-    """``05:52:20``, preceded by the date if it is not the day of ``day_of``."""
+    """The UTC time as ``05:52:20``, after the date unless it is the day of ``day_of``."""
     if at is None:
         return "unknown time"
     is_same_day = day_of is not None and _utc(at).date() == _utc(day_of).date()
@@ -86,12 +86,12 @@ def duration(start: datetime | None, end: datetime | None) -> str | None:
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 event``, ``1,234 events``."""
+    """The number with its noun, such as ``1 event`` or ``1,234 events``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def size(byte_count: int) -> str:
-    """Bytes in binary units: ``305 KiB``, ``1.2 GiB``."""
+    """The size in binary units, such as ``305 KiB`` or ``1.2 GiB``."""
     amount = float(byte_count)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if amount < 1024 or unit == "TiB":
@@ -131,7 +131,7 @@ def state(incident: Incident) -> str:
 
 
 def job_of(incident: Incident) -> str | None:
-    """``job "orders" d1dfe426`` with a shortened job id; ``None`` without a name or an id."""
+    """The job as ``job "orders" d1dfe426``, with a short ID; ``None`` without a name and an ID."""
     parts = []
     if incident.job_name:
         parts.append(f'"{one_line(incident.job_name)}"')
@@ -289,7 +289,7 @@ def by_urgency(incidents: Iterable[Incident]) -> tuple[Incident, ...]:
 
 
 def overview(result: Result) -> str:
-    """``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
+    """The totals: ``40 deployments · 3 diagnosed (2 critical) · 1 undetermined · 36 healthy``.
 
     If there are more incidents than deployments, the incidents are also counted: ``2 deployments ·
     5 incidents · 5 diagnosed``. Deployments that could not be diagnosed come last: ``1 not
@@ -315,7 +315,7 @@ def overview(result: Result) -> str:
 
 
 def _masked(coverage: Coverage) -> str:
-    """``12 values masked (9 password, 3 token)``, the most frequent kinds first."""
+    """The masked values: ``12 values masked (9 password, 3 token)``, most frequent kinds first."""
     kinds = sorted(coverage.redactions_by_kind.items(), key=lambda kind: (-kind[1], kind[0]))
     by_kind = ", ".join(f"{number:,} {kind}" for kind, number in kinds)
     masked = f"{count(coverage.redactions, 'value')} masked"

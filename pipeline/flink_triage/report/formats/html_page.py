@@ -167,9 +167,10 @@ class PageView:
 
 
 def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView:
-    """Sections for incidents with a failure, or for all of up to three; a table for more than one.
+    """The page, with a section for each incident with a failure.
 
-    Within ``limits``; the page counts the others.
+    If there are at most three incidents, each one has a section. If there is more than one, the
+    page also has a table of deployments. Items that exceed ``limits`` are omitted and counted.
     """
     ordered = wording.by_urgency(result.incidents)
     is_fleet = len(ordered) > 1
@@ -210,7 +211,10 @@ def page_of(result: Result, limits: Limits, renderer: PatchRenderer) -> PageView
 
 
 def _first_of_each(ordered: Sequence[Incident], limit: int) -> list[Incident]:
-    """At most ``limit`` incidents: the worst of each deployment, then the second worst, etc."""
+    """At most ``limit`` incidents, in the given order.
+
+    The worst incident of each deployment takes precedence, then the second worst, and so on.
+    """
     seen: Counter[str] = Counter()
     numbered: list[tuple[int, int]] = []
     for index, incident in enumerate(ordered):
@@ -380,7 +384,10 @@ def _badge(incident: Incident) -> tuple[str, str]:
 
 
 def _anchors(incidents: Sequence[Incident]) -> list[str]:
-    """``i-<incident id>``, with a digest if the id is not a safe anchor; a number if it repeats."""
+    """The anchor ``i-<incident ID>`` of each incident; a number makes a repeated one unique.
+
+    An ID that is not a safe anchor is replaced by a digest.
+    """
     anchors: list[str] = []
     for incident in incidents:
         name = incident.incident_id

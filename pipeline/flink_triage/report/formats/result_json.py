@@ -70,7 +70,7 @@ def json_pieces(result: Result) -> Iterator[str]:
 
 
 def _text_of(value: Any, margin: str) -> str:
-    """One value as text; each line begins with ``margin``."""
+    """One value as text; each line after the first begins with ``margin``."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if isinstance(value, datetime):

@@ -196,7 +196,7 @@ def _invocation(result: Result) -> Json:
 
 
 def _notifications(coverage: Coverage) -> Iterator[Json]:
-    """Skipped input; viewers show it next to the results."""
+    """Skipped input and signatures; viewers show them next to the results."""
     texts: Sequence[str] = [
         *(f"{wording.gap_label(item)}{item.path}: {item.reason}" for item in coverage.quarantined),
         *(f"not evaluated: {s.signature}: {s.reason}" for s in coverage.signatures_skipped),

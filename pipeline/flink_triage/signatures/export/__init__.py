@@ -1,7 +1,7 @@
 """Exports a pack to Flink: FailureEnricher rules, and labels for the Kubernetes operator.
 
-Both have access to only part of a log. Signatures that require other parts are omitted, with a
-reason.
+Both receive an exception instead of a log. Signatures that require other information are omitted,
+with a reason.
 """
 
 from __future__ import annotations

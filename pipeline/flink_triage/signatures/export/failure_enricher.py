@@ -23,7 +23,8 @@ from flink_triage.traces import frames as origins
 RULES_FILE = "flink-triage-rules.tsv"
 RULES_VERSION = "1"
 
-# Failures are logged at one of these levels. An alternative that requires another level is omitted.
+# Failures are usually logged at one of these levels. An alternative that allows neither of them is
+# omitted.
 _FAILURE_LEVELS = frozenset({"WARN", "ERROR"})
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 

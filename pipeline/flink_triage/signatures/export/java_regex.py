@@ -91,7 +91,7 @@ def _translate(pattern: str, prefix: str) -> Iterator[str]:
 
 
 def _other(char: str) -> str:
-    # An unmatched bracket is a literal in Python, but an error in Java.
+    # In Python, an unmatched brace or bracket is a literal. In Java, an unmatched "{" is an error.
     return "\\" + char if char in "{}]" else _HEX.get(char, char)
 
 

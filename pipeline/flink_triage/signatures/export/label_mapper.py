@@ -4,8 +4,8 @@ The operator's ``kubernetes.operator.exception.label.mapper`` maps Java regexes 
 ``FlinkResourceExceptionUtils`` searches for each regex (``Matcher.find``) in the *messages* of an
 exception chain. Alternatives with conditions on stack frames, loggers, or the message of a log line
 are therefore omitted. Types, levels, and processes are not checked, so the text must be
-distinctive: alternatives without a long literal are omitted as well. Signatures without a
-remaining alternative are reported.
+distinctive: alternatives without a long literal are omitted as well. So are alternatives whose
+regex has no Java equivalent. The result lists the omitted signatures with the reasons.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def label_mapper(pack: SignaturePack) -> LabelMapper:
 def render_label_mapper(labels: Mapping[str, str], form: LabelMapperForm = "config.yaml") -> str:
     """One line for the operator's configuration file.
 
-    Entries are quoted as in Flink's ``ConfigurationUtils.convertToString``: a key that contains a
-    colon is enclosed in single quotes, and then an entry that contains a comma or a quote is
-    enclosed in quotes again.
+    Entries are quoted as in Flink's ``ConfigurationUtils.convertToString``: a regex or a label that
+    contains a colon or a quote is enclosed in single quotes. Then, an entry that contains a comma
+    or a quote is enclosed in single quotes again.
     """
     value = ",".join(
         _quoted(f"{_quoted(pattern, ':')}:{_quoted(label, ':')}", ",")
@@ -97,10 +97,11 @@ def _signature_regex(signature: Signature) -> str | None:
 
 
 def _message_regex(signature: Signature, alternative: Alternative, prefix: str) -> str | None:
-    """A Java regex that requires the literals, in any order, and the regex, but no veto literal.
+    """A Java regex for messages that contain the literals and the regex, but no veto literal.
 
-    Class names are not required, because a message may not contain them. Vetoes with more than one
-    literal, or with other conditions, are ignored.
+    The literals may occur in any order. Class names are not required, because a message may not
+    contain them. Vetoes with more than one literal, or with other conditions, are ignored. ``None``
+    if a message alone does not identify the failure, or if the regex has no Java equivalent.
     """
     if alternative.scope in ("frame", "message") or alternative.loggers or alternative.frames:
         return None
