@@ -65,7 +65,7 @@ $(CLASSES): $(STAMP)
 	  --warehouse $@.tables --fail-on none --quiet | cat >/dev/null
 	@rm -rf $@.tables
 
-crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six at once, fills disks (two hours)
+crash: java $(CLASSES) ## kill runs on CRASH_BACKEND (local, s3, catalog); local also rotates logs, runs six processes at once, and fills disks (two hours)
 	$(WITH_CLASSES) CRASH=all CRASH_BACKEND=$(CRASH_BACKEND) FILES_OVER_TIME_EXAMPLES=500 \
 	  $(BIN)/python -m pytest -vv -s tests/crash \
 	  $(if $(filter local,$(CRASH_BACKEND)),tests/spark/test_files_over_time.py tests/spark/test_faults.py)

@@ -2,13 +2,13 @@
 
     python -m benchmarks.bench --cases sparse,dense --megabytes 256 --pairs 3
 
-Each case compares two jobs, which run alternately as separate processes. Both are given the same
-logs, except in the case ``size``. A marginal case runs both at two sizes and compares the
-differences between the sizes, so that Spark startup does not distort the result. For each case, the
-benchmark prints the median ratio of the times (below 1: the first job takes less time), the target
-ratio, the median rate and CPU time per MB (10^6 bytes; see ``watch``) of both jobs, and the peak
-resident memory of the JVM and of the largest Python process of the first job. At the end, it prints
-the machine load: on a busy machine, only the ratios are meaningful.
+Each case compares two jobs, which run alternately as separate processes. Both receive the same
+logs, except in the case ``size``. A marginal case runs both jobs with logs of two sizes and
+compares the differences in time, so that Spark startup does not distort the result. For each case,
+the benchmark prints the median ratio of the times (below 1: the first job takes less time), the
+target ratio, the median rate and CPU time per MB (10^6 bytes; see ``watch``) of both jobs, and the
+peak resident memory of the JVM and of the largest Python process of the first job. At the end, it
+prints the machine load: on a busy machine, only the ratios are meaningful.
 """
 
 from __future__ import annotations
@@ -237,9 +237,11 @@ def _megabytes(work: Work, more: float) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     names = list(cases_of(1))
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", default="sparse-whole", help=f"all, or of {', '.join(names)}")
-    parser.add_argument("--megabytes", type=int, default=256, help="of the corpora")
-    parser.add_argument("--scale", type=float, default=16, help="larger size of marginal cases")
+    parser.add_argument(
+        "--cases", default="sparse-whole", help=f"all, or a list of {', '.join(names)}"
+    )
+    parser.add_argument("--megabytes", type=int, default=256, help="size of the logs in MiB")
+    parser.add_argument("--scale", type=float, default=16, help="size factor of marginal cases")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--scratch", type=Path, help="keep corpora in this folder for later runs")
     given = parser.parse_args(argv)

@@ -3,11 +3,11 @@
     python -m benchmarks.corpus --output corpus/ --megabytes 1024 --trace-share 0.01
 
 Each deployment is a folder with one JobManager and three TaskManager files. A file begins with the
-startup lines of a real file. Then, the JobManager logs a checkpoint every ten seconds on average,
-sometimes followed by a random real line, and a TaskManager logs a random real line every half
-second on average. A fraction of ``--trace-share`` of these events is replaced by real events with
-stack traces. Outside of stack frames, ids, object addresses, and numbers of three or more digits
-are new in each occurrence. Each deployment has one job id, and checkpoints are numbered.
+startup lines of a real file. Then, the JobManager logs a checkpoint about every ten seconds,
+sometimes followed by a random real line, and a TaskManager logs a random real line about every 0.6
+seconds. A fraction of ``--trace-share`` of these events is replaced by real events with stack
+traces. Outside of stack frames, ids, object addresses, and numbers of three or more digits are new
+in each occurrence. Each deployment has one job id, and checkpoints are numbered.
 """
 
 from __future__ import annotations
@@ -334,7 +334,10 @@ def _split(log: Path, folder: Path) -> None:
 
 
 def write_signatures(count: int, folder: Path) -> Path:
-    """``count`` signatures that match no event of a corpus, in a folder below ``folder``."""
+    """Write ``count`` signatures that match no event of a corpus.
+
+    Returns their directory, which is below ``folder``.
+    """
     pack = folder / f"signatures-{count}"
     chance = random.Random(count)
     (pack / "made").mkdir(parents=True, exist_ok=True)
@@ -351,7 +354,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--source", type=Path, default=LOGS, help="logs to take events from")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--megabytes", type=int, default=256)
-    parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
+    parser.add_argument("--trace-share", type=float, default=0.01, help="share of traces, 0 to 1")
     given = parser.parse_args(argv)
     write_corpus(given.source, given.output, given.megabytes << 20, given.trace_share)
     return 0

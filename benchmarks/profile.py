@@ -2,10 +2,11 @@
 
     python -m benchmarks.profile --megabytes 256 --trace-share 0.01
 
-The profiler first samples the local runner with one worker and prints the seconds by stage and by
+The program first samples the local runner with one worker and prints the seconds by stage and by
 function. Time in libraries is attributed to the calling function of flink-triage. It then measures
 a run on Spark into a new warehouse and prints the seconds between the failpoints that the driver
-reaches. Session startup is timed separately.
+reaches, which are named points at which tests can kill the process. Session startup is timed
+separately.
 """
 
 from __future__ import annotations
@@ -95,8 +96,8 @@ def profile_on_spark(corpus: Path, megabytes: int, master: str) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=256, help="of the corpus")
-    parser.add_argument("--trace-share", type=float, default=0.01, help="of the events, 0 to 1")
+    parser.add_argument("--megabytes", type=int, default=256, help="size of the logs in MiB")
+    parser.add_argument("--trace-share", type=float, default=0.01, help="share of traces, 0 to 1")
     parser.add_argument(
         "--scratch", type=Path, help="keep the corpus in this folder for later runs"
     )

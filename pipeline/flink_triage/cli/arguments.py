@@ -37,35 +37,44 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="adds to the built-in signatures; the same id overrides",
-    )
-    group.add_argument("--flink-version", metavar="VERSION", help="overrides that of the logs")
-    group.add_argument(
-        "--timezone", default="UTC", metavar="ZONE", help="of timestamps without one (default: UTC)"
+        help="add the signatures in DIR; a signature with a built-in ID replaces the built-in one",
     )
     group.add_argument(
-        "--encoding", metavar="NAME", help="of files that are not UTF-8, such as gbk or latin-1"
+        "--flink-version", metavar="VERSION", help="override the version in the logs"
+    )
+    group.add_argument(
+        "--timezone",
+        default="UTC",
+        metavar="ZONE",
+        help="time zone of timestamps that have none (default: UTC)",
+    )
+    group.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of files that are not UTF-8, such as gbk or latin-1",
     )
     group.add_argument(
         "--layout",
         action="append",
         default=[],
         metavar="REGEX",
-        help="for header lines; groups: at, level, logger, thread, message, job",
+        help="regex for header lines; groups: at, level, logger, thread, message, job; repeatable",
     )
     group.add_argument(
         "--redact",
         default="secrets",
         choices=("secrets", "pii"),
-        help="pii also masks IP and mail addresses, hosts and users (default: secrets)",
+        help="pii also masks IP and email addresses, hosts and users (default: secrets)",
     )
     group.add_argument(
         "--since",
         metavar="TIME",
         help="only events from this time on: ISO 8601, a time of day (05:52), or an age (2h)",
     )
-    group.add_argument("--until", metavar="TIME", help="only events before; format as in --since")
-    group.add_argument("--workers", type=int, metavar="N", help="processes of the local engine")
+    group.add_argument(
+        "--until", metavar="TIME", help="only events before this time, as in --since"
+    )
+    group.add_argument("--workers", type=int, metavar="N", help="maximum number of local processes")
     add_spark_arguments(parser)
 
 
@@ -82,10 +91,16 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=FORMATS,
-        help="repeatable, each with its own --output (default: text on the screen)",
+        help="output format; repeatable, each with its own --output (default: text)",
     )
-    group.add_argument("--output", action="append", default=[], metavar="FILE")
-    group.add_argument("--report", metavar="FILE.html", help="the HTML report")
+    group.add_argument(
+        "--output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="file for the --format at the same position (default: standard output)",
+    )
+    group.add_argument("--report", metavar="FILE.html", help="also write the HTML report")
     group.add_argument(
         "--fail-on",
         default="none",
@@ -96,19 +111,21 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--strict",
         action="store_true",
-        help="exit 3 if input was skipped or truncated, or a signature or deployment skipped",
+        help="exit 3 if input was skipped or truncated, or a signature or deployment was skipped",
     )
     # ``main`` sets it for callers that require the result.
     parser.set_defaults(on_result=None)
-    group.add_argument("--quiet", "-q", action="store_true", help="no progress")
-    group.add_argument("--verbose", "-v", action="store_true", help="reasons and alternatives")
+    group.add_argument("--quiet", "-q", action="store_true", help="print no progress")
+    group.add_argument(
+        "--verbose", "-v", action="store_true", help="also print reasons and alternatives"
+    )
 
 
 def add_warehouse_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("tables")
-    group.add_argument("--warehouse", metavar="DIR", help="tables below DIR")
-    group.add_argument("--catalog", metavar="NAME", help="tables as CATALOG.SCHEMA.<table>")
-    group.add_argument("--schema", metavar="NAME")
+    group.add_argument("--warehouse", metavar="DIR", help="directory of the tables")
+    group.add_argument("--catalog", metavar="NAME", help="catalog of the tables, with --schema")
+    group.add_argument("--schema", metavar="NAME", help="schema of the tables, with --catalog")
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

@@ -8,7 +8,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "": (
         ("flink-triage diagnose /var/log/flink", "find root causes within seconds"),
         ("flink-triage diagnose logs/ --report out.html", "the same, as a page to share"),
-        ("flink-triage run --input logs/ --warehouse wh", "on Spark, into Delta tables"),
+        ("flink-triage run --input logs/ --warehouse wh", "on Spark, with results in Delta tables"),
         ("flink-triage signatures show rocksdb/bad-table-magic", "show one signature"),
     ),
     "diagnose": (
@@ -27,7 +27,7 @@ EXAMPLES: Mapping[str, tuple[tuple[str, str], ...]] = {
         ("flink-triage run --rematch --warehouse wh --signatures mine", "match stored events"),
     ),
     "report": (
-        ("flink-triage report --warehouse /mnt/triage", "the last published run again"),
+        ("flink-triage report --warehouse /mnt/triage", "show the last published run again"),
         ("flink-triage report --warehouse wh --report fleet.html", "as a page to share"),
     ),
     "demo": (

@@ -34,7 +34,7 @@ def add_history_commands(
     history.set_defaults(run=run_history)
     for parser in (compare, history):
         parser.add_argument("--format", choices=("text", "json"), default="text")
-        parser.add_argument("--quiet", "-q", action="store_true", help="no progress")
+        parser.add_argument("--quiet", "-q", action="store_true", help="print no progress")
         parser.add_argument("--master", metavar="URL", help="Spark master (default: local[*])")
         parser.add_argument("--remote", metavar="URL", help="Spark Connect server")
     return [compare, history]
@@ -67,7 +67,10 @@ def run_history(arguments: argparse.Namespace) -> int:
 
 
 def period_of(text: str) -> Period:
-    """The period of a run ID or of ``START..END``; ``UsageError`` for other text."""
+    """The period of a run ID or of ``START..END``.
+
+    Raises ``UsageError`` for any other text, and if ``END`` is not after ``START``.
+    """
     if ".." in text:
         start, _, end = text.partition("..")
         since, until = _time(text, start), _time(text, end)

@@ -91,7 +91,13 @@ def _add_run(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "run", help="read new logs, diagnose them, and publish the results"
     )
     what = run.add_mutually_exclusive_group(required=True)
-    what.add_argument("--input", action="append", metavar="PATH", dest="paths")
+    what.add_argument(
+        "--input",
+        action="append",
+        metavar="PATH",
+        dest="paths",
+        help="log file, directory, or URI; repeatable",
+    )
     what.add_argument(
         "--rematch",
         action="store_true",
@@ -139,7 +145,7 @@ def _add_demo_and_doctor(commands_of: argparse._SubParsersAction[argparse.Argume
     doctor.add_argument(
         "--worker",
         metavar="PATH",
-        help="check a Spark worker instead: it must read PATH, diagnose, and have enough memory",
+        help="check instead that a Spark worker can read PATH, diagnose, and use enough memory",
     )
     add_spark_arguments(doctor)
     doctor.add_argument("--quiet", "-q", action="store_true", help="print only problems")
@@ -150,12 +156,12 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
     signatures = commands_of.add_parser("signatures", help="list, show, lint, test, new, export")
     actions = signatures.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, help_ in (
-        ("list", "all signatures: subsystem/name, severity, role, Flink lines"),
-        ("show", "one complete signature"),
-        ("lint", "all problems of all files, as path:line: field: reason"),
+        ("list", "list all signatures: subsystem/name, severity, role, Flink lines, title"),
+        ("show", "print the file of one signature"),
+        ("lint", "report all problems of signature files, as path:line: field: reason"),
         ("test", "match all signatures against their examples and near misses"),
         ("new", "draft a signature from an unknown failure"),
-        ("export", "the pack for Flink's failure enrichers or the Kubernetes operator"),
+        ("export", "export the pack for Flink's failure enrichers or the Kubernetes operator"),
     ):
         action = actions.add_parser(name, help=help_)
         if name == "show":
@@ -168,8 +174,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
             action.add_argument("paths", nargs="+", metavar="PATH", help="logs with the failure")
             action.add_argument(
                 "--fingerprint",
-                help="fingerprint of the failure (default: that of the most frequent one without a "
-                "signature)",
+                help="fingerprint of the failure (default: the most frequent unknown failure)",
             )
             action.add_argument("--id", default="custom/new-failure", dest="signature_id")
         if name == "export":
@@ -179,7 +184,7 @@ def _add_signatures(commands_of: argparse._SubParsersAction[argparse.ArgumentPar
                 "--form",
                 choices=("config.yaml", "flink-conf.yaml"),
                 default="config.yaml",
-                help="for the label mapper",
+                help="configuration file for the label mapper (default: config.yaml)",
             )
         if name in ("list", "show", "new", "export"):
             action.add_argument("--signatures", action="append", default=[], metavar="DIR")

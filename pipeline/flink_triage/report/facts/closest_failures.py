@@ -8,7 +8,7 @@ from flink_triage.model import SimilarFailure
 from flink_triage.report.facts.sanitize import one_line
 
 # The heading of similar failures states that they are not diagnoses.
-HEADING = "No signature explains it. Closest known failures, not diagnoses"
+HEADING = "No signature explains this failure. Closest known failures, not diagnoses"
 
 
 def details_of(similar: SimilarFailure) -> Iterator[tuple[str, str]]:

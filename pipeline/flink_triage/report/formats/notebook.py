@@ -58,7 +58,7 @@ _FRAGMENT = """\
 {% endmacro %}
 {% macro all(result) %}
 <p><b>{{ wording.overview(result) }}</b><br>{{ wording.coverage_line(result.coverage) }}</p>
-<table><thead><tr><th>deployment</th><th>state</th><th>root cause</th><th>sure</th></tr></thead>
+<table><thead><tr><th>deployment</th><th>state</th><th>root cause</th><th>confidence</th></tr></thead>
 <tbody>{% for incident in wording.by_urgency(result.incidents)[:limit] %}
 <tr><td>{{ incident.deployment | line }}</td><td>{{ wording.state(incident) }}</td>
 <td>{% if incident.verdict == "diagnosed" %}{{ incident.diagnoses[0].title | line }}{% else %}{{ incident.summary | line }}{% endif %}</td>

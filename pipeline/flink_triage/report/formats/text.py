@@ -192,7 +192,7 @@ class _Writer:
 
     def _left_open(self, incident: Incident) -> None:
         if reach := impact.reach(incident):
-            self._labelled("hit", reach)
+            self._labelled("affected", reach)
         others, left_out = capped(incident.other_causes, 99 if self._verbose else _MAX_SHORT)
         for other in others:
             label = "also considered" if other.standing == "considered" else "could be"
