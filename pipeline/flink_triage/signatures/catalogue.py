@@ -69,8 +69,8 @@ def render_catalogue(pack: SignaturePack) -> str:
         "",
         _GENERATED,
         "",
-        f"{len(pack.signatures)} known failures. How a file is written: "
-        "[signature-format.md](signature-format.md).",
+        f"The built-in signatures describe {len(pack.signatures)} known failures. "
+        "[signature-format.md](signature-format.md) explains the format of a signature file.",
         "",
         "| signature | what happened | severity | role |",
         "|---|---|---|---|",
@@ -95,7 +95,7 @@ def _section(signature: Signature) -> list[str]:
         "",
         _text(signature.cause),
         "",
-        f"Recognised by {_recognition(signature)}.",
+        f"Recognized by {_recognition(signature)}.",
         "",
         f"**What to do** (risk: {remediation.risk}): {_text(remediation.summary)}",
     ]
@@ -107,7 +107,7 @@ def _section(signature: Signature) -> list[str]:
     for tried in remediation.commonly_tried:
         lines += ["", f"Commonly tried: {_text(tried.advice)} {_text(tried.assessment)}"]
     if remediation.verify:
-        lines += ["", f"It helped if: {_text(remediation.verify)}"]
+        lines += ["", f"Verify: {_text(remediation.verify)}"]
     if signature.limits:
         lines += ["", f"Limits: {_text(signature.limits)}"]
     if signature.explains:

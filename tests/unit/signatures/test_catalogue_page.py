@@ -23,7 +23,7 @@ def test_each_signature_has_a_row_and_a_section() -> None:
     assert row in page.split("\n")
     section = page.partition("### rocksdb/bad-table-magic")[2]
     for said in (
-        "Recognised by `Bad table magic number` in `RocksDBException`.",
+        "Recognized by `Bad table magic number` in `RocksDBException`.",
         "1. Start the job from the checkpoint before the damaged one.",
         "| `state.checkpoints.num-retained` | `3` |",
         "2 times the current value, at least `4`, at most `16`",
