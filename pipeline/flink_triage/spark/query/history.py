@@ -296,11 +296,15 @@ def _effective(
         )
         rows = rows.join(F.broadcast(touched.select("deployment")), "deployment", "left_semi")
     else:
-        events = warehouse.published(spark, EVENTS).where(F.col("lifecycle.kind") == "config")
+        events = warehouse.published(spark, EVENTS).where(
+            "lifecycle.kind = 'config' AND lifecycle.key IS NOT NULL"
+        )
         if period.end is not None:
             events = events.where(F.col("logged_at") < F.lit(period.end))
+        # As in the view flink_config, values printed by a JobManager take precedence.
+        order = F.struct(F.coalesce(F.col("role") == "jobmanager", F.lit(False)), "logged_at")
         rows = events.groupBy("deployment", F.col("lifecycle.key").alias("key")).agg(
-            F.max_by("lifecycle.value", "logged_at").alias("value")
+            F.max_by(F.coalesce("lifecycle.value", F.lit("")), order).alias("value")
         )
     return {(row["deployment"], row["key"]): row["value"] for row in _rows(rows)}
 
