@@ -32,7 +32,7 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
     """The receiver's address from the environment; it is not an argument, because it is a secret.
 
     If an Alertmanager address has no path, ``/api/v2/alerts`` is appended. Raises ``UsageError`` if
-    the address is missing, or is not an http or https URL.
+    the address is missing, or is not an http or https URL in ASCII.
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")
@@ -40,9 +40,9 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
         parts = urllib.parse.urlsplit(address)
     except ValueError:  # for example, an unmatched bracket
         parts = urllib.parse.urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or not address.isascii():
         got = "not set" if not address else "invalid"
-        raise UsageError(f"--alert {kind}: {variable} is {got}; expected an http(s) URL")
+        raise UsageError(f"--alert {kind}: {variable} is {got}; expected an http(s) URL in ASCII")
     if kind == "alertmanager" and parts.path in ("", "/"):
         return parts._replace(path="/api/v2/alerts").geturl()
     return address

@@ -2,7 +2,7 @@
 
 A table is a header line with at least two column names, at least one of which denotes a secret,
 followed by lines with the same number of fields (CSV, tab-separated values, or the ``|`` tables of
-SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the blank and more deeply indented
+SQL clients). A YAML block is a key followed by ``|`` or ``>``, and the blank or more indented
 lines below it. Both may be on one line, with ``\\n`` in place of newlines.
 """
 

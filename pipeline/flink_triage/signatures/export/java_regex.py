@@ -57,7 +57,7 @@ def escape_java(text: str) -> str:
 
 def _printable(pattern: str) -> str:
     """The pattern on one line and in ASCII, so that it is independent of the file encoding."""
-    return "".join(char if " " <= char <= "~" else f"\\u{ord(char):04x}" for char in pattern)
+    return "".join(char if " " <= char <= "~" else f"\\x{{{ord(char):x}}}" for char in pattern)
 
 
 def _translate(pattern: str, prefix: str) -> Iterator[str]:
