@@ -1,7 +1,7 @@
 """The entry point of ``flink-triage`` and ``python -m flink_triage``; exits quietly on Ctrl-C.
 
 Before and after the command, SIGINT ends the process immediately, unless it is ignored. A
-``KeyboardInterrupt`` inside an import would cause a traceback or a partially initialized module.
+``KeyboardInterrupt`` inside an import could cause a traceback or a partially initialized module.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise ``KeyboardInterrupt``, but retry later inside ``__del__``, where Python ignores it."""
+    """Raise ``KeyboardInterrupt``; inside ``__del__``, where Python ignores it, retry later."""
     while frame is not None:
         if frame.f_code.co_name == "__del__":
             signal.setitimer(signal.ITIMER_REAL, _RETRY_SECONDS)

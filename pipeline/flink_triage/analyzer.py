@@ -47,7 +47,7 @@ _CACHE_ENTRIES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """The results for some events of a range; ``recurring`` counts traces in ``known_traces``."""
+    """The results for some events of a range; ``recurring`` counts traces known to the caller."""
 
     observations: tuple[Observation, ...]
     traces: tuple[TraceRow, ...]
@@ -106,7 +106,7 @@ class Analyzer:
     def analyze(
         self, byte_range: ByteRange, *, is_active: bool = False, known_traces: Container[str] = ()
     ) -> RangeResult:
-        """All results for the range, with every notable event; see ``read``."""
+        """All results for the range, with one observation per notable event; see ``read``."""
         tally = Tally(is_whole=True)
         (whole,) = self.read(
             byte_range, tally, is_active=is_active, known_traces=known_traces, coarseness=None
@@ -127,11 +127,13 @@ class Analyzer:
     ) -> Iterator[Portion]:
         """Yield the results for the range in portions; ``tally`` accounts for every byte.
 
-        ``coarseness`` is the index of the grain by which the caller folds the observations. Events
-        that this grain only counts may be counted here; ``None`` disables this. Traces whose full
-        fingerprints are in ``known_traces`` are only counted; add those of each portion before you
-        request the next one, to receive each trace once. If the file is already open, pass it as
-        ``raw``, positioned at its start; it is left open. Use ``collector_at_rest`` around calls.
+        ``coarseness`` is the index of the grain (see ``grains_of``) by which the caller folds the
+        observations. Repeated events that this grain only counts may be counted without being
+        analyzed; ``None`` disables this. Traces whose full fingerprints are in ``known_traces`` are
+        only counted. To receive each trace once, add the fingerprints of each portion to
+        ``known_traces`` before you request the next portion. If the file is already open, pass it
+        as ``raw``, positioned at its start; it is left open. Use ``collector_at_rest`` around
+        calls.
         """
         repeats, grain = None, None
         if self.repeats is not None and coarseness is not None:

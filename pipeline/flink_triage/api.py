@@ -45,10 +45,11 @@ def diagnose(
     Inputs of 24 MiB or more may be read in a pool of processes; ``workers=1`` disables the pool.
     ``fields`` are fields of ``flink_triage.Options`` (see ``OptionFields``), which override
     ``options``. ``progress`` is called with the number of bytes read so far and the total number of
-    bytes. Raises ``UsageError`` if an input does not exist, if there are no files, or if a
-    ``layouts.yaml`` is invalid, and ``SignaturePackError`` if a signature directory is missing.
-    Invalid signature files in ``signature_directories`` are skipped and listed in
-    ``coverage.signatures_skipped``.
+    bytes. Raises ``UsageError`` if an input does not exist, cannot be listed, or has an unknown
+    scheme, if there are no files, or if ``group_by`` or a ``layouts.yaml`` is invalid. Raises
+    ``SignaturePackError`` if a signature directory is missing, and ``EnvironmentProblem`` if an
+    input is a URI and PyArrow is not installed. Invalid signature files in
+    ``signature_directories`` are skipped and listed in ``coverage.signatures_skipped``.
     """
     paths = [inputs] if isinstance(inputs, (str, Path)) else list(inputs)
     return run_local([str(p) for p in paths], replace(options or Options(), **fields), progress)

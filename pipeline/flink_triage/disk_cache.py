@@ -1,4 +1,4 @@
-"""Caches objects that are slow to build in the user's cache directory, for later startups.
+"""Stores objects that are slow to build, in the user's cache directory, for later processes.
 
 The cache is optional. Callers rebuild an object if its entry is missing or unreadable, or if the
 cache directory is not private to the user.
@@ -18,13 +18,16 @@ _MOST_OF_A_KIND = 24
 
 
 def cache_directory() -> Path:
-    """``$XDG_CACHE_HOME/flink-triage``; ``XDG_CACHE_HOME`` defaults to ``~/.cache``."""
+    """``$XDG_CACHE_HOME/flink-triage``; ``XDG_CACHE_HOME`` defaults to ``~/.cache``.
+
+    Raises ``RuntimeError`` if the home directory is required but cannot be determined.
+    """
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(cache) / "flink-triage"
 
 
 def read_cached(kind: str, key: str) -> bytes | None:
-    """The stored data; ``None`` if it is missing or unreadable, or its directory not private."""
+    """The stored data; ``None`` if it cannot be read, or if the cache directory is not private."""
     try:
         directory = _private_directory()
         return (directory / f"{kind}-{key}").read_bytes()
@@ -33,7 +36,7 @@ def read_cached(kind: str, key: str) -> bytes | None:
 
 
 def write_cached(kind: str, key: str, data: bytes) -> None:
-    """Store the data if possible, and remove the oldest entries of the same kind."""
+    """Store the data if possible; of each kind, only the 24 newest entries are kept."""
     with contextlib.suppress(OSError, RuntimeError):
         directory = _private_directory()
         handle, name = tempfile.mkstemp(prefix=".new-", dir=directory)
@@ -56,8 +59,8 @@ def _private_directory() -> Path:
 def private_directory(path: Path) -> Path:
     """A directory that only this user can access; created if missing.
 
-    Raises ``OSError`` if ``path`` is not a directory, belongs to a different user, or is accessible
-    to other users.
+    Raises ``OSError`` if ``path`` cannot be created, is not a directory, belongs to a different
+    user, or is accessible to other users.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()

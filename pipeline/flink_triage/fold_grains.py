@@ -1,4 +1,4 @@
-"""Defines the grains, which determine which events are kept, and which are only counted."""
+"""Defines the grains of folding: each determines which events are kept or only counted."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ KEPT_KINDS = frozenset(
 LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
-# The number of events to keep of a kind without match, lifecycle event, and stack trace, which the
-# ranking does not use.
+# The maximum number of events to keep of a kind without a match, a lifecycle event, and a stack
+# trace. The ranking does not use such events.
 _PLAIN_KEEP = 2
 
 
@@ -42,12 +42,16 @@ _PLAIN_KEEP = 2
 class Grain:
     """A grain that keeps at most ``keep`` events per kind, stack trace, and period of ``minutes``.
 
-    ``minutes`` is ``None`` for a single, unlimited period. ``drops`` are the details in which
-    events of one kind may differ. The minutes of a coarser grain are a multiple of those of each
-    finer grain, or unlimited. A coarser grain drops at least the same details, and keeps a subset
-    of the events. The last grain also limits the number of kinds. There are exceptions: every grain
-    keeps all witnesses, the finest grain also keeps all events of ``KEPT_KINDS``, and of
-    consecutive completed checkpoints, only the first and the last are kept.
+    ``minutes`` is ``None`` for a single, unlimited period. Events of one kind have equal details,
+    such as the file and the logger, except for the details in ``drops``. The minutes of a coarser
+    grain are a multiple of those of each finer grain, or unlimited. A coarser grain drops at least
+    the same details, and keeps a subset of the events. The last grain also limits the number of
+    kinds.
+
+    There are exceptions. Every grain keeps all witnesses, and the finest grain keeps all events of
+    ``KEPT_KINDS``. Of consecutive completed checkpoints, only the first and the last are kept. Of
+    plain events (see ``kept_of``), at most two are kept. Of equal events of ``LOGGED_AT_STARTUP``,
+    the other grains keep at most two in all periods together.
     """
 
     minutes: int | None
@@ -57,7 +61,7 @@ class Grain:
     is_last: bool = False
 
     def kept_of(self, *, is_plain: bool) -> int:
-        """The number of events to keep of a kind.
+        """The maximum number of events to keep of one kind and stack trace in a period.
 
         ``is_plain`` means that the events have no match, no lifecycle event, and no stack trace.
         """

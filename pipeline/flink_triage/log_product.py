@@ -106,7 +106,7 @@ _LINES_OF_SERVERS = (
     # nginx: the process and thread IDs after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
-# Other programs with Kafka clients, which fail with the same messages as Flink.
+# Kafka itself and other programs with Kafka clients, which fail with the same messages as Flink.
 _NAMES_KAFKA = re.compile(
     r"\bakka\.kafka\.|\bkafka\.(?:manager|server|controller|cluster|coordinator|network|zk)\."
 )
@@ -172,7 +172,10 @@ def _is_line_of_server(text: str) -> bool:
 
 
 def _short(logger: str) -> str:
-    """The last part of a logger name; a lower-case name with two parts is returned unchanged."""
+    """The last part of a logger name.
+
+    A name with two parts is returned unchanged if it starts with a lower-case letter.
+    """
     return logger if logger.count(".") == 1 and logger[0].islower() else logger.rpartition(".")[2]
 
 

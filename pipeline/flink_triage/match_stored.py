@@ -53,8 +53,9 @@ def rematch(
 ) -> Rematched:
     """Match a stored event again; if its text is known, the result equals that of a new read.
 
-    ``known`` is the trace that the run which read the event stored for its fingerprint. The text of
-    events that were folded into the observation is unknown. Set ``is_on_one_line`` for JSON logs.
+    ``known`` is the trace that was stored for the fingerprint of the event by the run that read the
+    event, or ``None`` if the event has no trace or the trace was deleted. The text of events that
+    were folded into the observation is unknown. Set ``is_on_one_line`` for JSON logs.
     """
     folded = observation.occurrences - 1
     if observation.fingerprint is None:

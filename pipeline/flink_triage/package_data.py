@@ -39,7 +39,7 @@ def _unpacked(archive: Path, package: str, name: str) -> Path:
     home = archive.with_name(f".{archive.name}-{name}-{status.st_size}-{status.st_mtime_ns}")
     if home.is_dir():
         return home / package / name
-    # In any other folder, a predictable name is not safe to use.
+    # In a folder that other users can write to, they could create a predictable name first.
     beside = archive.parent if os.access(archive.parent, os.W_OK) else None
     scratch = Path(tempfile.mkdtemp(prefix=".flink-triage-", dir=beside))
     with zipfile.ZipFile(archive) as files:

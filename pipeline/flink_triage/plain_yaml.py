@@ -11,7 +11,7 @@ MAX_DEPTH = 20
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """A safe loader that rejects aliases, because these can expand 600 bytes to 10^9 values."""
+    """A safe loader that rejects aliases, which can expand a small file to billions of values."""
 
     depth = 0
 
@@ -27,7 +27,11 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def load_plain_yaml(text: str) -> Any:
-    """The value of a single document; raises ``yaml.YAMLError`` if it is invalid or too large."""
+    """The value of a single document.
+
+    Raises ``yaml.YAMLError`` if the document is invalid, too large, or nested too deeply, or if it
+    contains aliases.
+    """
     if len(text) > MAX_CHARS:
         raise yaml.YAMLError(f"has {len(text)} characters, allowed: {MAX_CHARS}")
     try:

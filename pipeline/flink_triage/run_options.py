@@ -23,8 +23,9 @@ LEAST_CONFIDENCE = 0.5
 class Options:
     """The options of a run in both runners; see ``within`` for ``since`` and ``until``.
 
-    ``timezone`` applies to log times without a time zone. ``workers`` is the maximum number of
-    processes of the local runner; ``None`` means one per CPU core.
+    ``group_by`` has the values of ``deployment_of``. ``flink_version`` overrides the versions found
+    in the logs. ``timezone`` applies to log times without a time zone. ``workers`` is the maximum
+    number of processes of the local runner; ``None`` means one per CPU core.
     """
 
     group_by: str = "directory"
@@ -52,10 +53,11 @@ def with_layouts(options: Options) -> Options:
 
 
 def pack_of(options: Options) -> SignaturePack:
-    """The built-in signatures and those of ``options``; signatures ignored today are benign.
+    """The built-in signatures and those in the signature directories of ``options``.
 
-    Signature files of ``options`` that have problems are skipped. Raises ``SignaturePackError`` if
-    a signature directory is missing, or if a built-in signature has a problem.
+    Signatures that are ignored today get the role ``benign``. Invalid files in the signature
+    directories are skipped. Raises ``SignaturePackError`` if a signature directory is missing, or
+    if a built-in signature is invalid.
     """
     pack = load_usable_pack((builtin_pack_directory(), *options.signature_directories))
     return pack.heard_on(datetime.now(UTC).date())

@@ -44,7 +44,7 @@ class Settings:
     max_file_bytes: int = 64 * 1024 * MIB
     # Data from a pipe is stored in a temporary file, and an endless pipe must not fill the disk.
     max_piped_bytes: int = 16 * GIB
-    # The other members of an archive are not read. A support bundle has fewer members.
+    # Members of an archive beyond this number are not read. Support bundles have fewer members.
     max_archive_members: int = 10_000
     # Evidence lines kept per diagnosis and per unknown failure; the others are only counted.
     max_evidence: int = 5
@@ -58,8 +58,8 @@ class Settings:
     # Observations of a deployment that one process keeps (about 4 KB each). Above this limit, they
     # are folded over longer periods and with less detail.
     max_observations: int = 20_000
-    # Limits on CPU time and memory for diagnosing one deployment, excluding those for reading it.
-    # A session cluster with 50,000 jobs takes a minute, and 300,000 distinct events take 1 GB.
+    # Limits on the CPU time and memory for diagnosing one deployment, without reading its logs. A
+    # session cluster with 50,000 jobs takes a minute, and 300,000 distinct events take 1 GB.
     max_diagnosis_seconds: float = 300.0
     max_diagnosis_bytes: int = 2 * GIB
     # IDs of scoring and context rules to omit, to measure the effect of each rule.

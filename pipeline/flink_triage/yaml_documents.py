@@ -1,7 +1,7 @@
 """Parses a user's YAML file into a tree of nodes with line numbers.
 
 Only mappings, sequences, and scalars are supported. Anchors, aliases, tags, and merge keys are
-rejected; aliases can expand a 300-byte file to billions of values. Duplicate keys are rejected,
+rejected. Aliases can expand a small file to billions of values. Duplicate keys are rejected,
 because PyYAML silently keeps the last one. Scalars remain text, because YAML 1.1 would convert
 ``no`` to a boolean, ``1.10`` to the number 1.1, and ``12:30:45`` to a number of seconds.
 """

@@ -30,7 +30,7 @@ _LAST = datetime(9999, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class DeploymentDiagnosis:
-    """The incidents of one deployment, worst first, its unknown faults, and its options."""
+    """The incidents of one deployment, worst first, its unknown faults, and its configuration."""
 
     incidents: tuple[Incident, ...]
     unknown_faults: tuple[tuple[Observation, Evidence], ...]
@@ -74,8 +74,9 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class IncrementalDiagnosis:
-    """Incidents in ``closed`` do not change, unless the deployment is diagnosed in full.
+    """The findings of an incremental diagnosis, and the state for the next one.
 
+    Incidents in ``closed`` do not change, unless the deployment is diagnosed in full.
     ``carried`` is ``None`` if the next diagnosis must read all events again.
     """
 
@@ -178,7 +179,10 @@ def diagnose_episodes(
     options: OptionTable,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> list[tuple[Incident, list[Candidate]]]:
-    """Incidents, worst first, each with all its candidates in ranked order."""
+    """Incidents, worst first, each with all its candidates in ranked order.
+
+    Empty if the deployment has no incidents, or if its logs belong to a different product.
+    """
     timeline = build_timeline(deployment, observations, pack, without=settings.rules_left_out)
     if timeline.is_foreign:
         return []
@@ -214,7 +218,7 @@ def diagnose(
     flink_version: str | None = None,
     deployments: Iterable[str] = (),
 ) -> tuple[tuple[Incident, ...], tuple[UnknownFailure, ...], dict[str, dict[str, str]]]:
-    """Diagnose every deployment: return the incidents, unknown failures and configurations.
+    """Diagnose every deployment: return the incidents, unknown failures, and configurations.
 
     ``deployments`` are reported even if their logs contain no notable event.
     """
@@ -236,7 +240,7 @@ def diagnose(
 def worst_first(incident: Incident) -> tuple[int, int, int, int, float, str]:
     """Sort key: by seriousness, outcome, verdict, and severity, then the latest first.
 
-    An incident without a diagnosis counts as serious.
+    Incidents of severity critical or major, and those without a diagnosis, are serious.
     """
     best = incident.diagnoses[0] if incident.diagnoses else None
     started = incident.started_at or _LAST

@@ -33,7 +33,7 @@ SHUTDOWN = timedelta(minutes=1)
 EXIT_REASON = timedelta(minutes=1)
 # A process prints its banner and its configuration within this time.
 STARTUP = timedelta(minutes=1)
-# A job that has not completed a checkpoint counts as healthy after it ran for this time.
+# A job that has not completed a checkpoint counts as healthy after it has run for this time.
 RUNS_ON = timedelta(minutes=2)
 # heartbeat.timeout is 50 s by default and often increased.
 HEARTBEAT = timedelta(minutes=5)
@@ -51,20 +51,20 @@ LEAD_OUT = timedelta(minutes=5)
 # A killed JobManager is reported only if a job ran within this time before the next banner.
 RAN_BEFORE_KILL = timedelta(minutes=10)
 # Faults are not attributed to a later failure if a checkpoint completed and more than this time
-# passed before the next fault. If a memory leak or a full disk recurs, it causes new faults.
+# passed before the next fault. A recurring problem, such as a full disk, causes new faults.
 WELL_FOR = timedelta(hours=1)
 # New events may be older than the last event by up to this time, because logs are shipped with a
-# delay.
-# Older events require a full diagnosis.
+# delay. Older events require a full diagnosis.
 LATE = timedelta(hours=1)
 # An unanswered request for a TaskManager is dropped after this time. By default,
 # slot.request.timeout is 5 minutes.
 SLOTS_MISSED = timedelta(hours=1)
 # A healthy job completes a checkpoint, or ends, within this time.
 WELL_WITHIN = timedelta(hours=6)
-# An episode is over after this time without a fault. Longer than restart delays and hourly
-# failures, shorter than a day: a failure that recurs nightly is one episode per night.
+# An episode is over after this time without a fault. The time is longer than restart delays and the
+# interval of hourly failures. It is shorter than a day, so that a failure that recurs every night
+# is one episode per night.
 OVER_AFTER = timedelta(hours=6)
-# Changes are listed only if the last start is at most this much older than the failure: a change at
-# an earlier start has already worked for a day.
+# Changes are listed only if the last start is at most this much older than the failure. After an
+# earlier start, the changed setup has already worked for a day.
 CHANGED_WITHIN = timedelta(days=1)

@@ -2,10 +2,10 @@
 
 An episode is closed once it can no longer change, which requires ``OVER_AFTER`` without a fault.
 Most events before the first open episode are therefore not read again. Witnesses replace them:
-events that contain a fact about the whole deployment, such as a job's name, an effective option or
+events that contain a fact about the whole deployment, such as a job's name, an effective option, or
 the host of a process, or that are next to a carried event. A diagnosis of the carried state and the
-new events equals a diagnosis of all events. `is_in_time`, `has_same_facts` and `carry` detect the
-exceptions, in which the deployment is diagnosed in full.
+new events equals a diagnosis of all events. `is_in_time`, `has_same_facts`, and `carry` detect the
+exceptions. In these cases, the deployment is diagnosed in full.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def has_same_facts(before: DeploymentTimeline, now: DeploymentTimeline) -> bool:
 
 
 def split(timeline: DeploymentTimeline, episodes: Sequence[Episode]) -> tuple[datetime, set[int]]:
-    """The time from which moments are carried, and the ids of the open episodes.
+    """The time from which moments are carried, and the ``id()`` of each open episode.
 
     All other episodes end before that time, and no new event that is in time can change them.
     """
@@ -112,8 +112,8 @@ def carry(
 ) -> Carried | None:
     """The state to carry over from ``timeline``; ``episodes`` are the open episodes.
 
-    ``None`` if all events must be read again: a fault in a file without timestamps cannot be
-    ordered, and clock skew is measured over all events.
+    ``None`` if all events must be read again, because a fault is in a file without timestamps and
+    cannot be ordered, or because there is clock skew, which is measured over all events.
     """
     if timeline.skews or any(m.at == NO_TIME for e in episodes for m in e.faults):
         return None
@@ -158,10 +158,10 @@ def _kept(
     pack: SignaturePack,
     start: datetime,
 ) -> list[Moment]:
-    """The moments to read again: those that episodes, reports or context rules use.
+    """The moments to read again: those that episodes, reports, or context rules use.
 
     Before ``start``, these are the last completed checkpoint of each job, prose in ``.out`` and
-    ``.err`` files, and signals, banners and shutdown effects within ``REACH``.
+    ``.err`` files, and signals, banners, and shutdown effects within ``REACH``.
     """
     kept: list[Moment] = []
     last_well: dict[str | None, Moment] = {}
@@ -183,8 +183,8 @@ def _kept(
 def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> list[Moment]:
     """Keep the first and the last of consecutive completed checkpoints of a job in an episode.
 
-    The first carries the count of the dropped checkpoints, as in the incident's timeline. All are
-    kept if the timeline of any episode starts or ends in between.
+    The first also counts the dropped checkpoints, as in the timeline of the incident. All are kept
+    if the timeline of any episode starts or ends in between.
     """
     inside: dict[str | None, list[tuple[datetime, datetime]]] = {}
     bounds: list[datetime] = []
@@ -209,7 +209,10 @@ def _without_routine(moments: Sequence[Moment], episodes: Sequence[Episode]) -> 
 
 
 def _routine_runs(moments: Sequence[Moment]) -> Iterator[list[Moment]]:
-    """More than two completed checkpoints of a job, without other events of it or the cluster."""
+    """Sequences of three or more completed checkpoints of a job.
+
+    No other event of the job or of the cluster is between them.
+    """
     runs: dict[str, list[Moment]] = {}
     for moment in moments:
         if moment.kind == COMPLETED and moment.job_id is not None:

@@ -1,4 +1,4 @@
-"""An observation with its time and job, as context rules, episodes and ranking use it."""
+"""An observation with its time and job, as context rules, episodes, and ranking use it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Moment:
 
     Context rules (``diagnosis/context``) set the fields after ``job_id``. ``withheld`` contains the
     original matches if `reinterpreted` replaced them; the next diagnosis starts with them again.
-    ``is_stop``: the line is an effect of an orderly shutdown, not a fault. ``is_handled``: user
-    code logged an exception or a failure message that did not fail a job. ``is_text``: the line is
-    prose, not a log line.
+    ``is_stop`` means that the line is an effect of an orderly shutdown, and not a fault.
+    ``is_handled`` means that user code logged an exception or a failure message that did not fail a
+    job. ``is_text`` means that the line is prose, and not a log line.
     """
 
     observation: Observation
@@ -67,7 +67,10 @@ class Moment:
         return lifecycle.to_state if lifecycle is not None and not self.is_witness else None
 
     def reinterpreted(self, matches: tuple[Match, ...], at: datetime | None = None) -> Moment:
-        """The moment with other matches; the original ones are withheld; ``is_stop`` is false."""
+        """The moment with other matches, and with the time ``at`` if it is given.
+
+        ``withheld`` keeps the original matches. ``is_stop`` becomes false.
+        """
         return replace(
             self,
             observation=replace(self.observation, matches=matches),

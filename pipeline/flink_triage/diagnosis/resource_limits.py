@@ -38,7 +38,10 @@ class _TooMuch(BaseException):
 
 
 def guarded(work: Callable[[], T], settings: Settings) -> T | Undiagnosed:
-    """Run ``work``; return an exception or an exceeded limit of ``settings`` as the reason."""
+    """The result of ``work``, or an ``Undiagnosed`` with the reason why there is none.
+
+    The reason is an exception that ``work`` raised, or a limit of ``settings`` that it exceeded.
+    """
     is_timed = hasattr(signal, "setitimer") and (
         threading.current_thread() is threading.main_thread()
     )

@@ -14,11 +14,11 @@ from flink_triage.pickles import pickled_by_position
 class Lifecycle:
     """The change of a job, task, checkpoint, process, or configuration that a log line reports.
 
-    ``kind`` is one of ``logs.lifecycle.KINDS``, or a kind that only ``diagnosis.timeline`` defines.
-    Fields that the line does not contain are ``None``. The meaning of ``key`` and ``value`` depends
-    on the kind: for a ``config`` line, these are the option and its value; if the line contains an
-    execution attempt ID, this is the ``key``. ``subtask`` is 1-based, as in Flink logs; ``attempt``
-    is 0-based.
+    ``kind`` is one of ``logs.lifecycle.KINDS``, or a kind of witness that ``diagnosis.timeline``
+    defines. Fields that the line does not contain are ``None``. The meaning of ``key`` and
+    ``value`` depends on the kind: for a ``config`` line, these are the option and its value; if the
+    line contains an execution attempt ID, this is the ``key``. ``subtask`` is 1-based, as in Flink
+    logs; ``attempt`` is 0-based.
     """
 
     kind: str
@@ -113,8 +113,9 @@ class ByteRange:
 class Volume:
     """The number of lines, bytes, and events, notable or not, for one level and minute.
 
-    An event without a time belongs to the minute of an earlier event. ``minute`` is ``None`` before
-    the first time in the range, and ``level`` is ``None`` if it is unknown.
+    An event without a time belongs to the minute of the last event with a time before it.
+    ``minute`` is ``None`` before the first time in the range, and ``level`` is ``None`` if it is
+    unknown.
     """
 
     level: str | None

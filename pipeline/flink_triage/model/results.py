@@ -41,10 +41,11 @@ class Evidence:
 class ConfigChange:
     """A config option and the value that it should have.
 
-    Options of scope ``cluster`` and ``job`` have their name in the running Flink line. ``current``
-    is the effective value in the log, or else the default value in the Flink line, or ``None`` if
-    neither is known or the scope is different; ``current_source`` is ``log``, ``default``, or
-    ``None``.
+    Options of scope ``cluster`` and ``job`` have their name in the running Flink line; an option to
+    remove has the name that the configuration uses. ``current`` is the effective value in the log,
+    or else the default value in the Flink line, or ``None`` if neither is known or the scope is
+    different. ``current_source`` is ``log``, ``default``, or ``None``. ``value`` is empty if the
+    option is removed.
     """
 
     key: str
@@ -225,9 +226,9 @@ class Incident:
     ``similar`` lists known failures that resemble the first fault without a signature, most similar
     first. ``config`` contains the option changes of the first diagnosis. ``notes`` state
     assumptions, for example about clock skew. ``status`` is the change since the previous run; it
-    is ``None`` without a previous run, without a failure, and for incidents that were already over.
-    ``changes`` are the first differences from the last healthy start, and ``changes_left_out`` is
-    the number of further differences.
+    is ``None`` without a previous run, without a failure, and for incidents that had already
+    recovered, unless they became worse. ``changes`` are the first differences from the last healthy
+    start, and ``changes_left_out`` is the number of further differences.
     """
 
     incident_id: str

@@ -23,7 +23,7 @@ Scope = Literal["cluster", "job", "connector", "code", "platform"]
 Risk = Literal["live", "restart", "state-migration", "data-loss"]
 
 SEVERITIES: tuple[Severity, ...] = ("critical", "major", "minor", "info")
-# In the order of the literal: the most urgent verdict first.
+# The verdicts in the order of the literal, most urgent first.
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 ROLES: tuple[Role, ...] = (
     "trigger",

@@ -40,7 +40,10 @@ _MODULE_ORDER = ("flink-core", "flink-runtime", "flink-streaming-java", "flink-t
 
 
 def build_options(source: Path) -> str:
-    """The text of ``options.tsv``: one row per key and range of lines with equal properties."""
+    """The text of ``options.tsv``: one row per key and range of lines with equal properties.
+
+    Raises ``UsageError`` if ``options.tsv`` or ``key_status.tsv`` is missing from ``source``.
+    """
     declared = _declarations(_read(source / "options.tsv"))
     newest = _newest_types(declared)
     rows: list[str] = ["\t".join(OPTIONS_HEADER)]
@@ -55,7 +58,10 @@ def build_options(source: Path) -> str:
 
 
 def build_kafka(source: Path) -> str:
-    """The text of ``kafka-client.tsv``: one row per option and type, for all clients."""
+    """The text of ``kafka-client.tsv``: one row per option and type, for all clients.
+
+    Raises ``UsageError`` if ``kafka_client_options.tsv`` is missing from ``source``.
+    """
     options: dict[tuple[str, str], list[Row]] = {}
     for row in _read(source / "kafka_client_options.tsv"):
         options.setdefault((row["key"], row["type"]), []).append(row)
@@ -131,7 +137,8 @@ def _default(row: Row) -> str:
 def _unit_suffix(row: Row, newest: Row | None) -> str:
     """The unit, such as ``(ms)``, of a number that later became a Duration.
 
-    Empty for other options. The two defaults determine the unit; it is ``ms`` if they do not agree.
+    Empty for other options. The unit is the one in which the number and the later Duration have the
+    same default, or ``ms`` if there is none.
     """
     if newest is None or newest["type"] != "Duration" or row["type"] not in {"Long", "Integer"}:
         return ""

@@ -128,7 +128,7 @@ def _value_problems(entry: ConfigSpec, line: str, table: OptionTable) -> Iterato
 def _is_quantity(entry: ConfigSpec, line: str, table: OptionTable) -> bool:
     """Whether the option is a quantity, according to its type, or else to its value.
 
-    The types of keys of open families are unknown.
+    The type is unknown for keys of open families (see ``OPEN_PREFIXES``).
     """
     if table.is_quantity(entry.key, line):
         return True

@@ -12,10 +12,10 @@ from flink_triage.remediation.placeholders import fill
 
 
 def jar_step(class_name: str) -> str | None:
-    """A step that names the JAR of a class, and how to add it; ``None`` if it is not known.
+    """A step that names the JAR of a class, and how to add it; ``None`` if the JAR is unknown.
 
-    ``class_name`` is a name as in an exception, such as ``a.b.C``, ``a/b/C`` or ``a.b.C$D``. The
-    row with the longest prefix of it applies.
+    ``class_name`` is a name as in an exception, such as ``a.b.C``, ``a/b/C``, or ``a.b.C$D``. The
+    row with the longest matching prefix applies.
     """
     name = class_name.replace("/", ".")
     rows = _load(builtin_pack_directory() / "class-jars" / "jars.tsv")

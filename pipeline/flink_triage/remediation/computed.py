@@ -36,7 +36,7 @@ class Stated:
 
 
 def stated(value: ComputedValue, captures: Mapping[str, str]) -> Stated | None:
-    """The largest positive amount that the captures yield; ``None`` if there is none."""
+    """The largest positive result of the expressions in ``value.stated``; ``None`` without one."""
     found = [
         Stated(amount * factor, kind)
         for expression in value.stated
@@ -54,9 +54,10 @@ def new_amount(
 ) -> Amount | None:
     """``factor`` times the larger of the current and the logged value, limited to the bounds.
 
-    ``amount`` parses a bound as a value of the option's type. If both values are unknown or 0, the
-    result is a bound, or ``None`` if there is no bound. The result is rounded if there is a logged
-    value.
+    ``amount`` parses a bound as a value of the option's type. An upper bound that does not exceed
+    the logged value is ignored. If both values are unknown or 0, the result is the lower bound, or
+    else the upper bound, or ``None`` if there is no bound. The result is rounded if there is a
+    logged value.
     """
     low, high = amount(value.at_least), amount(value.at_most)
     known = [number for number in (now, log.amount if log else None) if number]
@@ -99,9 +100,10 @@ def _unit(expression: str) -> tuple[str, int]:
 
 
 def _rounded(amount: Amount, log: Stated) -> Amount:
-    """Sizes from 1 MiB rounded up to MiB; durations from 10 s to seconds, from 10 min to minutes.
+    """Round a computed size or duration.
 
-    A duration is not rounded below the logged one.
+    Sizes of 1 MiB or more are rounded up to whole MiB. Durations of 10 s or more are rounded to
+    whole seconds, and those of 10 min or more to whole minutes, but not below the logged duration.
     """
     if log.kind == "MemorySize":
         return math.ceil(amount / _MIB) * _MIB if amount >= _MIB else amount

@@ -52,7 +52,11 @@ class Running:
         return LAST_WITH_AKKA if self.has_akka else NEWEST
 
     def default(self, key: str) -> str | None:
-        """The default in the running line; for an unknown version, only if all lines agree."""
+        """The default in the running line.
+
+        For an unknown version, this is the default in the newest line, if all lines that have the
+        option agree, or else ``None``.
+        """
         if self.line is not None:
             return self.table.effective_default(key, self.line)
         defaults = {
@@ -82,7 +86,7 @@ def check(condition: When | None, running: Running) -> Verdict:
     """Check all parts of ``when``.
 
     If the Flink version, its patch release, or the configuration is unknown, conditions on it count
-    as met and are reported. A condition on a missing capture is checked against the empty text.
+    as met and are reported. A condition on a missing capture is checked against the empty string.
     """
     if condition is None:
         return Verdict(True)

@@ -3,7 +3,7 @@
 The data is in ``patterns/flink-options/options.tsv``, which was collected from released JARs
 (``docs/flink-options.md``). A Flink line silently ignores unknown options, so a key is recommended
 only if the line reads it, or probably reads it, according to this table, or if it belongs to an
-open family.
+open family (see ``OPEN_PREFIXES``).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _ASKED = 8192
 # Options of Flink 2.x that all earlier lines pass to the S3 client
 # (docs/deployment/filesystems/s3, and MIRRORED_CONFIG_KEYS of S3FileSystemFactory).
 _PASSED_THROUGH = ("s3.access-key", "s3.secret-key", "s3.endpoint", "s3.path-style-access")
-# Prefixes of key families that are not ConfigOptions: Flink passes these keys to a reporter, a file
-# system, Hadoop, a token provider, or a process environment.
+# Prefixes of open families of keys, which are not ConfigOptions: Flink passes these keys to a
+# reporter, a file system, Hadoop, a token provider, or a process environment.
 OPEN_PREFIXES: tuple[str, ...] = (
     "metrics.reporter.",
     "traces.reporter.",
@@ -144,12 +144,13 @@ class OptionTable:
     def key_for(self, key: str, line: str) -> str | None:
         """The name under which ``line`` reads the option that is called ``key`` in any line.
 
-        An option of the line with this name takes precedence, followed by the option that reads
-        this name as an old one, and then by its older and newer names. Current names precede
-        deprecated ones. A key whose module was not published for the line comes last. ``None`` if
-        the line has no such option. A key of an open family (``s3.*``, ``metrics.reporter.*``) that
-        is not an option exists in every line, and an entry of a map option in each line that has
-        the map.
+        If the line has an option ``key``, this is ``key``. Otherwise, it is the option that reads
+        ``key`` as an old name, or else one of the older and newer names of ``key``: a current one,
+        or else a deprecated one. If the line has none of these, but probably has the option,
+        because its module was not published for the line, it is ``key``. A key of an open family
+        (``s3.*``, ``metrics.reporter.*``) that is not an option, or that is only a fallback key of
+        one, is returned unchanged for every line. An entry of a map option is returned for each
+        line that has the map. ``None`` if the line has no such option.
         """
         return self._key_for(key, line) or (key if self._is_open(key, line) else None)
 
@@ -158,7 +159,7 @@ class OptionTable:
         return tuple(line for line in LINES if self.key_for(key, line) is not None)
 
     def names_of(self, key: str) -> tuple[str, ...]:
-        """All names of the option, including ``key``, newest first."""
+        """All names of the option: the newest name, ``key``, and then the older names."""
         newest = self.key_for(key, NEWEST) or key
         return tuple(dict.fromkeys((newest, key, *self._older(newest), *self._older(key))))
 
@@ -173,7 +174,7 @@ class OptionTable:
         return declared if declared is not None else _IMPLIED_DEFAULTS.get(key)
 
     def type_of(self, key: str, line: str) -> str | None:
-        """The type as in the table (see ``values``); ``None`` if the line lacks the option."""
+        """The type as in the table (see ``values``); ``None`` if the line does not read the key."""
         own = self._own(key, line)
         if own is not None:
             return own.type
@@ -195,7 +196,7 @@ class OptionTable:
         return self.problem(key, line, value) is None
 
     def adapt(self, key: str, line: str, value: str) -> str:
-        """``value`` in the format of that line: ``2 min`` is ``120000`` if the type is Long(ms)."""
+        """``value`` in the format of the line: ``120000`` for ``2 min`` if the type is Long(ms)."""
         own = self._own(key, line)
         return values.adapt(own.type, value, own.default) if own else value
 
@@ -229,7 +230,7 @@ class OptionTable:
         """The value that ``line`` reads for ``key`` from a configuration, and the key used there.
 
         As in Configuration, the key is looked up first, followed by its fallback and deprecated
-        keys. Without a line, all names of the option are looked up, newest first.
+        keys. Without a line, all names of the option are looked up, in the order of ``names_of``.
         """
         if line is None:
             names: Iterable[str] = self.names_of(key)
@@ -243,8 +244,8 @@ class OptionTable:
     def canonical(self, effective: Mapping[str, str]) -> dict[str, str]:
         """The configuration with the option names of the newest line; unknown names are kept.
 
-        An old name that was split into two options sets both. An old name does not override a name
-        that is already set.
+        An old name that was split into several options sets all of them. An old name does not
+        override a name that is already set.
         """
         result: dict[str, str] = {}
         renamed: dict[str, str] = {}
@@ -289,7 +290,7 @@ class OptionTable:
         option = self.option(known, line)
         if option.is_own:
             return option
-        # The name is an alias, or its module was not published, so use the actual option.
+        # Use the option that reads this old name, or the option in the nearest line that has it.
         return next(
             (
                 own
@@ -334,7 +335,7 @@ class OptionTable:
         if self.option(key, line).status != "unknown":
             return False
         if key.startswith(OPEN_PREFIXES):
-            # Every line passes s3.access.key through, although it is an option in some lines.
+            # Every line passes s3.access.key through, although newer lines have options for it.
             rows = self._rows.get(key, ())
             is_old_name = any(fields[0].startswith("fallback:") for _, _, fields in rows)
             return not rows or is_old_name or key in _PASSED_THROUGH
@@ -346,9 +347,10 @@ class OptionTable:
         )
 
     def _unpublished(self, key: str, line: str) -> Option:
-        """Assume that an unpublished line has a key if an earlier and a later line have the key.
+        """The option ``key`` in a line for which its module was not published.
 
-        If no later line was published, an earlier line is sufficient.
+        The line is assumed to have the key if an earlier and a later line have it. If the module
+        was not published for any later line, an earlier line is sufficient.
         """
         index = LINES.index(line)
         spans = [(first, last, fields[0]) for first, last, fields in self._rows[key]]

@@ -22,8 +22,8 @@ FORMS: tuple[PatchForm, ...] = ("flink-conf.yaml", "config.yaml", "FlinkDeployme
 
 _CONFIG_YAML_SINCE = LINES.index("1.19")  # FLIP-366; flink-conf.yaml is read up to 1.20
 _FLINK_CONF_UNTIL = LINES.index("1.20")
-# A value that starts with one of these characters is quoted, because YAML would interpret the
-# character.
+# A value that starts with one of these characters is quoted, because the character can have a
+# meaning in YAML.
 _SPECIAL = tuple("!&*-?|>@`%{}[],'\"#=~<")
 
 # Numbers that Java prints exactly as written, without an exponent and without a lost zero.
@@ -122,7 +122,7 @@ def _outside(changes: Iterable[ConfigChange]) -> list[str]:
 
 
 def _plain(value: str) -> str:
-    """The unquoted value for flink-conf.yaml, which up to 1.20 is not YAML and keeps quotes."""
+    """The unquoted value: Flink does not parse flink-conf.yaml as YAML, and keeps quotes."""
     return value
 
 

@@ -1,4 +1,4 @@
-"""Resolves a remediation for a cluster: uses its Flink line's keys, and checks current values."""
+"""Adapts a remediation to a cluster: uses its Flink line's keys, and checks the current values."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def resolve(
     """The remediation for one diagnosis, with the option names of the running Flink line.
 
     ``effective`` is the configuration from the log (old names are allowed), empty if none was read.
-    ``text`` is the text of the log; if it is from Akka and the version is unknown, the option names
-    are those of Flink 1.17. An entry whose ``when`` is not met, and the removal of an option that a
-    known configuration does not set, are omitted. An entry that only prevents the next failure, or
-    whose option does not exist in the line, becomes a sentence in ``steps``. An entry that is
-    already satisfied gets the action ``already-set``, or is omitted if it only prevents the next
-    failure. If a class is missing and its JAR is known, the first step names the JAR. Log content
-    never causes an exception.
+    ``text`` is text from the log. If it contains names of Akka and the version is unknown, the
+    option names are those of Flink 1.17. An entry whose ``when`` is not met, and the removal of an
+    option that a known configuration does not set, are omitted. An entry that only prevents the
+    next failure, or whose option does not exist in the line, becomes a sentence in ``steps``. An
+    entry that is already satisfied gets the action ``already-set``, or is omitted if it only
+    prevents the next failure. If a class is missing and its JAR is known, the first step names the
+    JAR. Log content never causes an exception.
     """
     running = Running(
         table or OptionTable.load(), flink_version, effective, captures, has_akka=is_akka(text)

@@ -1,4 +1,4 @@
-"""Hides sensitive values in a configuration; ``logs.text.secret_forms`` defines secrets."""
+"""Hides sensitive values in a configuration; see ``logs.text.secret_forms`` for the rules."""
 
 from __future__ import annotations
 

@@ -80,9 +80,10 @@ def is_placeholder(value: str) -> bool:
 def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
     """The value as Flink parses it; two results are equal if the values are equal in Flink.
 
-    Durations are converted to nanoseconds, sizes to bytes, and enum constants to upper case.
-    ``standard_yaml`` is ``True`` for Flink 1.19 and later, which also accept YAML lists and maps.
-    Raises ``ValueProblem``.
+    Durations are converted to nanoseconds, sizes to bytes, and enum constants to upper case. Values
+    of type String and of unknown types are returned unchanged. ``standard_yaml`` is ``True`` for
+    Flink 1.19 and later, which also accept YAML lists and maps. Raises ``ValueProblem`` if the
+    value is invalid for the type.
     """
     plain = _NUMBER_WITH_UNIT.sub(lambda found: found[0].split("(")[0], type_)
     if plain == "Duration":
@@ -105,7 +106,10 @@ def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
 
 
 def parse_duration(text: str) -> int:
-    """The nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is in ms (TimeUtils)."""
+    """The nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is in ms (TimeUtils).
+
+    Raises ``ValueProblem`` if the text is not a duration.
+    """
     amount, label = _split_amount(text, "10 min")
     factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
     if factor is None:
@@ -119,7 +123,7 @@ def parse_duration(text: str) -> int:
 def parse_size(text: str) -> int:
     """The bytes of ``512 mb``, ``1g``; units are multiples of 1024 (MemorySize).
 
-    A bare number is in bytes.
+    A bare number is in bytes. Raises ``ValueProblem`` if the text is not a size.
     """
     amount, label = _split_amount(text, "512 mb")
     factor = _SIZE_LABELS.get(label) if label else 1
@@ -263,7 +267,10 @@ def _next_part(text: str, start: int, delimiter: str) -> tuple[str, int]:
 
 
 def unit_of(number: str, duration: str) -> str | None:
-    """The unit in which ``number`` is ``duration``: ("30000", "30 s") → ``ms``."""
+    """The unit in which ``number`` equals ``duration``, such as ``ms`` for 30000 and ``30 s``.
+
+    ``None`` if there is no such unit.
+    """
     try:
         amount, nanos = int(number), parse_duration(duration)
     except ValueError:
@@ -326,7 +333,7 @@ def adapt(type_: str, text: str, default: str | None = None) -> str:
 def explain(type_: str, text: str, default: str | None = None) -> str:
     """``text``, followed by the amount with a unit if it is a bare number of a time or size.
 
-    For example, ``300000 (5 min)``. The value 0 is returned unchanged.
+    For example, ``300000`` becomes ``300000 (5 min)``. The value 0 is returned unchanged.
     """
     kind = measure_type(type_, default)
     amount = amount_of(type_, text, default)
@@ -339,9 +346,9 @@ def explain(type_: str, text: str, default: str | None = None) -> str:
 def format_amount(amount: int | float, type_: str, default: str | None = None) -> str:
     """A computed quantity in the format of the option's type: ``20 min``, ``2 gb``, ``3``, ``0.2``.
 
-    Whole numbers are rounded up; the smallest units are milliseconds and bytes. Sizes from 100 MiB
-    are rounded up to MiB, except for String options, and decimal numbers to four significant
-    digits.
+    Whole numbers are rounded up; the smallest units are milliseconds and bytes. Sizes of 100 MiB or
+    more are rounded up to whole MiB, except for String options. Decimal numbers are rounded to four
+    significant digits.
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit:

@@ -32,7 +32,7 @@ Version = tuple[int, ...]
 
 
 def parse_version(text: str | None) -> Version | None:
-    """The numbers in a version: ``1.16.0-amzn-1`` becomes (1, 16, 0); ``None`` without one."""
+    """The numbers in a version: (1, 16, 0) for ``1.16.0-amzn-1``; ``None`` without a version."""
     if not text:
         return None
     found = _AFTER_NAME.search(text) or _ANYWHERE.search(text)
@@ -74,8 +74,8 @@ def line_note(version: str | None) -> str | None:
 def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
     """The clauses of a range: ``>=1.15,<2.0`` becomes ((">=", (1, 15)), ("<", (2, 0))).
 
-    A version without an operator (``1.16``) denotes that line or release. Raises ``ValueError``
-    with the clause that is not a comparison.
+    A version without an operator (``1.16``) denotes that line or release. Raises ``ValueError`` if
+    a clause is not a comparison.
     """
     clauses: list[tuple[str, Version]] = []
     for part in text.split(","):
@@ -90,16 +90,20 @@ def parse_range(text: str) -> tuple[tuple[str, Version], ...]:
 
 
 def version_in(text: str, numbers: Version) -> bool:
-    """Whether a version is in a range; numbers that either one omits are not compared.
+    """Whether a version is, or may be, in a range.
 
-    For example, ``1.15.3`` is in ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in
-    ``>=1.19.2``.
+    Numbers that the version or the bound omits are not compared. For example, ``1.15.3`` is in
+    ``1.15`` and in ``<=1.15``, and the line ``1.19`` may be in ``>=1.19.2``. Raises ``ValueError``
+    like ``parse_range``.
     """
     return all(_holds(operator, bound, numbers) for operator, bound in parse_range(text))
 
 
 def lines_in(text: str | None) -> tuple[str, ...]:
-    """The known lines of which all or some patch releases are in a range."""
+    """The known lines that may have patch releases in a range; all known lines without a range.
+
+    Raises ``ValueError`` like ``parse_range``.
+    """
     if text is None:
         return LINES
     return tuple(line for line in LINES if version_in(text, _numbers(line)))

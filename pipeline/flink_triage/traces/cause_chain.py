@@ -31,7 +31,10 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Chain:
-    """An open chain, with the indentation of its first line and its suppression depth."""
+    """A chain that may still grow, with the indentation of its first line.
+
+    ``depth`` is the number of enclosing ``Suppressed:`` blocks, including its own.
+    """
 
     indent: int
     depth: int

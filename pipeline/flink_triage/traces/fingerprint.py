@@ -85,7 +85,7 @@ def _calls(trace: StackTrace) -> _Calls:
 
 
 def first_user_frame(trace: StackTrace) -> Frame | None:
-    """The first user frame of the innermost throwable that has user frames; ``None`` without."""
+    """The first user frame of the innermost throwable that has user frames, or ``None``."""
     for throwable in reversed(trace.throwables):
         for frame in throwable.frames:
             if frame.origin == "user":

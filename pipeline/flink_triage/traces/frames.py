@@ -10,7 +10,8 @@ from flink_triage.model import Frame, Origin
 from flink_triage.traces.packages import ORIGINS
 
 NATIVE_METHOD = "Native Method"
-# The file name, and in the JVM also the class name, of Python code that was passed as a string.
+# The file name of Python code that was passed as a string. If the JVM runs this code, it is also
+# the class name in the JVM's stack traces.
 PYTHON_STRING = "<string>"
 
 # Classes in packages that are not listed are user code, except for generated classes. Flink's
@@ -19,8 +20,8 @@ JDK = (*ORIGINS["jdk"], PYTHON_STRING)
 CONNECTOR, LIBRARY, FLINK_EXAMPLES = (ORIGINS[o] for o in ("connector", "library", "user"))
 _FLINK = ORIGINS["flink"]
 
-# HotSpot may throw these exceptions without a message and a stack trace after it has compiled the
-# code that throws them (-XX:+OmitStackTraceInFastThrow).
+# HotSpot may throw these exceptions without a message or stack trace after it has compiled the code
+# that throws them (-XX:+OmitStackTraceInFastThrow).
 OMITTED_STACKS = frozenset(
     {
         "java.lang.ArithmeticException",

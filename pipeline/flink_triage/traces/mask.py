@@ -52,7 +52,7 @@ _BLANKS = re.compile(r"\s+")
 def mask(text: str) -> str:
     """``text`` with numbers, IDs, addresses, URLs, paths, times, and quotes replaced by ``<kind>``.
 
-    Other text is kept, so that different failures have different masks. Whitespace, including
+    Other text is kept, so that different failures remain distinguishable. Whitespace, including
     newlines, is collapsed. Runs in linear time.
     """
     if "\n" not in text:

@@ -21,7 +21,7 @@ _MARKS = "`*'\"\u2018\u2019\u201c\u201d\u00ab\u00bb"
 
 
 def mentioned(text: str) -> StackTrace | None:
-    """The mentioned throwables as a chain, with the first one outermost; ``None`` without any.
+    """The mentioned throwables as a chain, with the first one outermost, or ``None``.
 
     The message of a throwable ends at the next throwable or at the end of the line. Only the first
     eight throwables in the first 16 Ki characters are used.

@@ -208,9 +208,10 @@ class _Parser:
         return self._foreign_line(index, text)
 
     def _is_real_cause(self, rest: str) -> bool:
-        """Whether ``rest`` is that of a cause, and not text in the message of a throwable.
+        """Whether the text after ``Caused by:`` or ``Suppressed:`` describes a throwable.
 
-        After frames, it always is. In a message, it must begin with a class name or ``[CIRCULAR``.
+        It may also be a part of the message of the current throwable. If this throwable has no
+        frames yet, ``rest`` must begin with a class name or ``[CIRCULAR``.
         """
         if rest.startswith("[CIRCULAR"):
             return True

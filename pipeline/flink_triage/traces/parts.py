@@ -20,8 +20,8 @@ def simple_name(class_name: str) -> str:
 def part_of(class_name: str) -> str | None:
     """The part to which a class belongs, such as ``the Kafka connector``.
 
-    A shaded class belongs to the original library. ``None`` if ``packages.tsv`` contains no part
-    for the class, as for user code.
+    A shaded class belongs to the part of the original class. ``None`` if ``packages.tsv`` contains
+    no part for the class, as for user code.
     """
     shaded = SHADED.search(class_name)
     if shaded is not None:

@@ -16,7 +16,10 @@ from flink_triage.signatures import SignaturePack
 
 
 def find_adaptive_restarts(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Turn a change to CANCELLING into RESTARTING if the job restarts right after a failure."""
+    """Replace the state CANCELLING with RESTARTING if the scheduler recreates a failed job.
+
+    The scheduler must log this decision within ``ANSWER`` after the failure.
+    """
     failed: dict[str, datetime] = {}
     restarting: set[str] = set()
     changed: dict[int, Moment] = {}

@@ -10,7 +10,11 @@ ENDING_KINDS = frozenset({"application-state", "cluster-shutdown", "entrypoint-f
 
 
 def failure_rank(observation: Observation) -> int | None:
-    """The rank of the line as a source of failure times, 0 is best; ``None`` without a failure."""
+    """The rank of a line that reports a failure; ``None`` for other lines.
+
+    The rank is 0 for a job state, 1 for a restart or a global failure, and 2 for a failed task. The
+    lines with the lowest rank determine when a job failed.
+    """
     lifecycle = observation.event.lifecycle
     if lifecycle is None:
         return None

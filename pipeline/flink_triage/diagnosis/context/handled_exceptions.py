@@ -26,10 +26,11 @@ _WHOLE_NAME = re.compile(r"[a-z]\w+\.")
 
 
 def mark_handled_exceptions(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of these lines, and mark the lines as handled.
+    """Remove the matches of lines with handled exceptions, and mark the lines as handled.
 
     If a job handled an exception once, other lines of user code with the same fingerprint are also
-    marked, even near a failure. The failure has a different cause, or reports the exception itself.
+    marked, even near a failure. Such a failure has a different cause, or its own lines report the
+    exception.
     """
     unspecific = {one.id for one in pack.signatures.values() if one.is_unspecific}
     found: set[int] = set()

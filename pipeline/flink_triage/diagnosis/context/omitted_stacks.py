@@ -1,4 +1,4 @@
-"""Copies the matches of the last complete exception of a class to those without a stack trace.
+"""Gives an exception without a stack trace the matches of the last one of its class with a trace.
 
 HotSpot omits the stack trace of some exceptions after it has compiled the throwing code
 (``-XX:+OmitStackTraceInFastThrow``).

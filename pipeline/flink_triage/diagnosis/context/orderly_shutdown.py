@@ -53,9 +53,9 @@ class _End:
 def mark_stop(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
     """Mark the lines of each process from the first signal or shutdown notice of the cluster on.
 
-    The JobManager and the process itself must have received a signal. The lines end with the next
-    banner of the process, or ``SHUTDOWN`` after its signal. Errors that a process logs before its
-    own signal are not marked, because the process may have failed independently.
+    The JobManager and the process itself must have received a signal. The marked lines end with the
+    next banner of the process, or ``SHUTDOWN`` after its signal. Errors that a process logs before
+    its own signal are not marked, because the process may have failed independently.
     """
     ends = _ends(moments)
     if not ends:

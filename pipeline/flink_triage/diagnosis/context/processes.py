@@ -43,7 +43,7 @@ def started_as(observation: Observation) -> str | None:
 
 
 def lost_id(observation: Observation) -> str | None:
-    """The resource id of the TaskManager that a line reports as lost."""
+    """The resource id of the TaskManager that a line reports as lost, or ``None``."""
     if observation.occurrences == 0:
         return None
     for text in (observation.event.message, observation.root_cause_message or ""):
@@ -54,5 +54,5 @@ def lost_id(observation: Observation) -> str | None:
 
 
 def bare_id(resource_id: str) -> str:
-    """A resource id without its metadata: on YARN ``container_1(node:8041)``."""
+    """The resource id without metadata: ``container_1`` for ``container_1(node:8041)`` on YARN."""
     return resource_id.partition("(")[0]

@@ -75,7 +75,7 @@ def find_exits(moments: Sequence[Moment], pack: SignaturePack) -> dict[int, Mome
 def _replaced(
     matches: Sequence[Match], stopped: Sequence[str], exited: Sequence[str]
 ) -> tuple[Match, ...]:
-    """Replace matches of ``stopped`` with ``exited``; they have no depth in the stack trace."""
+    """Replace matches of ``stopped`` with matches of ``exited``, which have no depth in a trace."""
     result: list[Match] = []
     for match in matches:
         if match.signature in stopped:

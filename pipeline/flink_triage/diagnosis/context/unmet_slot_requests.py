@@ -1,4 +1,4 @@
-"""Ignores requests for TaskManagers that left no job without slots.
+"""Ignores requests for TaskManagers, unless a job did not get its slots.
 
 On YARN and native Kubernetes, the ResourceManager requests a container or pod when slots are
 missing. Such a request is routine. It is a symptom only if a job does not get its slots while the
@@ -21,7 +21,7 @@ _NO_SLOTS = "org.apache.flink.runtime.jobmanager.scheduler.NoResourceAvailableEx
 
 
 def ignore_met_slot_requests(moments: Sequence[Moment], _pack: SignaturePack) -> dict[int, Moment]:
-    """Remove the matches of requests during which no job was refused slots.
+    """Remove the matches of requests, except those unanswered when a job was refused slots.
 
     A TaskManager that registers for the first time, or more than ``SLOTS_MISSED`` after its last
     registration, counts as the answer to the oldest request. An unanswered request is dropped after

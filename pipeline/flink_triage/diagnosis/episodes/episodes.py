@@ -1,4 +1,4 @@
-"""Groups the faults of a deployment into episodes: last checkpoint, faults, restarts, outcome.
+"""Groups the faults of a deployment into episodes, and determines the outcome of each.
 
 A job in a restart loop repeatedly logs one fault and its consequences. A new episode begins with
 faults of a different cause after a completed checkpoint, or with the first fault after
@@ -188,7 +188,10 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """The failure times of the job: of its states, or else its restarts, or else its tasks."""
+    """The times at which the job failed, more than ``FAILURE_SLACK`` apart.
+
+    They come from the states of the job, or else from its restarts, or else from its failed tasks.
+    """
     ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
     if not ranked:
         return []
@@ -389,5 +392,5 @@ def _with_faults(episode: Episode, faults: Sequence[Moment]) -> Episode:
 
 
 def in_order(moment: Moment) -> tuple[datetime, str, int]:
-    """Sort key: by time, then by position in the file."""
+    """Sort key: by time, then by file and position in the file."""
     return moment.at, moment.observation.event.path, moment.observation.event.offset

@@ -64,7 +64,10 @@ def group_unknown(
 def merge_unknown(
     failures: Iterable[UnknownFailure], max_evidence: int
 ) -> tuple[UnknownFailure, ...]:
-    """Merge groups of several deployments, or of consecutive parts of one deployment."""
+    """Merge failures with the same fingerprint, most frequent first.
+
+    ``failures`` are those of several deployments, or of consecutive parts of one deployment.
+    """
     merged: dict[str, UnknownFailure] = {}
     for failure in failures:
         known = merged.get(failure.fingerprint)

@@ -175,7 +175,10 @@ def _hollow(wrappers: Sequence[Candidate], unknown: Moment | None) -> Signature 
 
 
 def _first_fault(episode: Episode, answers: Sequence[Candidate]) -> Moment:
-    """The first evidence of the cause; the first fault if none is known or a failure came first."""
+    """The first evidence of the cause.
+
+    If the cause is unknown, or if the job failed before it, this is the first fault of the episode.
+    """
     if not answers or _had_failed_before(episode, answers[0]):
         return episode.first_fault
     return answers[0].hits[0].moment
@@ -192,9 +195,10 @@ def _first_job(episode: Episode) -> str | None:
 
 
 def incident_id(deployment: str, job_id: str | None, started: datetime | None, what: str) -> str:
-    """A stable id, derived from deployment, job, start time and kind (``what``).
+    """A stable id, derived from the deployment, the job, the start time, and the kind (``what``).
 
-    It does not contain the cause. Other signatures change it only if these properties change.
+    It does not depend on the cause. A different signature pack changes it only by changing one of
+    these properties.
     """
     identity = "\n".join((deployment, job_id or "", str(started or ""), what))
     return hashlib.sha256(identity.encode()).hexdigest()[:16]
@@ -255,7 +259,10 @@ def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
 
 
 def _best_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Nearest to the root cause first, then earliest; the first hit in each file comes first."""
+    """The hits, nearest to the root cause first, then earliest.
+
+    The first of these hits in each file precedes all other hits.
+    """
     ordered = sorted(
         hits,
         key=lambda h: (

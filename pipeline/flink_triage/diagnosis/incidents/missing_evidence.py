@@ -23,8 +23,9 @@ _MAX_PLACES = 3
 _MAX_CONSIDERED = 3
 _MAX_POSSIBLE = 6
 _MAX_LOOK_FOR = 3
-# Faults of the JobManager, and exceptions that a client, SQL planner or YARN client may throw.
+# Names in faults that occur on the JobManager.
 _COORDINATORS = ("OperatorCoordinator", "SourceCoordinator")
+# Packages of exceptions that a client, SQL planner, or YARN client may throw.
 _BEFORE_A_JOB = (
     "org.apache.flink.client.",
     "org.apache.flink.runtime.client.",
@@ -137,7 +138,7 @@ def _is_in_taskmanager_log(fault: Moment, episode: Episode) -> bool:
 
 
 def _execution(moment: Moment) -> str | None:
-    """The id of the execution attempt that failed; both processes log it."""
+    """The id of the failed execution attempt, which the JobManager and the TaskManager log."""
     lifecycle = moment.observation.event.lifecycle
     return lifecycle.key if lifecycle is not None and lifecycle.kind == "task-failed" else None
 

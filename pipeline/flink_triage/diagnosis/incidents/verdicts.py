@@ -77,11 +77,11 @@ def _is_dated(observation: Observation) -> bool:
 
 
 def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
-    """The first unexplained error since a job was last healthy.
+    """The first unexplained error since a job was last healthy, or ``None``.
 
-    If all lines are prose and none is an error, the first mention of a failure. In an excerpt
-    (without lifecycle lines of a process or job), an exception also counts below level ERROR,
-    because a person selected it.
+    If all lines are prose and none is an error, this is the first line that mentions a failure. In
+    an excerpt (without lifecycle lines of a process or job), an exception also counts below level
+    ERROR, because a person selected it.
     """
     found: Moment | None = None
     is_text = True
@@ -107,7 +107,7 @@ def is_of_flink(moment: Moment) -> bool:
 
 
 def is_bare_error(moment: Moment) -> bool:
-    """Whether a line reports an error without a stack trace, match or lifecycle meaning.
+    """Whether a line reports an error without a stack trace, match, or lifecycle meaning.
 
     A line without a level is an error if it mentions a throwable.
     """

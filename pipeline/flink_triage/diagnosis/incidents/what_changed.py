@@ -1,9 +1,9 @@
 """Finds the changes between the last healthy start and the last start before a failure.
 
-The last start before the failure is compared with the last start in the preceding generation of the
-same kind of process or the same job. Values that differ between containers (ports, addresses, ids,
-log files) are omitted. So are consequences of other changes, such as heap sizes that follow from
-the configured memory.
+The last start before the failure is compared with the last start in the preceding generation (see
+``timeline.starts``) of the same kind of process or the same job. Values that differ between
+containers (ports, addresses, ids, log files) are omitted. So are consequences of other changes,
+such as heap sizes that follow from the configured memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROCESSES: tuple[Process, ...] = ("jobmanager", "taskmanager")
 # Keys of options and system properties with values that are specific to one container.
 _OF_CONTAINER = re.compile(r"(?:^|[._-])(?:ports?|host|hostname|address|id|log\.file)\Z")
 # Parts of values that differ between containers or runs: UUIDs, YARN ids, checkpoint ids, IPv4
-# addresses, random numbers and other hexadecimal ids. "268435456b" is a size.
+# addresses, random numbers, and other hexadecimal ids. "268435456b" does not match; it is a size.
 _ID = re.compile(
     r"(?<![0-9A-Za-z])(?:"
     r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -87,7 +87,7 @@ def with_changes(
 
 
 def _cause_shown_at(episode: Episode, ranked: Sequence[Candidate]) -> datetime:
-    """The time at which the highest-ranked cause first occurred, or else of the first fault.
+    """The time at which the highest-ranked cause was first seen, or else that of the first fault.
 
     Earlier faults may belong to an old cluster that is being replaced.
     """
@@ -124,7 +124,7 @@ Difference = tuple[str, str | None, str | None]
 def _differences(
     what: ChangeKind, before: dict[str, str], after: dict[str, str]
 ) -> Iterable[Difference]:
-    """Name, old value and new value of each difference; empty if one side has no facts."""
+    """The name, old value, and new value of each difference; empty if one side has no facts."""
     if not before or not after:
         return ()
     if what == "parallelism":
@@ -132,8 +132,8 @@ def _differences(
     if what == "jar":
         before, after = _versions_of_jars(before[""]), _versions_of_jars(after[""])
     # If less than half of the earlier names are present, the log of the later start was probably
-    # truncated, so the missing names do not count as removed. JARs are excepted, because they are
-    # logged on one line.
+    # truncated, so the missing names do not count as removed. This does not apply to JARs, which
+    # are logged on one line.
     is_whole = what == "jar" or 2 * len(before.keys() & after.keys()) >= len(before)
     return [
         (name, before.get(name), after.get(name))
@@ -149,7 +149,10 @@ def _comparable(value: str | None) -> str | None:
 
 
 def _parallelism(before: dict[str, str], after: dict[str, str]) -> list[Difference]:
-    """The differences between tasks in both starts; a single unnamed one if all are equal."""
+    """The tasks in both starts whose parallelism changed.
+
+    If all of them changed in the same way, the result is a single difference without a name.
+    """
     tasks = sorted(before.keys() & after.keys())
     changed = [(task, before[task], after[task]) for task in tasks if before[task] != after[task]]
     values = {(was, now) for _, was, now in changed}

@@ -224,7 +224,7 @@ def was_beside(
 
 
 def has_stopped_something(moment: Moment) -> bool:
-    """Whether the line reports a failed task or job, a lost TaskManager, or a state of the job."""
+    """Whether the line reports a failed task or job, a lost TaskManager, or a job state change."""
     return moment.kind in FAULT_KINDS or moment.kind == "job-state"
 
 

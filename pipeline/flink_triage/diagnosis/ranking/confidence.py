@@ -1,8 +1,9 @@
 """Estimates the probability that a ranked candidate is the root cause.
 
-The estimate comes from a logistic regression on the properties of an answer that distinguish
-correct answers from incorrect ones (`PROPERTIES`). ``confidence.tsv`` contains the log odds that
-each property adds; ``benchmarks/calibrate.py`` fits them to labeled logs.
+The estimate comes from a logistic regression. An answer is the first candidate that can be a
+diagnosis. `PROPERTIES` are the properties that distinguish correct answers from incorrect ones.
+``confidence.tsv`` contains the log odds that each property adds; ``benchmarks/calibrate.py`` fits
+them to labeled logs.
 """
 
 from __future__ import annotations
@@ -18,19 +19,20 @@ from flink_triage.diagnosis.ranking.causality import Candidate
 from flink_triage.model import Outcome
 from flink_triage.signatures import Alternative
 
-# An unexplained answer that scores less than this many points below the first one is a rival.
+# A rival is a different, unexplained candidate that can be a diagnosis and scores less than this
+# many points below the answer.
 _CLOSE_POINTS = 12.0
-# A distinctive text that is shorter also occurs in related failures.
+# A shorter distinctive text may also occur in related failures.
 _LONG_TEXT_CHARS = 30
 # No number of correct answers makes the next one certain.
 LOWEST, HIGHEST = 0.01, 0.98
-# A candidate has one of these properties; `PROPERTIES` refer to answers at rank 1.
+# Each candidate has one of these properties. Only the answer, at rank 1, may have `PROPERTIES`.
 FIRST, BEHIND, REPORTING = "first", "behind", "reporting"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The first candidate that can be a diagnosis, and the best alternative that matched."""
+    """The first candidate that can be a diagnosis, and the best alternative that it matched."""
 
     candidate: Candidate
     alternative: Alternative
@@ -48,9 +50,9 @@ class Property:
 
 
 def confidence(candidate: Candidate, ranked: Sequence[Candidate], outcome: Outcome) -> float:
-    """The probability that ``candidate`` is the root cause; in (0, 1), two decimals.
+    """The probability that ``candidate`` is the root cause, with two decimals.
 
-    ``outcome`` is that of the episode.
+    It is at least ``LOWEST`` and at most ``HIGHEST``. ``outcome`` is that of the episode.
     """
     properties = properties_of(candidate, ranked, outcome)
     log_odds = sum(_log_odds().get(each, 0.0) for each in properties)

@@ -80,7 +80,7 @@ class ScoringRule:
 
 
 def score(case: Case, without: frozenset[str] = frozenset()) -> tuple[float, tuple[str, ...]]:
-    """The sum of all rules except ``without``, and the sentence of each rule that applies."""
+    """The total points of all rules except ``without``, and the sentence of each that applies."""
     total = 0.0
     reasons = []
     for rule in SCORING:
@@ -225,12 +225,12 @@ SCORING: tuple[ScoringRule, ...] = (
     ScoringRule("role", _role, "the usual role of the signature; see the signature format"),
     ScoringRule("generic", _generic, "UserCodeException does not state a cause"),
     ScoringRule("root-cause", _root_cause, "Throwable.getCause: the innermost was thrown first"),
-    ScoringRule("frequency", _frequency, "labelled logs in which no job failed"),
+    ScoringRule("frequency", _frequency, "labeled logs in which no job failed"),
     ScoringRule("persistence", _persistence, "restart loops: the cause is in every failure"),
     ScoringRule("last-failure", _last_failure, "a restart may fix an earlier failure"),
     ScoringRule("only-warned", _only_warned, "GlobalConfiguration and clients warn and continue"),
-    ScoringRule("minor", _minor, "labelled logs: misconfigured reporters, skipped lines"),
-    ScoringRule("overcome", _overcome, "labelled logs: TaskManagers stopped and replaced"),
+    ScoringRule("minor", _minor, "labeled logs: misconfigured reporters, skipped lines"),
+    ScoringRule("overcome", _overcome, "labeled logs: TaskManagers stopped and replaced"),
     ScoringRule("beside", _beside, "decision 61"),
     ScoringRule("survived", _survived, "decision 60"),
     ScoringRule("first-fault", _first_fault, "causes precede effects"),

@@ -1,6 +1,6 @@
 """Ranks episodes, and merges the episodes of several jobs that share a fault.
 
-A lost TaskManager, an unavailable file system or a JobManager without leadership usually fails all
+A lost TaskManager, an unavailable file system, or a JobManager without leadership usually fails all
 jobs that depend on it, immediately or within a checkpoint interval. This is one incident: episodes
 of several jobs are merged and ranked again if they follow each other within ``CLUSTER_LEAD``, and
 if their first diagnoses are the same fault of the cluster or explain each other.
@@ -200,7 +200,7 @@ def _all_well_at(attempts: Sequence[Attempt]) -> datetime | None:
 def blast_radius(timeline: DeploymentTimeline, episode: Episode) -> BlastRadius:
     """The affected jobs in time order, the hosts and TaskManagers, and the faults per minute.
 
-    The faults are listed for the first ``_MAX_MINUTES`` minutes with faults.
+    Only the first ``_MAX_MINUTES`` minutes with faults are included.
     """
     parts = sorted(episode.parts or (episode,), key=lambda part: in_order(part.first_fault))
     faults = episode.faults

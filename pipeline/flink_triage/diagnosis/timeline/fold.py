@@ -3,11 +3,11 @@
 If a file has more equal observations in a minute than the limit, the first ones and the last are
 kept, and the second-to-last carries the count of the others. Of observations that differ only in
 their stack traces, a limited number of traces is kept. Of the other traces, the first and the last
-observation are kept, and the first carries the count. At the finest grain, all lifecycle events of
-``KEPT_KINDS`` are kept, except that of consecutive completed checkpoints, only the first and the
-last are. If a deployment still has more than ``max_observations``, observations are folded over
-longer periods and with fewer equal properties. Witnesses are always kept. Folding is associative:
-the result does not depend on how observations are divided into parts.
+observation are kept, and the first carries the count. Of consecutive completed checkpoints of a
+job, only the first and the last are kept. The finest grain keeps all other lifecycle events of
+``KEPT_KINDS``. If a deployment still has more than ``max_observations``, observations are folded
+over longer periods and with fewer equal properties. Witnesses are always kept. Folding is
+associative: the result does not depend on how observations are divided into parts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Folder:
-    """Folds observations as they are added; buffers as many as it keeps, or ``FOLD_EVERY``.
+    """Folds observations as they are added.
+
+    It buffers as many new observations as it keeps folded ones, but at least ``FOLD_EVERY``.
 
     ``coarseness`` is the index of the first grain to use (see ``grains_of``).
     """
@@ -45,8 +47,8 @@ class Folder:
     def add(self, observations: Iterable[Observation], coarseness: int = 0) -> int:
         """Add observations; return the number kept so far, excluding those not yet folded.
 
-        ``coarseness`` is that of the ``Folder`` from which they were taken; it applies to all
-        observations.
+        ``coarseness`` is that of the ``Folder`` from which they were taken. If it is greater than
+        the coarseness of this one, it applies to all observations from then on.
         """
         self._new += observations
         self.coarseness = max(coarseness, self.coarseness)
@@ -76,7 +78,7 @@ def fold(
     """Keep some observations of each kind per file and minute, ordered by file and offset.
 
     If more than ``max_observations`` would be kept, observations over longer periods count as one
-    kind, and then observations that differ in task, logger, job and file. The finest sufficient
+    kind, and then observations that differ in task, logger, job, and file. The finest sufficient
     grain is used. The sum of ``occurrences`` does not change, except for completed checkpoints.
     """
     return _fold(observations, coarseness, settings)[0]
@@ -120,7 +122,8 @@ def _fold_to(
             continue
         trace = observation.fingerprint.full if observation.fingerprint else ""
         kinds.setdefault(_kind_of(observation, grain), {}).setdefault(trace, []).append(observation)
-    # At the last grain, omit counts, which depend on the checkpoints that finer grains dropped.
+    # The last grain keeps only the first and the last checkpoint of all jobs and files. It does not
+    # count the others, because finer grains have already dropped some of them.
     kept += routine[:1] + routine[1:][-1:] if grain.is_last else routine
     groups: dict[str, list[Observation]] = {}
     for key, by_trace in kinds.items():
@@ -179,7 +182,10 @@ def _moment(observation: Observation) -> tuple[datetime, str, int]:
 
 
 def _is_kept(observation: Observation, grain: Grain) -> bool:
-    """Whether it is always kept: a witness, or a kind of ``KEPT_KINDS`` at the finest grain."""
+    """Whether the grain always keeps the observation.
+
+    This is the case for witnesses, and at the finest grain for all ``KEPT_KINDS``.
+    """
     lifecycle = observation.event.lifecycle
     if observation.occurrences == 0:
         return True
@@ -231,7 +237,7 @@ def _absorb(kept: Observation, others: Sequence[Observation]) -> Observation:
 
 
 def _spread(kept: Observation, others: Sequence[Observation]) -> Spread | None:
-    """The subtasks, hosts and files of all; unchanged if the kept observation already has them."""
+    """The subtasks, hosts, and files of all; unchanged if the kept observation has them already."""
     elsewhere = {_source_of(other): other for other in others if other.spread is None}
     elsewhere.pop(_source_of(kept), None)
     spreads = [other.reach for other in elsewhere.values()]

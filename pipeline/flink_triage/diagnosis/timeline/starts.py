@@ -153,7 +153,10 @@ class Starts:
         )
 
     def before(self, lane: Lane, at: datetime) -> tuple[Generation, Generation] | None:
-        """The generation at ``at`` and the previous one, whose last start is healthy."""
+        """The previous generation, whose last start is healthy, and the one at ``at``.
+
+        ``None`` if there is no previous generation.
+        """
         generations = self.lanes.get(lane, [])
         index = _index_at(generations, at)
         return (generations[index - 1], generations[index]) if index > 0 else None
@@ -161,8 +164,8 @@ class Starts:
     def needed_from(self, since: datetime, chosen: Set[int]) -> Iterator[Moment]:
         """The moments that are required to compare starts at any time from ``since`` on.
 
-        The starts in these moments, in those with ``chosen`` ids and in all later moments yield the
-        same comparisons. Facts that a generation repeats are omitted, unless some of them are
+        The starts in these moments, in those with ``chosen`` ids, and in all later moments yield
+        the same comparisons. Facts that a generation repeats are omitted, unless some of them are
         chosen: the others would then appear to be removed.
         """
         yield from (*self.running, *self.mixed)
@@ -186,7 +189,7 @@ def _statements(facts: Facts) -> Iterator[Statement]:
 
 
 def _index_at(generations: list[Generation], at: datetime) -> int:
-    """The last generation that started at or before ``at``; -1 if none did."""
+    """The index of the last generation that started at or before ``at``; -1 if none did."""
     return sum(generation.starts[0].at <= at for generation in generations) - 1
 
 

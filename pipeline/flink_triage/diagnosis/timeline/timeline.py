@@ -25,10 +25,10 @@ LOG_READ = "log-read"
 class DeploymentTimeline:
     """All moments of one deployment, in time order, and facts about the whole deployment.
 
-    ``times`` are the times of ``moments``. ``is_foreign``: the logs belong to a different product.
-    ``taskmanagers`` are the resource ids of TaskManagers whose start was logged. ``skews`` are the
-    clock skews that were corrected. ``hosts`` contains the TaskManager hosts, with the time of
-    their first moment. ``events`` is the number of events that the moments count, or ``None`` if
+    ``times`` are the times of ``moments``. ``is_foreign`` means that the logs belong to a different
+    product. ``taskmanagers`` are the resource ids of TaskManagers whose start was logged. ``skews``
+    are the clock skews that were corrected. ``hosts`` contains the TaskManager hosts, with the time
+    of their first moment. ``events`` is the number of events that the moments count, or ``None`` if
     ``max_observations`` was not exceeded. If the processes of the deployment have different Flink
     versions, ``versions`` has the version of each process and ``configs`` the options of each
     version; otherwise they are empty. ``job_of_graph`` and ``job_of_task`` map each execution graph
@@ -54,14 +54,14 @@ class DeploymentTimeline:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def version_at(self, paths: Iterable[str]) -> str | None:
-        """The version of the first process in ``paths`` with one, or else of the deployment."""
+        """The first known version of the processes at ``paths``, or else that of the deployment."""
         known = (self.versions.get(process_at(path)) for path in paths)
         return next((version for version in known if version is not None), self.flink_version)
 
     def config_at(self, path: str) -> Mapping[str, str]:
         """The effective options in the Flink version of the process at ``path``.
 
-        If the version is unknown or the only one, those of the deployment.
+        If the version is unknown or the only one, these are the options of the deployment.
         """
         version = self.versions.get(process_at(path))
         return self.effective_config if version is None else self.configs.get(version, {})
@@ -78,7 +78,7 @@ def build_timeline(
     flink_version: str | None = None,
     without: frozenset[str] = frozenset(),
 ) -> DeploymentTimeline:
-    """Order ``observations``, apply the context rules, and determine jobs, version and options.
+    """Order ``observations``, apply the context rules, and determine jobs, versions, and options.
 
     ``flink_version`` overrides the version found in the logs. ``without`` contains the ids of
     context rules to skip.
