@@ -33,8 +33,8 @@ KEPT_KINDS = frozenset(
 LOGGED_AT_STARTUP = frozenset({"config", "version", "java-version", "jvm-option", "classpath"})
 
 
-# The maximum number of events to keep of a kind without a match, a lifecycle event, and a stack
-# trace. The ranking does not use such events.
+# The maximum number of events to keep of a kind without a match, lifecycle event, or stack trace.
+# The ranking does not use such events.
 _PLAIN_KEEP = 2
 
 

@@ -76,7 +76,7 @@ def is_akka(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an entry applies, and the conditions that could not be checked, in words."""
+    """Whether an entry applies, and descriptions of the conditions that could not be checked."""
 
     holds: bool
     unchecked: tuple[str, ...] = ()

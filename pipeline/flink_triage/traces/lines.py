@@ -94,7 +94,7 @@ def _frame_line(text: str) -> Line | None:
 def _unquote(physical: Sequence[str]) -> list[str]:
     """Remove ``> `` from the start of each line, if at least two thirds of the lines have it.
 
-    Blank lines are not counted, and neither is the first line, because its header was removed.
+    Blank lines are not counted. The first line is not counted, because its header was removed.
     """
     filled = [line for line in physical[1:] if line.strip()]
     quoted = sum(1 for line in filled if _QUOTE.match(line))

@@ -16,9 +16,9 @@ from flink_triage.signatures.similar import similar_failures
 def is_unknown(observation: Observation, pack: SignaturePack) -> bool:
     """Whether no signature explains the root cause of a stack trace.
 
-    A wrapper does not explain it. Neither does a symptom that wraps a root cause without a
-    signature, unless the outermost exception and the root cause belong to the same library:
-    libraries wrap their own exceptions to add details.
+    A wrapper does not explain the root cause. A symptom that wraps a root cause without a signature
+    does not explain it either, unless the outermost exception and the root cause belong to the same
+    library: libraries wrap their own exceptions to add details.
     """
     if observation.fingerprint is None:
         return False

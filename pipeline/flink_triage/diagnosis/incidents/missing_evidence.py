@@ -70,7 +70,7 @@ def _places(
     timeline: DeploymentTimeline,
     episode: Episode,
 ) -> list[str]:
-    """The logs to check: those of the TaskManagers that the faults mention, or else others."""
+    """The logs to check: those of the TaskManagers that the faults mention, or else other logs."""
     if not answers and unknown is not None and _is_in_taskmanager_log(unknown, episode):
         when = "" if unknown.at == NO_TIME else f" at {unknown.at:%Y-%m-%d %H:%M:%S} UTC"
         return [

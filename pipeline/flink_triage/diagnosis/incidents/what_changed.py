@@ -76,7 +76,7 @@ def with_changes(
     found: dict[tuple[str, str, str | None, str | None], ObservedChange] = {}
     for lane in lanes:
         for change in _changes_of(lane, starts, at, until, options):
-            # All processes print the cluster options; one of them is enough.
+            # All processes print the cluster options. List each change only once.
             found.setdefault((change.what, change.name, change.before, change.after), change)
     kept = sorted(
         _without_consequences(list(found.values())),
