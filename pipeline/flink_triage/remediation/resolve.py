@@ -139,7 +139,7 @@ def _prevention(change: ConfigChange) -> str:
     words = change.reason.rstrip(".")
     if change.key not in words:
         words = f"set {change.key} to {change.value}. {words}".rstrip(". ")
-    return f"In addition to the cure: {words}."
+    return f"In addition to the fix: {words}."
 
 
 def _current(key: str, running: Running) -> _Current:

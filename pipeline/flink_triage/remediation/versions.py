@@ -122,7 +122,7 @@ def _holds(operator: str, bound: Version, numbers: Version) -> bool:
         case ">":
             return left > right or is_open
         case "<":
-            return left < right or is_open
+            return left < right or (is_open and any(bound[shared:]))
         case "!=":
             return left != right or is_open
         case _:

@@ -179,7 +179,7 @@ def _config_row(change: ConfigSpec) -> str:
     else:
         value = _code(change.value)
     reason = (
-        f"In addition to the cure: {change.reason}"
+        f"In addition to the fix: {change.reason}"
         if change.purpose == "prevent"
         else change.reason
     )

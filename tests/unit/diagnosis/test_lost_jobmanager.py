@@ -44,7 +44,7 @@ def test_banner_during_a_running_job_means_a_killed_jobmanager(diagnose):
     remediation = incident.diagnoses[0].remediation
     assert not remediation.config
     assert remediation.steps[-2].startswith(
-        "In addition to the cure: high-availability.type is NONE"
+        "In addition to the fix: high-availability.type is NONE"
     )
 
 

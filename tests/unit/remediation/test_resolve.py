@@ -433,7 +433,7 @@ def test_preventive_option_is_a_step_outside_the_patch() -> None:
     resolved = _resolved(entry, version="1.20.1")
     assert resolved.config == ()
     assert resolved.steps == (
-        f"In addition to the cure: {RETAINED} is 1 (default), raise to 3. An older one must exist.",
+        f"In addition to the fix: {RETAINED} is 1 (default), raise to 3. An older one must exist.",
     )
     assert _resolved(entry, version="1.20.1", effective={RETAINED: "5"}).steps == ()
 
@@ -441,4 +441,4 @@ def test_preventive_option_is_a_step_outside_the_patch() -> None:
 def test_a_prevention_outside_flinks_options_keeps_its_reason() -> None:
     entry = ConfigSpec("slot.name", "orders", reason="Loses changes.", scope="connector")
     (step,) = _resolved(replace(entry, purpose="prevent")).steps
-    assert step == "In addition to the cure: set slot.name to orders. Loses changes."
+    assert step == "In addition to the fix: set slot.name to orders. Loses changes."

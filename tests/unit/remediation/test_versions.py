@@ -54,6 +54,7 @@ RANGES = [
     ("an upper bound leaves itself out", ">=1.19,<2.0", ("1.19", "1.20")),
     ("spaces do not matter", " >= 2.1 , <= 2.2 ", ("2.1", "2.2")),
     ("a patch bound lets its line through from below", "<1.13.2", ("1.13",)),
+    ("no patch release is below the first one", "<1.14.0", ("1.13",)),
     ("a patch bound lets its line through from above", ">=2.3.1", ("2.3",)),
     ("a patch bound that is left out lets its line through", ">2.2.0", ("2.2", "2.3")),
     ("1.2 is older than 1.13", "<1.2", ()),
