@@ -59,7 +59,8 @@ CONTEXT: tuple[ContextRule, ...] = (
     ContextRule(
         "adaptive-restarts",
         find_adaptive_restarts,
-        "The cancellation of a job that is recreated right after a task failure is a restart.",
+        "The cancellation of a job that is recreated right after a task or global failure is a "
+        "restart.",
         "AdaptiveScheduler",
     ),
     ContextRule(
