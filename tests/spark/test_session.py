@@ -16,6 +16,8 @@ def queries_of(spark: SparkSession) -> dict[str, str | None]:
 def test_session_settings_depend_on_the_amount_of_new_data(spark: SparkSession) -> None:
     suit(spark, 10 * GIB)
     assert queries_of(spark) == QUERIES["much"]
+    suit(spark, GIB)
+    assert queries_of(spark) == QUERIES["medium"]
     suit(spark, 1)
     assert queries_of(spark) == QUERIES["little"]
 

@@ -179,9 +179,7 @@ def _config_row(change: ConfigSpec) -> str:
     else:
         value = _code(change.value)
     reason = (
-        f"In addition to the fix: {change.reason}"
-        if change.purpose == "prevent"
-        else change.reason
+        f"In addition to the fix: {change.reason}" if change.purpose == "prevent" else change.reason
     )
     return f"| {_code(change.key)} | {value} | {_cell(reason)} |"
 

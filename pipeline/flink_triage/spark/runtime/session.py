@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from flink_triage.disk_cache import cache_directory, private_directory
 from flink_triage.errors import EnvironmentProblem
-from flink_triage.settings import GIB
+from flink_triage.settings import GIB, MIB
 from flink_triage.spark.runtime.jars import ensure_jars, ensure_s3a_jars
 from flink_triage.spark.runtime.java import Java, find_java
 
@@ -23,10 +23,12 @@ from flink_triage.spark.runtime.java import Java, find_java
 # of Delta also contains the Spark line.
 OLDEST_SPARK = (4, 1)
 QUIET_LOG4J = Path(__file__).with_name("log4j2-quiet.properties")
-# Below this amount of data, Spark spends more time on planning and compiling than on computing. In
-# a run over 3 GB, the optimizing JIT compiler took 30 s of CPU time, and all tasks in the JVM 24 s.
-# In a run over 0.8 GB, generating code and computing Delta snapshots in eight partitions took 17 s.
-LITTLE_BYTES = 8 * GIB
+# Below these amounts of data, Spark spends more time on planning and compiling than on computing.
+# In a run over 0.8 GB, computing Delta snapshots in eight partitions and adaptive execution took
+# 18 s of CPU time. In a run over 3 GB, the optimizing JIT compiler took 30 s, and all tasks in the
+# JVM 24 s.
+LITTLE_BYTES = 512 * MIB
+MEDIUM_BYTES = 8 * GIB
 # Without perf data, the JVM writes no files outside the folders of this program.
 EVERY_JVM = "-XX:-UsePerfData"
 # Without the second flag, the code cache is 48 MB; a long notebook session fills it, and the JVM
@@ -46,27 +48,31 @@ DELTA_OPTIONS = {
 }
 # Marks a session that this program started, with the amount of data that it is configured for.
 OWN_SESSION = "spark.flinkTriage.ownSession"
+_FEW_PARTITIONS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # VACUUM lists a folder in this many tasks; the default is 10,000.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+    # With two partitions, adaptive execution has nothing to adapt.
+    "spark.sql.adaptive.enabled": "false",
+}
+_CODEGEN = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+# Compiling generated code took 5 s of a run of 27 s.
+_NO_CODEGEN = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 # Settings for planning and running queries, by amount of data.
 QUERIES: dict[str, dict[str, str]] = {
-    "little": {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.databricks.delta.snapshotPartitions": "1",
-        # VACUUM lists a folder in this many tasks; the default is 10,000.
-        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
-        # A short run plans more than it computes: compiling generated code took 5 s of 27 s, and
-        # adaptive execution has nothing to adapt with two partitions.
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    },
+    "little": _FEW_PARTITIONS | _NO_CODEGEN,
+    "medium": _FEW_PARTITIONS | _CODEGEN,
     "much": {
         "spark.sql.shuffle.partitions": "16",
         "spark.databricks.delta.snapshotPartitions": "8",
         "spark.sql.sources.parallelPartitionDiscovery.parallelism": "64",
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.codegen.wholeStage": "true",
-        "spark.sql.codegen.factoryMode": "FALLBACK",
-    },
+    }
+    | _CODEGEN,
 }
 # Settings that affect results, for the sessions that this program creates.
 RESULT_OPTIONS = {
@@ -232,9 +238,9 @@ def session_options(
 
     ``archive`` is the result of `_class_archive`.
     """
-    is_little = size_bytes is not None and size_bytes < LITTLE_BYTES
+    is_much = size_bytes is None or _amount(size_bytes) == "much"
     scratch = _scratch_directory()
-    jvm = f"{ONE_COMPILER} {ONE_COLLECTOR}" if is_little else PARALLEL_COLLECTOR
+    jvm = PARALLEL_COLLECTOR if is_much else f"{ONE_COMPILER} {ONE_COLLECTOR}"
     jvm += f' {EVERY_JVM} "-Djava.io.tmpdir={scratch}"'
     # The log configuration also silences Hadoop's user lookup and Spark's banner.
     if not verbose:
@@ -307,4 +313,6 @@ def suit(spark: SparkSession, size_bytes: int) -> None:
 
 def _amount(size_bytes: int | None) -> str:
     """The key of `QUERIES` for an amount of data; an unknown size counts as little."""
-    return "little" if size_bytes is None or size_bytes < LITTLE_BYTES else "much"
+    if size_bytes is None or size_bytes < LITTLE_BYTES:
+        return "little"
+    return "medium" if size_bytes < MEDIUM_BYTES else "much"
