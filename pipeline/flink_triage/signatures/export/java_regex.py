@@ -57,7 +57,11 @@ def escape_java(text: str) -> str:
 
 def _printable(pattern: str) -> str:
     """The pattern on one line and in ASCII, so that it is independent of the file encoding."""
-    return "".join(char if " " <= char <= "~" else f"\\x{{{ord(char):x}}}" for char in pattern)
+    return "".join(char if " " <= char <= "~" else _code(ord(char)) for char in pattern)
+
+
+def _code(point: int) -> str:
+    return f"\\u{point:04x}" if point <= 0xFFFF else f"\\x{{{point:x}}}"
 
 
 def _translate(pattern: str, prefix: str) -> Iterator[str]:
