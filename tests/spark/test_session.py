@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
 from flink_triage.settings import GIB
-from flink_triage.spark.runtime.session import OWN_SESSION, QUERIES, session_options, suit
+from flink_triage.spark.runtime.java import Java
+from flink_triage.spark.runtime.session import (
+    OWN_SESSION,
+    QUERIES,
+    _class_archive,
+    session_options,
+    suit,
+)
 
 
 def queries_of(spark: SparkSession) -> dict[str, str | None]:
@@ -41,6 +50,20 @@ def test_session_started_by_the_user_is_not_changed(spark: SparkSession) -> None
     other.conf.set(OWN_SESSION, "")
     suit(other, 10 * GIB)
     assert queries_of(other) == queries_of(spark)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["-XX:SharedArchiveFile=a", "-XX:ArchiveClassesAtExit=a", "-Xshare:off"],
+)
+def test_a_class_archive_of_the_user_replaces_ours(
+    monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    java = Java(Path("java"), 21)
+    monkeypatch.setenv("FLINK_TRIAGE_JAVA_OPTIONS", "-Xss2m")
+    assert "AutoCreateSharedArchive" in _class_archive(java)
+    monkeypatch.setenv("FLINK_TRIAGE_JAVA_OPTIONS", f"-Xss2m {given}")
+    assert _class_archive(java) == ""
 
 
 def test_options_for_the_jvm_are_added_to_ours(monkeypatch: pytest.MonkeyPatch) -> None:

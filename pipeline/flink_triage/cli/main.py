@@ -201,7 +201,7 @@ def main(
     ``on_result`` receives the result that the command has written, if any.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    if words and not words[0].startswith("-") and os.path.exists(words[0]):
+    if words and not words[0].startswith("-") and ("://" in words[0] or os.path.exists(words[0])):
         words.insert(0, "diagnose")
     try:
         arguments = _parsed(build_parser(), words)

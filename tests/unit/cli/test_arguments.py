@@ -24,6 +24,11 @@ LOGS = str(Path(__file__).resolve().parents[2] / "logs" / "healthy" / "orders-2.
         pytest.param(
             ["/no/such/path"], "'/no/such/path' does not exist", id="path without a command"
         ),
+        pytest.param(
+            ["ftp://host/logs"],
+            "'ftp://host/logs' has an unknown scheme",
+            id="URI without a command",
+        ),
         pytest.param(["xyzzy"], "commands: diagnose, run, ", id="word that resembles no command"),
         pytest.param(
             ["diagnose", LOGS, "--formt", "json"],

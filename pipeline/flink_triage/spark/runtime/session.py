@@ -279,13 +279,17 @@ def _scratch_directory() -> Path:
         ) from None
 
 
+# Options of the user with which the JVM rejects or does not need the cache.
+_OWN_ARCHIVE = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
+
+
 def _class_archive(java: Java) -> str:
     """The option with which the JVM archives its loaded classes for the next run (JDK-8261455).
 
     Empty before Java 19, and if the user has set such an option.
     """
     given = _given_options()
-    if java.major < 19 or "SharedArchiveFile" in given or "-Xshare" in given:
+    if java.major < 19 or any(option in given for option in _OWN_ARCHIVE):
         return ""
     archive = cache_directory() / f"classes-{java.major}.jsa"
     return f'-XX:+AutoCreateSharedArchive "-XX:SharedArchiveFile={archive}" -Xlog:cds=off'
