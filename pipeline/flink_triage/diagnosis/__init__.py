@@ -179,9 +179,10 @@ def diagnose_episodes(
     options: OptionTable,
     settings: Settings = DEFAULT_SETTINGS,
 ) -> list[tuple[Incident, list[Candidate]]]:
-    """Incidents, worst first, each with all its candidates in ranked order.
+    """The incidents of episodes, worst first, each with all its candidates in ranked order.
 
-    Empty if the deployment has no incidents, or if its logs belong to a different product.
+    Empty if no episode is an incident, or if the logs belong to a different product. Unlike
+    ``diagnose_deployment``, no incident is added for an unexplained error or a healthy deployment.
     """
     timeline = build_timeline(deployment, observations, pack, without=settings.rules_left_out)
     if timeline.is_foreign:

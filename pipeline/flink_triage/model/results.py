@@ -220,15 +220,17 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """One episode of one or more jobs, or the verdict for a deployment without such an incident.
+    """An episode of one job, of several jobs, or of the cluster; an unexplained error; or the
+    verdict for a deployment that has no failure to report.
 
     ``job_id`` is ``None`` if no job is known, or if there are several (see ``blast_radius``).
     ``similar`` lists known failures that resemble the first fault without a signature, most similar
-    first. ``config`` contains the option changes of the first diagnosis. ``notes`` state
-    assumptions, for example about clock skew. ``status`` is the change since the previous run; it
-    is ``None`` without a previous run, without a failure, and for incidents that had already
-    recovered, unless they became worse. ``changes`` are the first differences from the last healthy
-    start, and ``changes_left_out`` is the number of further differences.
+    first; it is empty unless the verdict is ``undetermined`` or ``text-only``. ``config`` contains
+    the option changes of the first diagnosis. ``notes`` state assumptions and limits, for example
+    clock skew. ``status`` is the change since the previous run. It is ``None`` without a previous
+    run, without a failure, for closed incidents that the last run did not write, and for incidents
+    that had already recovered, unless they became worse. ``changes`` are the first differences from
+    the last healthy start, and ``changes_left_out`` is the number of further differences.
     """
 
     incident_id: str

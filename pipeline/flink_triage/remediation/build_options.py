@@ -40,9 +40,11 @@ _MODULE_ORDER = ("flink-core", "flink-runtime", "flink-streaming-java", "flink-t
 
 
 def build_options(source: Path) -> str:
-    """The text of ``options.tsv``: one row per key and range of lines with equal properties.
+    """The text of the generated ``options.tsv``.
 
-    Raises ``UsageError`` if ``options.tsv`` or ``key_status.tsv`` is missing from ``source``.
+    After the header, there is one row per key and range of Flink lines with equal properties.
+    Raises ``UsageError`` if ``source`` does not contain its own ``options.tsv`` and
+    ``key_status.tsv``.
     """
     declared = _declarations(_read(source / "options.tsv"))
     newest = _newest_types(declared)

@@ -188,9 +188,11 @@ def _episodes_of_job(job_id: str | None, history: _History, pack: SignaturePack)
 
 
 def _failure_times(moments: Sequence[Moment]) -> list[datetime]:
-    """The times at which the job failed, more than ``FAILURE_SLACK`` apart.
+    """The times at which the job failed, in order; empty if no failure was logged.
 
-    They come from the states of the job, or else from its restarts, or else from its failed tasks.
+    They come from the states of the job, or else from its restarts and global failures, or else
+    from its failed tasks. Of failures that follow each other within ``FAILURE_SLACK``, only the
+    first counts.
     """
     ranked = [(m, rank) for m in moments if (rank := failure_rank(m.observation)) is not None]
     if not ranked:

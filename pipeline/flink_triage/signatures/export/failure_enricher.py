@@ -2,12 +2,13 @@
 
 Flink's FailureEnricher (FLIP-304) receives the throwable of a failure, but no part of the log (no
 header line, logger, level, or earlier lines). ``EnricherRules.pack`` is the pack reduced to
-conditions on throwables. The enricher must return the same labels as the Python ``Matcher`` with
-this pack.
+conditions on throwables. Apart from the limitations in ``docs/exports.md``, the labels of the
+enricher must be those of the first match of the Python ``Matcher`` with this pack.
 
 File format: one record per line, with fields separated by tabs. In a field, backslash, tab, and
-line ends are escaped as ``\\\\``, ``\\t``, ``\\n``, and ``\\r``. The records that belong to a
-signature or an alternative follow its own record.
+line ends are escaped as ``\\\\``, ``\\t``, ``\\n``, and ``\\r``. The alternatives and
+vetoes of a signature follow its record, and the conditions of an alternative or a veto follow its
+own record.
 """
 
 from __future__ import annotations
