@@ -28,8 +28,11 @@ OF_THE_RUN = ("run_id", "whole_run_id", "started_at", "finished_at")
 
 
 def event(number: int) -> str:
-    """A notable event: every fourth has a stack trace, and every eighth reports a full disk."""
-    at = (START + timedelta(seconds=20 * number)).strftime("%Y-%m-%d %H:%M:%S,123")
+    """A notable event: every fourth has a stack trace, and every eighth reports a full disk.
+
+    No minute has more than two events, so none is folded into another one.
+    """
+    at = (START + timedelta(seconds=30 * number)).strftime("%Y-%m-%d %H:%M:%S,123")
     name = f"event {number:06}"
     if number % 4:
         return f"{at} WARN  org.apache.flink.runtime.taskmanager.Task [] - {name} was slow\n"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from flink_triage.spark.runtime.jars import ensure_jars
-from flink_triage.spark.runtime.session import SMALL_JVM, session_options
+from flink_triage.spark.runtime.session import ONE_COLLECTOR, session_options
 from tests.e2e.places import (
     LOOPBACK,
     ROOT,
@@ -72,7 +72,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     port = free_port()
     url = f"spark://{LOOPBACK}:{port}"
     env = bare_environment(
-        SPARK_NO_DAEMONIZE="1", SPARK_DAEMON_MEMORY="256m", SPARK_DAEMON_JAVA_OPTS=SMALL_JVM
+        SPARK_NO_DAEMONIZE="1", SPARK_DAEMON_MEMORY="256m", SPARK_DAEMON_JAVA_OPTS=ONE_COLLECTOR
     )
     spark_class = str(SPARK_HOME / "bin" / "spark-class")
     at = ["--host", LOOPBACK, "--webui-port", "0"]
@@ -104,7 +104,7 @@ def submit_command(cluster: Cluster, archive: Path, *arguments: str) -> list[str
         "spark.driver.host": LOOPBACK,
         "spark.driver.memory": "1g",
         "spark.executor.memory": "700m",
-        "spark.executor.extraJavaOptions": SMALL_JVM,
+        "spark.executor.extraJavaOptions": ONE_COLLECTOR,
     }
     conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     submit = str(SPARK_HOME / "bin" / "spark-submit")
