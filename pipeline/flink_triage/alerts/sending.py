@@ -29,10 +29,10 @@ TIMEOUT_SECONDS = 10.0
 
 
 def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
-    """The receiver's address from the environment; it is not an argument, because it is a secret.
+    """The receiver's address, from an environment variable, because the address is a secret.
 
-    If an Alertmanager address has no path, ``/api/v2/alerts`` is appended. Raises ``UsageError`` if
-    the address is missing, or is not an http or https URL in ASCII.
+    If the path of an Alertmanager address is empty or ``/``, it is set to ``/api/v2/alerts``.
+    Raises ``UsageError`` if the address is missing, or is not an http or https URL in ASCII.
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")

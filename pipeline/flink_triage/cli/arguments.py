@@ -136,8 +136,8 @@ def options_of(arguments: argparse.Namespace) -> Options:
     until = _time("--until", arguments.until, now)
     if since is not None and until is not None and since >= until:
         raise UsageError(
-            f"--since {arguments.since} is not before --until {arguments.until}:"
-            f" {since.isoformat(timespec='seconds')}, {until.isoformat(timespec='seconds')}"
+            f"--since: {arguments.since} ({since.isoformat(timespec='seconds')}) is not before"
+            f" --until {arguments.until} ({until.isoformat(timespec='seconds')})"
         )
     return Options(
         group_by=arguments.group_by,
@@ -207,6 +207,7 @@ def _time(flag: str, value: str | None, now: datetime) -> datetime | None:
         at = datetime.fromisoformat(value.replace("Z", "+00:00"))
     except (ValueError, OverflowError):
         raise UsageError(
-            f"{flag}: {value!r} is not a time such as 2026-11-21T05:52:20Z, 05:52 or 2h (ago)"
+            f"{flag}: {value!r} is not a time such as 2026-11-21T05:52:20Z or 05:52, or an age such"
+            " as 2h"
         ) from None
     return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)

@@ -116,9 +116,10 @@ def _print(pieces: Iterable[str]) -> None:
 
 
 def _write(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file completely or not at all; other paths, such as a FIFO, are written directly.
+    """Write a file completely or not at all, and create its missing parent folders.
 
-    A link is followed: its target is replaced.
+    Streams, such as a FIFO or a path below /dev, are written directly. A link is followed: its
+    target is replaced. Raises ``EnvironmentProblem`` if the path cannot be written.
     """
     try:
         if _is_stream(path):

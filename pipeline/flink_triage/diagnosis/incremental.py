@@ -1,11 +1,12 @@
 """Reduces a diagnosed timeline to the state that the next diagnosis of the deployment requires.
 
-An episode is closed once it can no longer change, which requires ``OVER_AFTER`` without a fault.
-Most events before the first open episode are therefore not read again. Witnesses replace them:
-events that contain a fact about the whole deployment, such as a job's name, an effective option, or
-the host of a process, or that are next to a carried event. A diagnosis of the carried state and the
-new events equals a diagnosis of all events. `is_in_time`, `has_same_facts`, and `carry` detect the
-exceptions. In these cases, the deployment is diagnosed in full.
+An episode is closed once new events that are in time can no longer change it. This requires more
+than ``OVER_AFTER`` without a fault. Most events before the oldest open episode are therefore not
+carried over. Witnesses replace them: events that contain a fact about the whole deployment, such as
+a job's name, an effective option, or the host of a process, or that are next to a carried event. A
+diagnosis of the carried state and the new events equals a diagnosis of all events, except in the
+cases that `is_in_time`, `has_same_facts`, and `carry` detect. In these cases, the deployment
+requires a full diagnosis. The caller must also request one if the signatures or options change.
 """
 
 from __future__ import annotations

@@ -28,10 +28,11 @@ _AKKA = regex.compile(r"(?<![\w.])akka(?:\.\w|://)|\.akka\.|\bAkkaRpc")
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The known properties of the cluster: version, effective configuration, and captures.
+    """The known properties of the cluster, and the captures of the match.
 
     If ``effective`` is empty, no configuration was read; it does not mean that all options have
-    their default values.
+    their default values. ``has_akka`` states whether the log contains names of Akka, and is used
+    only if the version is unknown.
     """
 
     table: OptionTable

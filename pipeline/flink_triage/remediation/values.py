@@ -121,9 +121,10 @@ def parse_duration(text: str) -> int:
 
 
 def parse_size(text: str) -> int:
-    """The bytes of ``512 mb``, ``1g``; units are multiples of 1024 (MemorySize).
+    """The number of bytes in a size such as ``512 mb`` or ``1g``, in the format of MemorySize.
 
-    A bare number is in bytes. Raises ``ValueProblem`` if the text is not a size.
+    Units are powers of 1024, and a bare number is in bytes. Raises ``ValueProblem`` if the text is
+    not a size, or if the size does not fit into a Java long.
     """
     amount, label = _split_amount(text, "512 mb")
     factor = _SIZE_LABELS.get(label) if label else 1

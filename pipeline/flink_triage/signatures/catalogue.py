@@ -47,8 +47,9 @@ _GENERATED = "<!-- Generated: python -m flink_triage.signatures.catalogue > docs
 class Quality:
     """How well one signature is tested.
 
-    ``fires_on`` contains the examples of other signatures that it also matches. ``microseconds`` is
-    the mean time for matching an example or near miss, in the fastest of several rounds.
+    ``fires_on`` contains the examples of other signatures that this signature also matches, as
+    ``subsystem/name[index]``. ``microseconds`` is the mean time for matching an example or near
+    miss, in the fastest of several rounds, or 0 if there is none.
     """
 
     signature: str

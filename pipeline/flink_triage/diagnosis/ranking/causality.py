@@ -88,10 +88,11 @@ def causes_of(
     afterwards: Container[str],
     overcome: Container[str],
 ) -> dict[str, set[str]]:
-    """The signatures of this episode that explain each signature, directly or indirectly.
+    """The ids of the candidates that explain each candidate; only explained candidates are keys.
 
-    ``afterwards`` and ``overcome`` contain the ids for which ``came_afterwards`` and
-    ``was_overcome`` are true.
+    A candidate explains another one through the causal graph, directly or indirectly, or because it
+    is nearer to the root cause of the same trace. ``afterwards`` and ``overcome`` contain the ids
+    of the candidates for which ``came_afterwards`` and ``was_overcome`` are true.
     """
     by_id = {c.id: c for c in candidates}
     direct: dict[str, set[str]] = {}

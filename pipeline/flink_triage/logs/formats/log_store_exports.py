@@ -354,9 +354,9 @@ def _csv_rows(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _logcli_records(text: str) -> Iterator[_Record]:
-    """One record per line with a time and labels, including the lines below it.
+    """One record per line with a time and labels, including the lines up to the next such line.
 
-    Text before the first such line is skipped.
+    Empty lines are dropped, and so is text before the first line with a time and labels.
     """
     for head, following in pairwise(chain(_LOGCLI.finditer(text), [None])):
         assert head is not None

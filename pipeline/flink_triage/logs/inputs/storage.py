@@ -1,9 +1,10 @@
 """Lists and opens files at URIs such as ``s3a://bucket/key``.
 
 Uses Arrow's file systems, which work in the driver and in Python workers. Spark itself does not
-support reading part of a file in a worker. Credentials come from the default credential chain of
-each store (environment, profile, instance role), unless ``use_options`` sets others. Credentials
-set by ``use_options`` are masked in error messages.
+support reading part of a file in a Python worker. Credentials come from the default provider chain
+of each store (environment, profile, instance role), unless ``use_options`` sets credentials for S3
+or Azure. HDFS uses the Hadoop configuration of the machine. Credentials set by ``use_options`` are
+masked in error messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Represents a result, an incident or a diagnosis in a notebook.
+"""Displays a result, an incident, or a diagnosis in a notebook.
 
 Front ends call ``_repr_html_`` or, for a result, ``_repr_markdown_``. The model does not depend on
-the report, so this module adds these methods to the model classes. The HTML is a fragment without a
-script or a style sheet, because a notebook has its own styles and executes every script.
+the report, so `show_richly` adds these methods to the model classes. The HTML is a fragment without
+scripts or style sheets, because a notebook has its own styles and executes every script.
 """
 
 from __future__ import annotations

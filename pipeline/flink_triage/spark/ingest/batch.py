@@ -103,9 +103,9 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A batch to finish after ``runs`` were published, with the current pack and options.
+    """A committed batch to finish, the runs published before it, and the current pack and options.
 
-    ``is_resumed``: another process may have started to finish it.
+    ``is_resumed`` is true if an earlier run committed the batch, and may have started to finish it.
     """
 
     batch: Batch

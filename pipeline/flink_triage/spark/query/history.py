@@ -100,7 +100,8 @@ def compare(
     """The change of each cause, worst first, and the options that changed.
 
     Raises ``UsageError`` if no run has been published, if the run of a period is not published, or
-    if one of ``deployments`` has no logs in either period.
+    if one of ``deployments`` is in neither period. A window contains the deployments with events
+    that have a timestamp in it, and a run contains those that it diagnosed.
     """
     _need_runs(spark, warehouse)
     for period in (before, after):
@@ -112,9 +113,7 @@ def compare(
     unknown = wanted - (seen[0] | seen[1])
     if unknown:
         known = ", ".join(sorted(seen[0] | seen[1])) or "none"
-        raise UsageError(
-            f"--deployment: {min(unknown)!r} has no logs in either period, allowed: {known}"
-        )
+        raise UsageError(f"--deployment: {min(unknown)!r} is in neither period, allowed: {known}")
     titles = {row["cause"]: row["title"] for row in _rows(_titles(spark, warehouse))}
     changes = []
     for deployment, cause in sorted({*sides[0], *sides[1]}):
