@@ -108,9 +108,7 @@ def test_history_distinguishes_new_from_known_causes(
 @pytest.mark.parametrize(
     ("deployment", "run_id", "words"),
     [
-        pytest.param(
-            "payments", None, "'payments' is in neither period", id="another deployment"
-        ),
+        pytest.param("payments", None, "'payments' is in neither period", id="another deployment"),
         pytest.param("orders", "0" * 16, "is not published", id="another run"),
     ],
 )
