@@ -55,9 +55,6 @@ _IMPLIED_DEFAULTS = {
     "state.backend": "hashmap",
 }
 
-# Since 1.19, a value may also be a YAML list or map (config.yaml, FLIP-366).
-_STANDARD_YAML_SINCE = LINES.index("1.19")
-
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -186,7 +183,7 @@ class OptionTable:
         if type_ is None:
             return f"Flink {line} does not have this option"
         try:
-            values.parse_value(type_, value, standard_yaml=_reads_yaml(line))
+            values.parse_value(type_, value, line)
         except ValueError as problem:
             return f"{problem} ({type_})"
         return None
@@ -367,10 +364,6 @@ class OptionTable:
 def options_directory() -> Path:
     """The ``flink-options`` directory next to the signatures, in the wheel or the source tree."""
     return builtin_pack_directory() / "flink-options"
-
-
-def _reads_yaml(line: str) -> bool:
-    return LINES.index(line) >= _STANDARD_YAML_SINCE
 
 
 @cache

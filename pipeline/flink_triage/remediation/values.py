@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import yaml
 
 from flink_triage.plain_yaml import load_plain_yaml
+from flink_triage.remediation.versions import LINES, NEWEST
 
 Parsed = bool | int | float | str | tuple[object, ...]
 
@@ -31,7 +32,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "d": ("day",),
 }
 # As in TimeUtils, a long label has a plural form, but a short label does not ("min", not "mins").
-_TIME_LABELS: dict[str, int] = dict(_NANOS) | {
+_TIME_LABELS: dict[str, int] = {**_NANOS, "m": _NANOS["min"]} | {
     word + plural: _NANOS[unit]
     for unit, words in _WORDS.items()
     for word in words
@@ -49,7 +50,18 @@ _SIZE_LABELS: dict[str, int] = {"b": 1, "bytes": 1} | {
     for label in (letter, f"{letter}b", word)
 }
 
+# The first lines that accept "10 m" (TimeUtils), YAML lists and maps (config.yaml, FLIP-366), and
+# "PT10M" (TimeUtils).
+_SHORT_MINUTES, _YAML, _ISO_DURATIONS = "1.15", "1.19", "2.1"
+
 _AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<label>.*)", re.DOTALL)
+# java.time.Duration.parse, without signs.
+_ISO_DURATION = re.compile(
+    r"P(?=[0-9T])(?:(?P<d>[0-9]{1,18})D)?"
+    r"(?:T(?=[0-9])(?:(?P<h>[0-9]{1,18})H)?(?:(?P<min>[0-9]{1,18})M)?"
+    r"(?:(?P<s>[0-9]{1,18})(?:[.,](?P<fraction>[0-9]{0,9}))?S)?)?",
+    re.IGNORECASE,
+)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
@@ -77,17 +89,16 @@ def is_placeholder(value: str) -> bool:
     return _PLACEHOLDER.search(value) is not None
 
 
-def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
-    """The value as Flink parses it; two results are equal if the values are equal in Flink.
+def parse_value(type_: str, text: str, line: str = NEWEST) -> Parsed:
+    """The value as a Flink line parses it; two results are equal if the values are equal in Flink.
 
     Durations are converted to nanoseconds, sizes to bytes, and enum constants to upper case. Values
-    of type String and of unknown types are returned unchanged. ``standard_yaml`` is ``True`` for
-    Flink 1.19 and later, which also accept YAML lists and maps. Raises ``ValueProblem`` if the
-    value is invalid for the type.
+    of type String and of unknown types are returned unchanged. Raises ``ValueProblem`` if the value
+    is invalid for the type in that line.
     """
     plain = _NUMBER_WITH_UNIT.sub(lambda found: found[0].split("(")[0], type_)
     if plain == "Duration":
-        return parse_duration(text)
+        return parse_duration(text, line)
     if plain == "MemorySize":
         return parse_size(text)
     if plain == "Boolean":
@@ -99,25 +110,34 @@ def parse_value(type_: str, text: str, *, standard_yaml: bool = True) -> Parsed:
     if plain.startswith("Enum:"):
         return _parse_enum(plain, text)
     if plain.startswith("List<"):
-        return _parse_list(plain[len("List<") : -1], text, standard_yaml)
+        return _parse_list(plain[len("List<") : -1], text, line)
     if plain == "Map":
-        return _parse_map(text, standard_yaml)
+        return _parse_map(text, line)
     return text
 
 
-def parse_duration(text: str) -> int:
-    """The nanoseconds of ``10 min``, ``30s``, ``1 d``; a bare number is in ms (TimeUtils).
+def parse_duration(text: str, line: str = NEWEST) -> int:
+    """The nanoseconds of ``10 min``, ``30s``, ``1 d``, ``PT10M``; a bare number is in ms.
 
-    Raises ``ValueProblem`` if the text is not a duration.
+    Raises ``ValueProblem`` if the line does not accept the text as a duration (TimeUtils).
     """
+    iso = _ISO_DURATION.fullmatch(text.strip())
+    if iso and _accepts(line, _ISO_DURATIONS):
+        whole = sum(int(iso[unit] or 0) * _NANOS[unit] for unit in ("d", "h", "min", "s"))
+        return whole + int((iso["fraction"] or "").ljust(9, "0"))
     amount, label = _split_amount(text, "10 min")
     factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
-    if factor is None:
+    if factor is None or (label == "m" and not _accepts(line, _SHORT_MINUTES)):
+        minutes = "min (m)" if _accepts(line, _SHORT_MINUTES) else "min"
         raise ValueProblem(
-            f'"{text}" has the unknown time unit "{label}"; allowed: d, h, min, s, ms, µs, ns, '
-            "and their long names"
+            f'"{text}" has the unknown time unit "{label}"; '
+            f"allowed: d, h, {minutes}, s, ms, µs, ns, and their long names"
         )
     return amount * factor
+
+
+def _accepts(line: str, first_line: str) -> bool:
+    return LINES.index(line) >= LINES.index(first_line)
 
 
 def parse_size(text: str) -> int:
@@ -177,9 +197,9 @@ def _parse_enum(type_: str, text: str) -> str:
     return text.upper()
 
 
-def _parse_list(element: str, text: str, standard_yaml: bool) -> tuple[object, ...]:
+def _parse_list(element: str, text: str, line: str) -> tuple[object, ...]:
     parts: Iterable[object] | None = None
-    if standard_yaml:
+    if _accepts(line, _YAML):
         loaded = _load_yaml(text)
         parts = loaded if isinstance(loaded, list) else None
     if parts is None:
@@ -188,16 +208,14 @@ def _parse_list(element: str, text: str, standard_yaml: bool) -> tuple[object, .
         return tuple(
             tuple(sorted((str(k), str(v)) for k, v in part.items()))
             if isinstance(part, dict)
-            else _parse_map(str(part), standard_yaml)
+            else _parse_map(str(part), line)
             for part in parts
         )
-    return tuple(
-        parse_value(element, _java_text(part), standard_yaml=standard_yaml) for part in parts
-    )
+    return tuple(parse_value(element, _java_text(part), line) for part in parts)
 
 
-def _parse_map(text: str, standard_yaml: bool) -> tuple[object, ...]:
-    if standard_yaml:
+def _parse_map(text: str, line: str) -> tuple[object, ...]:
+    if _accepts(line, _YAML):
         loaded = _load_yaml(text)
         if isinstance(loaded, dict):
             return tuple(sorted((str(key), _java_text(value)) for key, value in loaded.items()))

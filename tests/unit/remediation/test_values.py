@@ -71,6 +71,8 @@ REFUSED = [
     ("a fraction", "Duration", "1.5 s"),
     ("a negative duration", "Duration", "-1 s"),
     ("no number", "Duration", "min"),
+    ("an ISO 8601 duration without a number", "Duration", "PT"),
+    ("a negative ISO 8601 duration", "Duration", "PT-5M"),
     ("more than 64 bits", "Duration", "9223372036854775808"),
     ("a time unit for a size", "MemorySize", "10 min"),
     ("a size that overflows", "MemorySize", "9223372036854775807 kb"),
@@ -98,7 +100,26 @@ def test_a_value_that_flink_refuses_is_refused(type_: str, text: str) -> None:
 
 
 def test_yaml_lists_are_read_from_1_19_on_only() -> None:
-    assert parse_value("List<String>", "[a, b]", standard_yaml=False) == ("[a, b]",)
+    assert parse_value("List<String>", "[a, b]", "1.18") == ("[a, b]",)
+
+
+# Each text was parsed by TimeUtils in flink-core of every line.
+DURATIONS_SINCE = [
+    ("10 m", "1.14", "1.15", 600 * S),
+    ("10M", "1.14", "1.15", 600 * S),
+    ("PT10M", "2.0", "2.1", 600 * S),
+    (" pt1.5s ", "2.0", "2.1", 15 * S // 10),
+    ("P1DT1H", "2.0", "2.1", 25 * 3600 * S),
+]
+
+
+@pytest.mark.parametrize(("text", "last_without", "first_with", "nanos"), DURATIONS_SINCE)
+def test_a_form_of_a_duration_is_accepted_from_its_first_line_on(
+    text: str, last_without: str, first_with: str, nanos: int
+) -> None:
+    with pytest.raises(ValueProblem, match=r'^"'):
+        parse_duration(text, last_without)
+    assert parse_duration(text, first_with) == parse_duration(text) == nanos
 
 
 @pytest.mark.parametrize(
