@@ -123,3 +123,11 @@ def test_unknown_deployment_or_run_is_refused_by_name(
     before = Period("before", run_id or first)
     with pytest.raises(UsageError, match=words):
         compare(spark, warehouse, before, period_of(first), [deployment])
+
+
+def test_a_run_and_a_window_are_not_compared(
+    spark: SparkSession, history: tuple[Warehouse, str, str]
+) -> None:
+    warehouse, first, _ = history
+    with pytest.raises(UsageError, match="two run IDs, or two windows"):
+        compare(spark, warehouse, period_of(first), period_of(f"{NOON}.."))

@@ -26,8 +26,9 @@ class CauseChange:
 
     ``cause`` is a signature ID or a root cause fingerprint; for a fingerprint, ``title`` is the
     exception type, if known. Counts are numbers of events. Rates are per hour with logs; they are
-    ``None`` for a run, and for a period without logs. ``no logs`` means that one side has no logs
-    of the deployment, so that the sides cannot be compared.
+    ``None`` for a run, and for a period without logs. ``no logs`` means that the sides cannot be
+    compared: a window has no log line of the deployment with a timestamp, or a run did not diagnose
+    the deployment.
     """
 
     deployment: str

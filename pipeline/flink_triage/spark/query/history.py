@@ -99,10 +99,16 @@ def compare(
 ) -> Comparison:
     """The change of each cause, worst first, and the options that changed.
 
-    Raises ``UsageError`` if no run has been published, if the run of a period is not published, or
-    if one of ``deployments`` is in neither period. A window contains the deployments with events
-    that have a timestamp in it, and a run contains those that it diagnosed.
+    Raises ``UsageError`` if one period is a run and the other a window, if no run has been
+    published, if the run of a period is not published, or if one of ``deployments`` is in neither
+    period. A window contains the deployments with events that have a timestamp in it, and a run
+    contains those that it diagnosed.
     """
+    if (before.run_id is None) != (after.run_id is None):
+        raise UsageError(
+            f"compare: {before.name!r} and {after.name!r} are a run and a window; "
+            "allowed: two run IDs, or two windows START..END"
+        )
     _need_runs(spark, warehouse)
     for period in (before, after):
         _need_run(spark, warehouse, period)
