@@ -200,7 +200,18 @@ def test_refused_connection_is_reported_without_the_address() -> None:
     assert "hook-secret" not in problem
 
 
-@pytest.mark.parametrize("address", ["", "ftp://host/x", "no url", "http://[x", "https://host/ö"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        "ftp://host/x",
+        "no url",
+        "http://[x",
+        "https://host/ö",
+        "https://hooks..slack.com/x",
+        "http://host:abc/",
+    ],
+)
 def test_an_address_comes_from_the_environment_and_is_not_repeated(address: str) -> None:
     with pytest.raises(UsageError, match="FLINK_TRIAGE_SLACK_URL is") as caught:
         address_of("slack", {VARIABLES["slack"]: address})

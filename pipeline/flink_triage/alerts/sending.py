@@ -36,16 +36,24 @@ def address_of(kind: Kind, environment: Mapping[str, str] = os.environ) -> str:
     """
     variable = VARIABLES[kind]
     address = environment.get(variable, "")
-    try:
-        parts = urllib.parse.urlsplit(address)
-    except ValueError:  # for example, an unmatched bracket
-        parts = urllib.parse.urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname or not address.isascii():
-        got = "not set" if not address else "invalid"
+    if not _is_http_url(address):
+        got = "invalid" if address else "not set"
         raise UsageError(f"--alert {kind}: {variable} is {got}; expected an http(s) URL in ASCII")
+    parts = urllib.parse.urlsplit(address)
     if kind == "alertmanager" and parts.path in ("", "/"):
         return parts._replace(path="/api/v2/alerts").geturl()
     return address
+
+
+def _is_http_url(text: str) -> bool:
+    """Whether urllib accepts the text as an HTTP URL."""
+    try:
+        parts = urllib.parse.urlsplit(text)
+        host = (parts.hostname or "").encode("idna")
+        _ = parts.port
+    except ValueError:  # an unmatched bracket, an invalid label of the host, an invalid port
+        return False
+    return parts.scheme in ("http", "https") and host != b"" and text.isascii()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):

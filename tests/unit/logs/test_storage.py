@@ -108,8 +108,16 @@ def test_secrets_are_in_no_text_of_the_options() -> None:
     assert "n0t-to-be-seen" not in f"{options!r}{options}"
 
 
-def test_a_secret_is_cut_out_of_an_error() -> None:
-    storage.use_options(StorageOptions({"fs.s3a.secret.key": "n0t-to-be-seen"}))
+@pytest.mark.parametrize(
+    "option",
+    [
+        "fs.s3a.secret.key",
+        "fs.azure.account.key",
+        "fs.azure.account.key.acc.dfs.core.chinacloudapi.cn",
+    ],
+)
+def test_a_secret_is_cut_out_of_an_error(option: str) -> None:
+    storage.use_options(StorageOptions({option: "n0t-to-be-seen"}))
     try:
         with pytest.raises(OSError, match=r"denied for \*\*\*$"), storage._in_words("s3a://b/k"):
             raise OSError("denied for n0t-to-be-seen")

@@ -36,7 +36,9 @@ SCHEMES: Mapping[str, str] = {
 # read-ahead size starts small and doubles during sequential reads.
 _FIRST_BYTES = 256 * KIB
 _MOST_BYTES = 8 * MIB
-_SECRET_ENDINGS = ("key", "token", "windows.net")
+# The general option, and one for each host.
+_AZURE_KEY = "fs.azure.account.key"
+_SECRET_ENDINGS = ("key", "token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,8 +302,7 @@ def _azure_arguments(options: StorageOptions, authority: str) -> dict[str, Any]:
     _, _, host = authority.rpartition("@")
     account = host.split(".")[0]
     found: dict[str, Any] = {"account_name": account}
-    key = options.values.get(f"fs.azure.account.key.{host}")
-    key = key or options.values.get("fs.azure.account.key")
+    key = options.values.get(f"{_AZURE_KEY}.{host}") or options.values.get(_AZURE_KEY)
     if key:
         found["account_key"] = key
     return found
@@ -317,7 +318,7 @@ def _in_words(uri: str) -> Iterator[None]:
     except (OSError, ArrowException) as error:
         text = str(error)
         for name, value in _OPTIONS.values.items():
-            if value and name.endswith(_SECRET_ENDINGS):
+            if value and (name.endswith(_SECRET_ENDINGS) or name.startswith(_AZURE_KEY)):
                 text = text.replace(value, "***")
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise type(error)(error.errno, text, uri) from None
