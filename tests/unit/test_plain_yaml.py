@@ -35,7 +35,9 @@ def test_plain_values_are_loaded_unchanged() -> None:
 
 def test_an_option_that_a_log_prints_costs_no_more_than_its_length() -> None:
     code = (
-        "import sys; from flink_triage.remediation.values import parse_value, ValueProblem\n"
+        "import sys\n"
+        "from flink_triage.remediation.units import ValueProblem\n"
+        "from flink_triage.remediation.values import parse_value\n"
         "try: parse_value('List<String>', sys.argv[1])\n"
         "except ValueProblem: pass"
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from flink_triage.errors import UsageError
-from flink_triage.remediation.values import unit_of
+from flink_triage.remediation.units import unit_of
 from flink_triage.remediation.versions import LINES, NEWEST
 
 Row = Mapping[str, str]

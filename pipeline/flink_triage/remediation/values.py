@@ -1,8 +1,8 @@
 """Parses option values as Flink does, and formats them as a user would write them.
 
-The grammars are those of TimeUtils, MemorySize, ConfigurationUtils.convertValue, and
-StructuredOptionsSplitter. Types have the format of the option table: ``Duration``, ``Long(ms)`` (a
-number that is a Duration in later lines), ``Enum:Name(A|B)``, ``List<String>``.
+The grammars are those of ConfigurationUtils.convertValue and StructuredOptionsSplitter. Types have
+the format of the option table: ``Duration``, ``Long(ms)`` (a number that is a Duration in later
+lines), ``Enum:Name(A|B)``, ``List<String>``.
 """
 
 from __future__ import annotations
@@ -14,54 +14,23 @@ from collections.abc import Iterable
 import yaml
 
 from flink_triage.plain_yaml import load_plain_yaml
-from flink_triage.remediation.versions import LINES, NEWEST
+from flink_triage.remediation.units import (
+    LONG_MAX,
+    NANOS,
+    ValueProblem,
+    format_duration,
+    format_size,
+    parse_duration,
+    parse_size,
+)
+from flink_triage.remediation.versions import NEWEST, is_line_since
 
 Parsed = bool | int | float | str | tuple[object, ...]
 
-_LONG_MAX, _INT_MAX = 2**63 - 1, 2**31 - 1
+_INT_MAX = 2**31 - 1
+# config.yaml (FLIP-366)
+_FIRST_WITH_YAML = "1.19"
 
-_NANOS = {"ns": 1, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
-_NANOS |= {"h": 3600 * 10**9, "d": 86400 * 10**9}
-_WORDS: dict[str, tuple[str, ...]] = {
-    "ns": ("nano", "nanosecond"),
-    "µs": ("micro", "microsecond"),
-    "ms": ("milli", "millisecond"),
-    "s": ("sec", "second"),
-    "min": ("minute",),
-    "h": ("hour",),
-    "d": ("day",),
-}
-# As in TimeUtils, a long label has a plural form, but a short label does not ("min", not "mins").
-_TIME_LABELS: dict[str, int] = {**_NANOS, "m": _NANOS["min"]} | {
-    word + plural: _NANOS[unit]
-    for unit, words in _WORDS.items()
-    for word in words
-    for plural in ("", "s")
-}
-
-_SIZE_LABELS: dict[str, int] = {"b": 1, "bytes": 1} | {
-    label: 1024**power
-    for power, letter, word in (
-        (1, "k", "kibibytes"),
-        (2, "m", "mebibytes"),
-        (3, "g", "gibibytes"),
-        (4, "t", "tebibytes"),
-    )
-    for label in (letter, f"{letter}b", word)
-}
-
-# The first lines that accept "10 m" (TimeUtils), YAML lists and maps (config.yaml, FLIP-366), and
-# "PT10M" (TimeUtils).
-_SHORT_MINUTES, _YAML, _ISO_DURATIONS = "1.15", "1.19", "2.1"
-
-_AMOUNT = re.compile(r"(?P<number>[0-9]+)(?P<label>.*)", re.DOTALL)
-# java.time.Duration.parse, without signs.
-_ISO_DURATION = re.compile(
-    r"P(?=[0-9T])(?:(?P<d>[0-9]{1,18})D)?"
-    r"(?:T(?=[0-9])(?:(?P<h>[0-9]{1,18})H)?(?:(?P<min>[0-9]{1,18})M)?"
-    r"(?:(?P<s>[0-9]{1,18})(?:[.,](?P<fraction>[0-9]{0,9}))?S)?)?",
-    re.IGNORECASE,
-)
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(
     r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)"
@@ -75,10 +44,6 @@ _TIMED_TEXT = re.compile(r"\d+\s*(?:ms|s|min|h|d)", re.IGNORECASE)
 _QUANTITIES = ("Integer", "Long", "Float", "Double", "Duration", "MemorySize")
 
 _PLACEHOLDER = re.compile(r"^<|<[^<>]+>|\{[A-Za-z_]\w*\}")
-
-
-class ValueProblem(ValueError):
-    """A value that is invalid for the type of its option; the message states the reason."""
 
 
 def is_placeholder(value: str) -> bool:
@@ -104,7 +69,7 @@ def parse_value(type_: str, text: str, line: str = NEWEST) -> Parsed:
     if plain == "Boolean":
         return _parse_boolean(text)
     if plain in {"Integer", "Long"}:
-        return _parse_integer(text, _INT_MAX if plain == "Integer" else _LONG_MAX, plain)
+        return _parse_integer(text, _INT_MAX if plain == "Integer" else LONG_MAX, plain)
     if plain in {"Float", "Double"}:
         return _parse_decimal(text)
     if plain.startswith("Enum:"):
@@ -114,58 +79,6 @@ def parse_value(type_: str, text: str, line: str = NEWEST) -> Parsed:
     if plain == "Map":
         return _parse_map(text, line)
     return text
-
-
-def parse_duration(text: str, line: str = NEWEST) -> int:
-    """The nanoseconds of ``10 min``, ``30s``, ``1 d``, ``PT10M``; a bare number is in ms.
-
-    Raises ``ValueProblem`` if the line does not accept the text as a duration (TimeUtils).
-    """
-    iso = _ISO_DURATION.fullmatch(text.strip())
-    if iso and _accepts(line, _ISO_DURATIONS):
-        whole = sum(int(iso[unit] or 0) * _NANOS[unit] for unit in ("d", "h", "min", "s"))
-        return whole + int((iso["fraction"] or "").ljust(9, "0"))
-    amount, label = _split_amount(text, "10 min")
-    factor = _TIME_LABELS.get(label) if label else _NANOS["ms"]
-    if factor is None or (label == "m" and not _accepts(line, _SHORT_MINUTES)):
-        minutes = "min (m)" if _accepts(line, _SHORT_MINUTES) else "min"
-        raise ValueProblem(
-            f'"{text}" has the unknown time unit "{label}"; '
-            f"allowed: d, h, {minutes}, s, ms, µs, ns, and their long names"
-        )
-    return amount * factor
-
-
-def _accepts(line: str, first_line: str) -> bool:
-    return LINES.index(line) >= LINES.index(first_line)
-
-
-def parse_size(text: str) -> int:
-    """The number of bytes in a size such as ``512 mb`` or ``1g``, in the format of MemorySize.
-
-    Units are powers of 1024, and a bare number is in bytes. Raises ``ValueProblem`` if the text is
-    not a size, or if the size does not fit into a Java long.
-    """
-    amount, label = _split_amount(text, "512 mb")
-    factor = _SIZE_LABELS.get(label) if label else 1
-    if factor is None:
-        raise ValueProblem(
-            f'"{text}" has the unknown size unit "{label}"; allowed: b, kb, mb, gb, tb, '
-            "their first letters, bytes, kibibytes, mebibytes, gibibytes, and tebibytes"
-        )
-    if amount * factor > _LONG_MAX:
-        raise ValueProblem(f'"{text}" is too large for 64 bits')
-    return amount * factor
-
-
-def _split_amount(text: str, example: str) -> tuple[int, str]:
-    found = _AMOUNT.fullmatch(text.strip())
-    if found is None:
-        raise ValueProblem(f'"{text}" does not start with a digit, as "{example}" does')
-    amount = int(found["number"]) if len(found["number"]) < 40 else _LONG_MAX + 1
-    if amount > _LONG_MAX:
-        raise ValueProblem(f'"{text}" has a number above {_LONG_MAX}')
-    return amount, found["label"].strip().lower()
 
 
 def _parse_boolean(text: str) -> bool:
@@ -199,7 +112,7 @@ def _parse_enum(type_: str, text: str) -> str:
 
 def _parse_list(element: str, text: str, line: str) -> tuple[object, ...]:
     parts: Iterable[object] | None = None
-    if _accepts(line, _YAML):
+    if is_line_since(line, _FIRST_WITH_YAML):
         loaded = _load_yaml(text)
         parts = loaded if isinstance(loaded, list) else None
     if parts is None:
@@ -215,7 +128,7 @@ def _parse_list(element: str, text: str, line: str) -> tuple[object, ...]:
 
 
 def _parse_map(text: str, line: str) -> tuple[object, ...]:
-    if _accepts(line, _YAML):
+    if is_line_since(line, _FIRST_WITH_YAML):
         loaded = _load_yaml(text)
         if isinstance(loaded, dict):
             return tuple(sorted((str(key), _java_text(value)) for key, value in loaded.items()))
@@ -285,19 +198,6 @@ def _next_part(text: str, start: int, delimiter: str) -> tuple[str, int]:
 # --- times and sizes, independent of the type in a line ----------------------------------------
 
 
-def unit_of(number: str, duration: str) -> str | None:
-    """The unit in which ``number`` equals ``duration``, such as ``ms`` for 30000 and ``30 s``.
-
-    ``None`` if there is no such unit.
-    """
-    try:
-        amount, nanos = int(number), parse_duration(duration)
-    except ValueError:
-        return None
-    exact = (unit for unit, size in _NANOS.items() if amount > 0 and amount * size == nanos)
-    return next(exact, None)
-
-
 def measure_type(type_: str, default: str | None = None) -> str:
     """The type used to compare values of this option.
 
@@ -323,7 +223,7 @@ def measure(type_: str, text: str, default: str | None = None) -> Parsed | None:
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     try:
         if unit and _INTEGER.fullmatch(text):
-            return int(text) * _NANOS[unit["unit"]]
+            return int(text) * NANOS[unit["unit"]]
         return parse_value(measure_type(type_, default), text)
     except ValueError:
         return None
@@ -371,34 +271,15 @@ def format_amount(amount: int | float, type_: str, default: str | None = None) -
     """
     unit = _NUMBER_WITH_UNIT.fullmatch(type_)
     if unit:
-        return str(math.ceil(amount / _NANOS[unit["unit"]]))
+        return str(math.ceil(amount / NANOS[unit["unit"]]))
     match measure_type(type_, default):
         case "Duration":
-            return _format_nanos(math.ceil(amount))
+            return format_duration(math.ceil(amount))
         case "MemorySize":
             # Akka parses its sizes itself, and supports only plain bytes among these formats.
-            return _format_bytes(math.ceil(amount), is_plain=type_ == "String")
+            size = math.ceil(amount)
+            return f"{size}b" if type_ == "String" else format_size(size)
         case "Float" | "Double":
             return f"{float(f'{amount:.4g}')!r}"
         case _:
             return str(math.ceil(amount))
-
-
-def _format_nanos(nanos: int) -> str:
-    millis = math.ceil(nanos / _NANOS["ms"])
-    for unit in ("d", "h", "min", "s"):
-        size = _NANOS[unit] // _NANOS["ms"]
-        if millis and millis % size == 0:
-            return f"{millis // size} {unit}"
-    return f"{millis} ms"
-
-
-def _format_bytes(size: int, *, is_plain: bool) -> str:
-    if is_plain:
-        return f"{size}b"
-    if size >= 100 * 1024**2:
-        size = math.ceil(size / 1024**2) * 1024**2  # fractions of a megabyte are not significant
-    for power, unit in ((4, "tb"), (3, "gb"), (2, "mb"), (1, "kb")):
-        if size and size % 1024**power == 0:
-            return f"{size // 1024**power} {unit}"
-    return f"{size} b"

@@ -54,6 +54,11 @@ def flink_line(version: str | None) -> str | None:
     return known[-1] if known else OLDEST
 
 
+def is_line_since(line: str, first: str) -> bool:
+    """Whether ``line`` is ``first`` or newer; both are in ``LINES``."""
+    return LINES.index(line) >= LINES.index(first)
+
+
 def line_note(version: str | None) -> str | None:
     """A sentence if ``flink_line`` returns a line other than the version's; else ``None``."""
     numbers = parse_version(version)

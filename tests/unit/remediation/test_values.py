@@ -6,18 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flink_triage.remediation.units import ValueProblem, parse_duration, parse_size, unit_of
 from flink_triage.remediation.values import (
-    ValueProblem,
     adapt,
     explain,
     format_amount,
     is_placeholder,
     measure,
-    parse_duration,
-    parse_size,
     parse_value,
     split_escaped,
-    unit_of,
 )
 
 S, MIB = 10**9, 1024**2
