@@ -61,6 +61,23 @@ def test_logs_that_never_mention_flink_are_not_flink_logs(diagnose) -> None:
     assert [i.verdict for i in diagnose(shop=text).incidents] == ["not-flink"]
 
 
+NOT_LEADER = """\
+Caused by: org.apache.flink.runtime.rest.util.RestClientException: [Internal server error., \
+<Exception on server side:
+org.apache.flink.runtime.rpc.exceptions.FencingTokenException: Fencing token not set: Ignoring \
+message LocalFencedMessage(ac4f, LocalRpcInvocation(requestJobStatus(JobID, Time))) sent to \
+akka.tcp://flink@jm:6123/user/dispatcher because the fencing token is null.
+\tat org.apache.flink.runtime.rpc.akka.FencedAkkaRpcActor.handleRpcMessage(Actor.java:63)
+"""
+
+
+def test_stack_trace_of_an_excerpt_is_an_incident_even_if_logs_usually_contain_it(diagnose) -> None:
+    (incident,) = diagnose(pasted=NOT_LEADER).incidents
+    assert [one.signature for one in incident.diagnoses] == ["rpc/fencing-token-mismatch"]
+    in_a_log = line(1, "Status failed.", "WARN") + NOT_LEADER + completed(9, 4)
+    assert [i.verdict for i in diagnose(jobmanager=in_a_log).incidents] == ["healthy"]
+
+
 @pytest.mark.parametrize("later", [WARNED.replace("05:07", "05:40"), completed(9, 4)])
 def test_an_error_of_an_earlier_run_is_remembered(diagnose, observe, pack, later: str) -> None:
     options = OptionTable.load()

@@ -118,16 +118,18 @@ def _notes(timeline: DeploymentTimeline, diagnoses: Sequence[Diagnosis]) -> Iter
 def _matters(timeline: DeploymentTimeline, episode: Episode, answers: Sequence[Candidate]) -> bool:
     """Whether an episode without a job failure is an incident.
 
-    Faults with severity ``info`` are not. If the job recovered, or if a line of a healthy job
-    followed faults that belong to no job (``_jobs_continued``), minor contributing faults and
-    faults without a diagnosis are not incidents either. The latter are listed as unknown failures
-    if they have a stack trace.
+    Faults with severity ``info`` are not, except stack traces in an excerpt. If the job recovered,
+    or if a line of a healthy job followed faults that belong to no job (``_jobs_continued``), minor
+    contributing faults and faults without a diagnosis are not incidents either. The latter are
+    listed as unknown failures if they have a stack trace.
     """
     is_over = episode.outcome == "recovered" or _jobs_continued(timeline, episode)
-    if answers:
-        signatures = (c.signature for c in answers if c.signature.severity != "info")
-        return any(not (is_over and _is_minor(signature)) for signature in signatures)
-    return not is_over
+    if not answers:
+        return not is_over
+    signatures = [c.signature for c in answers if c.signature.severity != "info"]
+    if not signatures:
+        return timeline.is_excerpt and any(m.observation.fingerprint for m in episode.faults)
+    return any(not (is_over and _is_minor(signature)) for signature in signatures)
 
 
 def _jobs_continued(timeline: DeploymentTimeline, episode: Episode) -> bool:

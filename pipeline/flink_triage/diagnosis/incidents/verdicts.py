@@ -80,12 +80,11 @@ def unexplained_error(timeline: DeploymentTimeline) -> Moment | None:
     """The first unexplained error since a job was last healthy, or ``None``.
 
     If all lines are prose and none is an error, this is the first line that mentions a failure. In
-    an excerpt (without lifecycle lines of a process or job), an exception also counts below level
-    ERROR, because a person selected it.
+    an excerpt, an exception also counts below level ERROR, because a person selected it.
     """
     found: Moment | None = None
     is_text = True
-    is_excerpt = all(moment.observation.event.lifecycle is None for moment in timeline.moments)
+    is_excerpt = timeline.is_excerpt
     for moment in timeline.moments:
         is_text = is_text and moment.is_text
         if is_sign_of_health(moment.observation):

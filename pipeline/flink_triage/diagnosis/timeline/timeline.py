@@ -53,6 +53,14 @@ class DeploymentTimeline:
     versions: Mapping[str, str] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    @property
+    def is_excerpt(self) -> bool:
+        """Whether no line reports the state of a process, job, or task.
+
+        A person selected such lines.
+        """
+        return all(moment.observation.event.lifecycle is None for moment in self.moments)
+
     def version_at(self, paths: Iterable[str]) -> str | None:
         """The first known version of the processes at ``paths``, or else that of the deployment."""
         known = (self.versions.get(process_at(path)) for path in paths)
