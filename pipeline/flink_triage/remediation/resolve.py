@@ -14,6 +14,7 @@ from flink_triage.remediation.config_conditions import Running, check, is_akka
 from flink_triage.remediation.option_table import OptionTable, Setting
 from flink_triage.remediation.placeholders import fill, one_line
 from flink_triage.remediation.sensitive_options import HIDDEN, hide, is_sensitive
+from flink_triage.remediation.steps import applicable_steps
 from flink_triage.remediation.versions import LINES, line_note
 from flink_triage.signatures.signature import ComputedValue, ConfigSpec, RemediationSpec
 
@@ -53,7 +54,8 @@ def resolve(
 
     ``effective`` is the configuration from the log (old names are allowed), empty if none was read.
     ``text`` is text from the log. If it contains names of Akka and the version is unknown, the
-    option names are those of Flink 1.17. An entry whose ``when`` is not met, and the removal of an
+    option names are those of Flink 1.17. Steps for messages that it does not contain are omitted
+    (``applicable_steps``). An entry whose ``when`` is not met, and the removal of an
     option that a known configuration does not set, are omitted. An entry that only prevents the
     next failure, or whose option does not exist in the line, becomes a sentence in ``steps``. An
     entry that is already satisfied gets the action ``already-set``, or is omitted if it only
@@ -84,7 +86,7 @@ def resolve(
         summary=fill(spec.summary, captures),
         steps=(
             *_jar_steps(spec, captures),
-            *(fill(step, captures) for step in spec.all_steps),
+            *(fill(step, captures) for step in applicable_steps(spec.all_steps, text)),
             *dict.fromkeys(notes),
         ),
         config=tuple(changes),

@@ -245,10 +245,21 @@ def _diagnosis(
             flink_version=version,
             effective=timeline.config_at(hits[0].moment.observation.event.path),
             captures={"process": hits[0].moment.observation.process or "", **captures},
-            text="\n".join(hit.match.excerpt for hit in hits),
+            text="\n".join(_texts(hits)),
             table=options,
         ),
     )
+
+
+def _texts(hits: Iterable[Hit]) -> Iterator[str]:
+    """The matching lines, messages, and root causes of hits, without repetitions."""
+    texts: dict[str, None] = {}
+    for hit in hits:
+        observation = hit.moment.observation
+        texts[hit.match.excerpt] = texts[observation.event.message] = None
+        if observation.root_cause_type:
+            texts[f"{observation.root_cause_type}: {observation.root_cause_message or ''}"] = None
+    yield from texts
 
 
 def _subtasks(observations: Iterable[Observation]) -> tuple[str, ...]:
