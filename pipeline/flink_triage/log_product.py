@@ -64,6 +64,11 @@ _NAMES_OTHER = re.compile(
     # MapReduce attempts and Spark tasks.
     r"|\battempt_\d{10,16}_\d{1,8}_[mr]_\d{6}|\bLost task \d+\.\d+ in stage \d"
     r"|\bSpark(?:Context\b| (?:session|context|application)\b)|\bin stage \d+\.\d+ \(TID \d"
+    # Methods of Spark's DataFrames, called from Python.
+    r"|\bwhile calling o\d{1,9}\.(?:collectToPython|count|csv|insertInto|jdbc|json|load|orc|parquet"
+    r"|pyWriteDynamic|save(?:AsTable)?|showString|sql|text)\b"
+    # Trino, without its JDBC driver.
+    r"|\bio\.trino\.(?!jdbc\b)"
     # Build tools, and Flume and Spark threads, which some layouts print in the message.
     r"|^> Task :\S|\bGradle\b|\bExpiring Daemon\b|\bDaemon worker\b|\bnpm ERR!"
     r"|\bSinkRunner-PollingRunner\b|\bExecutor task launch worker\b|\belasticsearch\["
@@ -85,6 +90,7 @@ _NAMES_OTHER = re.compile(
 # Every match of `_NAMES_OTHER` contains one of these strings. Searching for strings is much faster.
 _WORDS_OF_OTHERS = (
     *("org.", "dispatcherServlet", "attempt_", "Lost task ", "Spark", "in stage ", "> Task :"),
+    *("while calling o", "io.trino."),
     *("Gradle", "Daemon", "npm ERR!", "SinkRunner-", "Executor task", "elasticsearch["),
     *("://", "]: ", "::", "s]", "Database Error in ", "irflow"),
     *("hive> ", "jdbc:hive2:", "FAILED: Execution Error"),
@@ -103,6 +109,8 @@ _LINES_OF_SERVERS = (
     ("] [pid ", re.compile(r"\[[a-z_]{2,20}:(?:error|warn|notice|crit)\] \[pid \d")),
     # Elasticsearch, with abbreviated loggers.
     ("[o.", re.compile(r"\]\[(?:FATAL|ERROR|WARN|INFO) {0,2}\]\[o\.(?:e|o)\.")),
+    # The images of Debezium and Kafka Connect: the logger after the message.
+    ("   [", re.compile(r" {3}\[(?:io\.debezium|org\.apache\.kafka\.connect)\.[\w.$]{1,200}\]$")),
     # nginx: the process and thread IDs after the level.
     ("#", re.compile(r"(?:^|\] )\d{1,7}#\d{1,7}: ")),
 )
@@ -132,7 +140,9 @@ def product_of(logger: str | None, message: str, trace: StackTrace | None) -> Pr
         texts.append(throwable.message)
     if any(_is_flink(name) for name in names) or any(_mentions_flink(text) for text in texts):
         return "flink"
-    head = message[:_MAX_CHARS]
+    # A stack trace without a log line begins with the message of its outermost throwable.
+    outermost = trace.throwables[0].message if trace is not None and trace.throwables else ""
+    head = (message or outermost)[:_MAX_CHARS]
     if " switched from " in head and _TASK_STATE.search(head) is not None:
         return "flink"
     if any(name.startswith(_OTHER_PRODUCTS) for name in names):

@@ -50,6 +50,10 @@ AVRO = (
             "other",
         ),
         (None, "Source: Orders (1/2)#0: waits", None),
+        (None, "streaming  Producer failure   [io.debezium.pipeline.ErrorHandler]", "other"),
+        (None, "streaming  Producer failure  [com.acme.Handler]", None),
+        (None, "2025 ERROR dispatcher-1 io.trino.execution.QueryStateMachine cleaning up", "other"),
+        (None, "Connection of io.trino.jdbc.TrinoDriver refused", None),
         ("CompactionTask.java", "Compacted 4 sstables", "other"),
         ("Task.java", "Orders (1/2)#0 (b2ae) switched from RUNNING to FAILED", "flink"),
         ("org.elasticsearch.client.RestClient", "request failed", None),
@@ -60,6 +64,23 @@ AVRO = (
 def test_a_sign_of_flink_outweighs_all_others(logger, message, expected):
     _, trace = extract(message, AVRO)
     assert product_of(logger, message, trace) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o96.orc.\n"
+        "\tat com.google.cloud.hadoop.fs.gcs.A.b(A.java:1)\n",
+        "java.net.BindException: Address already in use\n"
+        "\tat org.apache.zookeeper.server.quorum.QuorumPeerMain.main(QuorumPeerMain.java:92)\n",
+        "org.apache.kafka.connect.errors.ConnectException: Failed to describe the cluster\n"
+        "\tat org.apache.kafka.connect.cli.ConnectDistributed.main(ConnectDistributed.java:79)\n",
+    ],
+    ids=["a DataFrame of PySpark", "a ZooKeeper server", "a worker of Kafka Connect"],
+)
+def test_stack_trace_identifies_another_product(text: str) -> None:
+    message, trace = extract("", text)
+    assert product_of(None, message, trace) == "other"
 
 
 @pytest.mark.parametrize(

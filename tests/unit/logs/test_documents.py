@@ -24,6 +24,9 @@ DOCUMENTS = {
     "source code": 'if (size > 9) {\n    throw new IllegalStateException("large: " + size);\n'
     '}\nLOG.error("Checkpoint {} of job {} expired before completing.", id, job);\n',
     "a table of messages": f"| message | meaning |\n|---|---|\n| `{HEAP}` | heap too small |\n",
+    "a table of causes in Chinese": f"| 错误 | 可能原因 |\n|---|---|\n| `{HEAP}` | 内存不足 |\n",
+    "an answer below a failure in bold": f"- **Application fails with {HEAP}**\n\n"
+    "This happens when the heap is too small. Raise it.\n",
     "rules of alerts": "- alert: JobRestarts\n  expr: rate(flink_restarts[5m]) > 0\n"
     "  annotations:\n    summary: Exceeded checkpoint tolerable failure threshold\n",
     "constants of an enum": 'public enum Reason {\n  EXPIRED(false, "Checkpoint expired before'

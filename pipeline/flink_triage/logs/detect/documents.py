@@ -39,7 +39,8 @@ _CODE = re.compile(
 _TABLE_RULE = re.compile(r"\s*\|?\s*:?-{3,}:?\s*\|")
 _EXPLAINS = re.compile(
     r"\b(?:meaning|means|what to do|action|cause|reason|solution|fix|remedy|cure|explanation"
-    r"|resolution|severity|runbook|answer|advice|response)\b",
+    r"|resolution|severity|runbook|answer|advice|response)\b"
+    r"|原因|解决|处理|含义|说明|建议|対処|対策|意味|원인|해결|조치",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(r"\s*(?:A|Answer|\*\*A)\s*[:.]\s", re.IGNORECASE)
@@ -71,6 +72,13 @@ _REPORT_WORDING = re.compile(
     re.IGNORECASE,
 )
 _THROWABLE = re.compile(r"\w(?:Exception|Error)\b")
+# A heading, or a list item in bold, that names a failure, and the sentence below it.
+_TOPIC = re.compile(r"\s*(?:#{1,6} .+|(?:[-*+] )?\*\*.+\*\*:?)\s*")
+_EXPLAINS_TOPIC = re.compile(
+    r"\s*(?:This|The|These)(?: (?:errors?|exceptions?|failures?|issues?|messages?|problems?))?"
+    r" (?:(?:can |may |usually |typically |often )?(?:happens?|occurs?|appears?)|indicates?|means?"
+    r"|(?:is|are) (?:usually |typically |often )?(?:caused|thrown|raised|reported|due))\b"
+)
 _BULLETS = "\t *-"
 _HEADING = re.compile(r"\s*#{1,6} |\s*={2,} ")
 _THROWABLE_HEADING = re.compile(
@@ -195,8 +203,9 @@ def _is_guide(lines: Sequence[str]) -> bool:
     # In headings, and in a text with several headings, words such as "failed job" are only the
     # topic. A throwable still counts as a failure.
     is_manual = _count(_HEADING, lines) >= _MANUAL_HEADINGS
-    cases = 0
-    for sentence in _SENTENCE_END.split("\n".join(lines)):
+    prose = [line for line, below in pairwise((*lines, "")) if not _is_topic(line, below)]
+    cases = len(lines) - len(prose)
+    for sentence in _SENTENCE_END.split("\n".join(prose)):
         found = FAILURE.search(sentence)
         is_subject = is_manual or _HEADING.match(sentence) is not None
         if found is None or (is_subject and not _THROWABLE.search(sentence)):
@@ -206,6 +215,11 @@ def _is_guide(lines: Sequence[str]) -> bool:
             return False
         cases += 1
     return cases > 0
+
+
+def _is_topic(line: str, below: str) -> bool:
+    """Whether the line names a failure that the line below it explains."""
+    return _TOPIC.fullmatch(line) is not None and _EXPLAINS_TOPIC.match(below) is not None
 
 
 def _is_case(sentence: str, at: int) -> bool:
